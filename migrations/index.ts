@@ -36,6 +36,7 @@ import { ClaimBehindDiscards1763700000042 } from './1763700000042-claim-behind-d
 import { ClaimAllAtOnce1763700000043 } from './1763700000043-claim-all-at-once.js';
 import { IndexKeyIds1763700000051 } from './1763700000051-index-key-ids.js';
 import { CreateSandboxQuotas1763700000052 } from './1763700000052-create-sandbox-quotas.js';
+import { OwnEndpoints1763700000060 } from './1763700000060-own-endpoints.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -77,4 +78,5 @@ export const MIGRATIONS = [
   ClaimAllAtOnce1763700000043,
   IndexKeyIds1763700000051,
   CreateSandboxQuotas1763700000052,
+  OwnEndpoints1763700000060,
 ];

@@ -107,7 +107,7 @@ async function mintBigKey(server: DatabaseServer): Promise<string> {
 async function untilIdle(server: DatabaseServer): Promise<void> {
   const hanging = `endpoint_id IN (SELECT id FROM webhook_endpoints WHERE url LIKE '%/hook/%')`;
   await server.query(
-    `DELETE FROM webhook_deliveries WHERE status = 'pending' AND lease_until IS NULL AND ${hanging}`,
+    `DELETE FROM webhook_deliveries WHERE status = 'pending' AND started_at IS NULL AND ${hanging}`,
     [],
     DATABASE,
   );

@@ -8,8 +8,9 @@ import { IdempotencyKeysRepository } from '../../src/infra/idempotency/index.js'
 import { OrderJobsRepository } from '../../src/orders/index.js';
 import { PurgeSandboxOrders } from '../../src/retention/worker/purge-sandbox-orders.js';
 import { BacklogRepository } from '../../src/webhooks/worker/backlog.repository.js';
-import { DeliveryJobsRepository } from '../../src/webhooks/worker/delivery-jobs.repository.js';
+import { DeliveriesRepository } from '../../src/webhooks/worker/deliveries.repository.js';
 import { type Discards, DiscardsRepository } from '../../src/webhooks/worker/discards.repository.js';
+import { EndpointLeases } from '../../src/webhooks/worker/endpoint-leases.js';
 import type { GrowthBed } from './bed.js';
 import { endpointSlot, ownedId } from './fill-sql.js';
 import type { Operation } from './operation.js';
@@ -45,18 +46,19 @@ function within<T extends object>(part: T, manager: EntityManager): T {
 }
 
 function claims(bed: GrowthBed): Operation[] {
-  const deliveries = bed.worker.get(DeliveryJobsRepository);
+  const deliveries = bed.worker.get(DeliveriesRepository);
+  const leases = bed.worker.get(EndpointLeases);
   const orders = bed.worker.get(OrderJobsRepository);
   return [
     {
       name: 'claim of due deliveries (16 of an endpoint)',
-      run: (nth) =>
-        undone(bed, (manager) =>
-          within(deliveries, manager).claim(
-            ownedId('whe', 1 + (nth % 40), endpointSlot('live', nth % 3)),
-            16,
-          ),
-        ),
+      run: async (nth) => {
+        const id = ownedId('whe', 1 + (nth % 40), endpointSlot('live', nth % 3));
+        await leases.acquire([id]);
+        const endpoint = leases.get(id)!;
+        await deliveries.claim(leases.owner, [{ endpointId: id, fence: endpoint.fence, free: 16 }]);
+        await leases.release([endpoint]);
+      },
     },
     {
       name: 'claim of due orders (8 of a partner)',
@@ -68,7 +70,7 @@ function claims(bed: GrowthBed): Operation[] {
     {
       name: 'sweep: endpoints with due deliveries',
       run: async () => {
-        await deliveries.listGroupsDue('', 500);
+        await deliveries.listEndpointsDue(leases.owner, '', 500);
       },
     },
     {

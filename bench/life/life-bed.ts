@@ -99,7 +99,7 @@ export async function explain({ server, database }: LifeBed, error: unknown): Pr
       `SELECT status, attempt_count AS attempts, last_outcome AS outcome, last_error AS error, count(*)::int
        FROM webhook_deliveries WHERE status <> 'delivered' GROUP BY 1, 2, 3, 4`,
     ),
-    await count('SELECT enabled, blocked_until, consecutive_blocks, ramp_window FROM webhook_endpoints'),
+    await count('SELECT enabled, blocked_until, consecutive_blocks, slow_start_since FROM webhook_endpoints'),
   ];
   throw new Error(`${(error as Error).message}: ${JSON.stringify(facts)}`, { cause: error });
 }

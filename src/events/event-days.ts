@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { timeOfId } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
-import { isUndefinedTable, sql } from '../infra/database/index.js';
+import { isUndefinedTable, prepared, sql } from '../infra/database/index.js';
 import { type DailyTable, dayOf, partitionName } from '../infra/partition-days.js';
 
 /** Whose partitions are the days of a mode's events, by the time of the id. */
@@ -31,20 +31,31 @@ export function eventDays(
 }
 
 /**
- * The stored bytes of an event, read from the table of its day itself: while a day is detached, before it is dropped or
- * attached again, `events` does not show it. Null when the day is gone.
+ * The stored bytes of events by id, read from the tables of their days: while a day is detached, before it is dropped or
+ * attached again, `events` does not show it. An event whose day is gone is missing in the result.
  */
-export async function readBodyInItsDay(
+export async function readBodiesInTheirDays(
   manager: EntityManager,
   mode: Mode,
-  eventId: string,
-): Promise<string | null> {
-  const day = partitionName(eventTable(mode), dayOf(timeOfId(eventId)));
+  eventIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const days = Map.groupBy(eventIds, (id) => partitionName(eventTable(mode), dayOf(timeOfId(id))));
+  const bodies = new Map<string, string>();
+  for (const [day, ids] of days)
+    for (const { id, body } of await readDay(manager, day, ids)) bodies.set(id, body);
+  return bodies;
+}
+
+async function readDay(
+  manager: EntityManager,
+  day: string,
+  ids: readonly string[],
+): Promise<readonly { id: string; body: string }[]> {
   try {
-    const { rows } = await sql<{ body: string }>(manager, `SELECT body FROM ${day} WHERE id = $1`, [eventId]);
-    return rows[0]?.body ?? null;
+    const text = `SELECT id, body FROM ${day} WHERE id = ANY ($1::text[])`;
+    return (await sql<{ id: string; body: string }>(manager, prepared(text), [ids])).rows;
   } catch (error) {
-    if (isUndefinedTable(error)) return null;
+    if (isUndefinedTable(error)) return [];
     throw error;
   }
 }

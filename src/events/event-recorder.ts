@@ -4,10 +4,18 @@ import { databaseNow, prepared, sql, type Tx } from '../infra/database/index.js'
 import { currentTraceparent } from '../infra/tracing/index.js';
 import type { NewEvent } from './event.js';
 
-/** Sends what is owed to endpoints. The webhooks feature is the one that does. */
+/** A recorded event, without its body. */
+export interface RecordedEvent extends Pick<NewEvent, 'partnerId' | 'mode' | 'type'> {
+  readonly id: string;
+}
+
+/** Owes events to endpoints. The webhooks feature is the one that does. */
 export interface EventFanOut {
-  /** Told, in the transaction of the events, to which enabled endpoints they are owed now; each is named once. */
-  announce(tx: Tx, endpointIds: readonly string[]): void;
+  /**
+   * Called in the transaction of the events, before their insert has answered.
+   * @param at the time of their ids; nothing is owed unless `isNearNow`
+   */
+  owe(tx: Tx, events: readonly RecordedEvent[], at: Date): Promise<void>;
 }
 
 /**
@@ -30,40 +38,55 @@ export class EventRecorder implements OnApplicationBootstrap {
 
   /**
    * Records events of any partners in the caller's transaction, in order, and owes them to the endpoints that want
-   * them: one statement, however many events (D51). The body is made here, once, for ever (D28).
+   * them: two statements in one round trip, however many events (D51). The body is made here, once, for ever (D28).
    */
   async record(tx: Tx, events: readonly NewEvent[]): Promise<void> {
     if (events.length === 0) return;
-    const owed =
-      (await recordAt(tx, events, new Date())) ?? (await recordAt(tx, events, await databaseNow(tx)));
-    if (!owed) throw new Error('no event was recorded: the clock of the database jumps');
-    if (owed.length > 0) this.target?.announce(tx, owed);
+    if (await this.recordAt(tx, events, new Date())) return;
+    if (await this.recordAt(tx, events, await databaseNow(tx))) return;
+    throw new Error('no event was recorded: the clock of the database jumps');
+  }
+
+  /**
+   * Records the events with ids of this time. It picks their partition, and there are none far from today: of a process
+   * whose clock is more than a day from the database's nothing is recorded, which is false (D40).
+   */
+  private async recordAt(tx: Tx, events: readonly NewEvent[], at: Date): Promise<boolean> {
+    // The feed orders events of one moment by id: sorted ids keep the order in which they happened.
+    const ids = events.map(() => newId('evt', at.getTime())).sort();
+    const within = currentTraceparent();
+    const inserted = sql(tx.manager, INSERT, [
+      ids,
+      events.map((event) => event.partnerId),
+      events.map((event) => event.mode),
+      events.map((event) => event.type),
+      events.map((event, index) => toBody(event, ids[index]!)),
+      events.map((event) => event.happenedAt),
+      at,
+      events.map((event) => event.traceparent ?? within),
+    ]);
+    const recorded = events.map(({ partnerId, mode, type }, index) => ({
+      id: ids[index]!,
+      partnerId,
+      mode,
+      type,
+    }));
+    const owed = this.target!.owe(tx, recorded, at);
+    const [{ affected }] = await Promise.all([inserted, owed]);
+    return affected === events.length;
   }
 }
 
-const RECORD = prepared('SELECT endpoint_id FROM record_events($1, $2, $3, $4, $5, $6, $7, $8)');
+const INSERT = prepared(`
+  INSERT INTO events (id, partner_id, mode, type, body, created_at, traceparent)
+  SELECT id, partner_id, mode, type, body, created_at, traceparent
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $8::text[])
+    AS e (id, partner_id, mode, type, body, created_at, traceparent)
+  WHERE ${isNearNow('$7')}`);
 
-/**
- * Records the events with ids of this time, and answers the enabled endpoints that they are owed to. The time of an id
- * picks its partition, and there are none far from today: a process whose clock is more than a day from the database's
- * records nothing and gets null (D40).
- */
-async function recordAt(tx: Tx, events: readonly NewEvent[], at: Date): Promise<readonly string[] | null> {
-  // The feed orders events of one moment by id: sorted ids keep the order in which they happened.
-  const ids = events.map(() => newId('evt', at.getTime())).sort();
-  const within = currentTraceparent();
-  const { rows } = await sql<{ endpoint_id: string | null }>(tx.manager, RECORD, [
-    ids,
-    events.map((event) => event.partnerId),
-    events.map((event) => event.mode),
-    events.map((event) => event.type),
-    events.map((event, index) => toBody(event, ids[index]!)),
-    events.map((event) => event.happenedAt),
-    at,
-    events.map((event) => event.traceparent ?? within),
-  ]);
-  const endpointIds = rows.map((row) => row.endpoint_id).filter((id) => id !== null);
-  return endpointIds.length === rows.length ? endpointIds : null;
+/** SQL: whether a time is within a day of the database's. */
+export function isNearNow(at: string): string {
+  return `${at}::timestamptz BETWEEN now() - interval '1 day' AND now() + interval '1 day'`;
 }
 
 /** The envelope: exactly `id, type, created_at, data` (spec section 2). */

@@ -6,10 +6,10 @@
  * them on the admin port. The worker gives committed events their place in the feed, and readers do too.
  */
 export { EVENT_TYPES, type EventData, type EventType, type NewEvent } from './event.js';
-export { eventDays, readBodyInItsDay } from './event-days.js';
+export { eventDays, readBodiesInTheirDays } from './event-days.js';
 export { EventEntity } from './event.entity.js';
 export { EventFeed } from './event-feed.js';
-export { type EventFanOut, EventRecorder } from './event-recorder.js';
+export { type EventFanOut, EventRecorder, isNearNow, type RecordedEvent } from './event-recorder.js';
 export {
   EventsAdminModule,
   EventsApiModule,

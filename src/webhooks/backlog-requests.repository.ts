@@ -128,7 +128,7 @@ export class BacklogRequestsRepository {
          WHERE status = 'pending' AND id = ANY (ARRAY(
            SELECT d.id FROM webhook_deliveries d
            WHERE d.id = ANY (ARRAY(SELECT id FROM page)) AND d.status = 'pending' AND d.next_attempt_at > d.created_at
-             AND (d.lease_until IS NULL OR d.lease_until <= statement_timestamp())
+             AND d.started_at IS NULL
            ORDER BY d.id FOR UPDATE))
        )
        SELECT (SELECT count(*)::int FROM page) AS read, last.at::text, last.id

@@ -2,29 +2,18 @@ import type { WebhookConfig } from '../config/index.js';
 import type { AttemptOutcome, DeliveryKind, StoredDeliveryStatus } from './delivery.js';
 
 /**
- * The rules of delivery: retry, block, disable, slow start (spec section 6; D30, D31, D32, D34). The service runs them
- * inside SQL, where a guard and its write are one statement: `outcomes.repository.ts` (an attempt has ended),
- * `endpoint-transitions.repository.ts` (what follows for its endpoint), and the function
- * `claim_many_webhook_deliveries` of migration 1763700000043 (what may be sent). This page says the same as functions,
- * and `test/webhooks/delivery-rules.test.ts` compares each statement with its function over all states.
+ * The rules of delivery: retry, block, disable, slow start (spec section 6; D30, D31, D32, D34, D42). They are pure
+ * functions over what an endpoint's owner knows. `worker/delivery-worker.ts` calls the ones about sending, and
+ * `worker/attempt-recorder.ts` the ones about outcomes; the repositories only write what these return.
  */
 export type DeliveryRules = Pick<
   WebhookConfig,
   'timeoutMs' | 'retryDelaysMs' | 'blockMs' | 'blocksBeforeDisable' | 'concurrencyPerEndpoint'
 >;
 
-/** The table of the document; the defaults of the settings are the same (D36). */
-export const DOCUMENT_RULES = {
-  timeoutMs: 60_000,
-  /** From the end of an attempt to the next one; five retries (D30). */
-  retryDelaysMs: [30_000, 60_000, 180_000, 300_000, 900_000],
-  blockMs: 60_000,
-  blocksBeforeDisable: 5,
-} as const satisfies Partial<DeliveryRules>;
-
 /** The third interruption in a row counts as a failed attempt (D30). */
 export const UNCOUNTED_INTERRUPTIONS = 2;
-/** The window of an endpoint that comes back widens at most once in this time. */
+/** A window that starts slowly widens at most once in this time. */
 export const SLOW_START_STEP_MS = 1_000;
 
 /** Attempts of a delivery that count, the first included (D30, D36). */
@@ -32,55 +21,63 @@ export function maxAttempts(rules: Pick<DeliveryRules, 'retryDelaysMs'>): number
   return rules.retryDelaysMs.length + 1;
 }
 
+/** A delivery as its owner claimed it. */
 export interface DeliveryState {
   readonly kind: DeliveryKind;
-  readonly status: StoredDeliveryStatus;
   /** Attempts so far that count among the six. */
   readonly countedAttempts: number;
   /** Interruptions in a row that did not count. */
   readonly interruptions: number;
-  /** The endpoint has given up what is as old as this delivery, and the worker has not written it down yet (D32). */
-  readonly givenUp: boolean;
 }
 
-export interface DeliveryAfterAttempt extends Omit<DeliveryState, 'kind' | 'givenUp'> {
-  /** Milliseconds from the end of the attempt to the next; `unchanged`: due as before; null: no attempt follows. */
-  readonly nextAttempt: number | 'unchanged' | null;
-  /** The attempt was the last that counts and failed: the endpoint is to be blocked (D31). */
+/** A delivery after an attempt. */
+export interface DeliveryAfterAttempt extends Omit<DeliveryState, 'kind'> {
+  readonly status: Exclude<StoredDeliveryStatus, 'discarding'>;
+  /** From the end of the attempt to the next one; null: due as before, or never again if the delivery has ended. */
+  readonly retryInMs: number | null;
+  /** The last attempt that counts has failed: the endpoint is to be blocked (D31). */
   readonly exhausted: boolean;
 }
 
-/** A delivery after an attempt that still held its lease has ended (D30). */
+/**
+ * A delivery after an attempt of its endpoint's owner has ended (D30): delivered, due again after the delay of the
+ * document's table, or failed after the sixth attempt. A test has one attempt.
+ */
 export function afterAttempt(
+  rules: Pick<DeliveryRules, 'retryDelaysMs'>,
+  { kind, countedAttempts: before, interruptions }: DeliveryState,
+  outcome: AttemptOutcome,
+): DeliveryAfterAttempt {
+  const counts = outcome !== 'interrupted' || interruptions >= UNCOUNTED_INTERRUPTIONS;
+  const countedAttempts = before + (counts ? 1 : 0);
+  const after = { countedAttempts, interruptions: counts ? 0 : interruptions + 1 };
+  if (outcome === 'delivered') return { ...after, status: 'delivered', retryInMs: null, exhausted: false };
+  if (!counts) return { ...after, status: 'pending', retryInMs: null, exhausted: false };
+  const isLast = kind === 'test' || countedAttempts >= maxAttempts(rules);
+  if (isLast) return { ...after, status: 'failed', retryInMs: null, exhausted: true };
+  const retryInMs = rules.retryDelaysMs[countedAttempts - 1]!;
+  return { ...after, status: 'pending', retryInMs, exhausted: false };
+}
+
+/** The same for a delivery that was given up while the attempt was under way: a 2xx still counts (D32). */
+export function afterLastAttempt(
   rules: Pick<DeliveryRules, 'retryDelaysMs'>,
   delivery: DeliveryState,
   outcome: AttemptOutcome,
 ): DeliveryAfterAttempt {
-  const { kind, status, givenUp } = delivery;
-  const delivered = outcome === 'delivered';
-  const counts = outcome !== 'interrupted' || delivery.interruptions >= UNCOUNTED_INTERRUPTIONS;
-  const countedAttempts = delivery.countedAttempts + (counts ? 1 : 0);
-  const owed = status === 'pending' && !givenUp;
-  const isLast = kind === 'test' || countedAttempts >= maxAttempts(rules);
-  const exhausted = owed && counts && !delivered && isLast;
-  const ends = delivered || exhausted || !owed;
-  return {
-    status: delivered ? 'delivered' : exhausted ? 'failed' : owed ? status : 'discarded',
-    countedAttempts,
-    interruptions: counts ? 0 : delivery.interruptions + 1,
-    nextAttempt: ends ? null : counts ? rules.retryDelaysMs[countedAttempts - 1]! : 'unchanged',
-    exhausted,
-  };
+  const after = afterAttempt(rules, delivery, outcome);
+  return after.status === 'delivered'
+    ? after
+    : { ...after, status: 'discarded', retryInMs: null, exhausted: false };
 }
 
+/** What decides whether an endpoint is sent to. */
 export interface EndpointState {
   readonly enabled: boolean;
   readonly deleted: boolean;
   /** A block is running; it ends by itself. */
   readonly blocked: boolean;
   readonly consecutiveBlocks: number;
-  /** Attempts in flight while the endpoint starts slowly; null: as many as the setting says. */
-  readonly window: number | null;
 }
 
 /** Whether anything is sent to the endpoint now: nothing in a block (D31), nothing while disabled (D32). */
@@ -88,105 +85,87 @@ export function takesAttempts({ enabled, deleted, blocked }: EndpointState): boo
   return enabled && !deleted && !blocked;
 }
 
-/** Whether the delivery may be claimed now; what may not keeps its attempts and its due time (D31, D32). */
-export function isClaimable(
-  endpoint: EndpointState,
-  delivery: Pick<DeliveryState, 'status' | 'givenUp'> & { readonly due: boolean; readonly leased: boolean },
-): boolean {
-  const { status, givenUp, due, leased } = delivery;
-  return takesAttempts(endpoint) && status === 'pending' && !givenUp && due && !leased;
-}
-
-/** How many deliveries a claim may take when `inFlight` attempts are under way over all workers (D34). */
-export function claimLimit(
-  rules: Pick<DeliveryRules, 'concurrencyPerEndpoint'>,
-  { window }: EndpointState,
-  { asked, inFlight }: { readonly asked: number; readonly inFlight: number },
-): number {
-  const width = Math.min(window ?? Infinity, rules.concurrencyPerEndpoint);
-  return Math.max(0, Math.min(asked, width - inFlight));
-}
-
-/** A delivery was given up: the endpoint is blocked, and disabled by its last block, unless it is so already (D31). */
-export function afterExhausted(
+/** A delivery was exhausted: the endpoint is blocked, and disabled by its fifth block, unless it is so already (D31). */
+export function afterExhausted<Endpoint extends EndpointState>(
   rules: Pick<DeliveryRules, 'blocksBeforeDisable'>,
-  endpoint: EndpointState,
-): EndpointState {
+  endpoint: Endpoint,
+): Endpoint {
   if (!takesAttempts(endpoint)) return endpoint;
   const consecutiveBlocks = endpoint.consecutiveBlocks + 1;
   const disabled = consecutiveBlocks >= rules.blocksBeforeDisable;
-  return { ...endpoint, enabled: !disabled, blocked: !disabled, consecutiveBlocks, window: 1 };
+  return { ...endpoint, enabled: !disabled, blocked: !disabled, consecutiveBlocks };
 }
 
-/** A 2xx has come: the row of blocks ends, and a block that is running does not (D31). */
-export function afterDelivered(endpoint: EndpointState): EndpointState {
+/** A 2xx: the row of blocks ends. A block that is running does not (D31). */
+export function afterDelivered<Endpoint extends EndpointState>(endpoint: Endpoint): Endpoint {
   return { ...endpoint, consecutiveBlocks: 0 };
 }
 
-export interface SlowStartStep {
+/** How one attempt of an endpoint ended. */
+export interface EndedAttempt {
+  readonly kind: DeliveryKind;
+  readonly outcome: AttemptOutcome;
+  readonly exhausted: boolean;
+}
+
+/** The endpoint after attempts, in the order in which they ended. Tests have no effect (`webhook.test`). */
+export function afterAttempts<Endpoint extends EndpointState>(
+  rules: Pick<DeliveryRules, 'blocksBeforeDisable'>,
+  endpoint: Endpoint,
+  attempts: readonly EndedAttempt[],
+): Endpoint {
+  return attempts
+    .filter(({ kind }) => kind !== 'test')
+    .reduce((state, { outcome, exhausted }) => {
+      if (exhausted) return afterExhausted(rules, state);
+      return outcome === 'delivered' ? afterDelivered(state) : state;
+    }, endpoint);
+}
+
+/** How many attempts the endpoint's owner may have in flight. */
+export interface SendWindow {
+  /** Null: as many as the setting says. */
+  readonly width: number | null;
+  /** When it last widened, in monotonic milliseconds. */
+  readonly widenedAtMs: number;
+}
+
+export const FULL_WINDOW: SendWindow = { width: null, widenedAtMs: -Infinity };
+/** After a block, and after the switch: what waits is paced (D31, D32). */
+export const SLOW_START: SendWindow = { width: 1, widenedAtMs: -Infinity };
+
+/** Attempts that may begin while `inFlight` are under way (D34). */
+export function freeSlots(
+  { concurrencyPerEndpoint }: Pick<DeliveryRules, 'concurrencyPerEndpoint'>,
+  { width }: SendWindow,
+  inFlight: number,
+): number {
+  return Math.max(0, Math.min(width ?? Infinity, concurrencyPerEndpoint) - inFlight);
+}
+
+/** What some attempts that ended together showed. */
+export interface SeenAnswers {
   readonly delivered: boolean;
   readonly failed: boolean;
   /** One of the failures was a time-out. */
   readonly timedOut: boolean;
-  /** The window has widened less than SLOW_START_STEP_MS ago. */
-  readonly widenedLately: boolean;
 }
 
 /**
- * The window after some attempts: a failure halves one that starts slowly, a 2xx doubles it until it is as wide as the
- * setting (D31, D32). A time-out narrows any to one; when a 2xx came with it, the endpoint does not hang: half (D42).
+ * The window after some attempts. While it starts slowly, a 2xx doubles it and a failure halves it, until it is as wide
+ * as the setting (D31, D32). A time-out narrows any window to one, or to half if a 2xx came with it (D42).
  */
-export function slowStart(
-  rules: Pick<DeliveryRules, 'concurrencyPerEndpoint'>,
-  { window, blocked }: EndpointState,
-  { delivered, failed, timedOut, widenedLately }: SlowStartStep,
-): number | null {
-  if (blocked) return window;
-  if (timedOut && !delivered) return 1;
-  if (timedOut) return Math.max(1, Math.floor((window ?? rules.concurrencyPerEndpoint) / 2));
-  if (window === null) return null;
-  if (failed) return Math.max(1, Math.floor(window / 2));
-  if (!delivered || widenedLately) return window;
-  return window * 2 < rules.concurrencyPerEndpoint ? window * 2 : null;
-}
-
-/** An attempt as its record shows it. */
-export interface EndedAttempt {
-  readonly endpointId: string;
-  readonly kind: DeliveryKind;
-  readonly outcome: AttemptOutcome;
-  readonly exhausted: boolean;
-  /** Since the epoch, with the database's microseconds: which of two answers came first may hang on them. */
-  readonly endedAtMs: number;
-}
-
-/** What a batch of attempts means for its endpoints; applied in this order it is what each attempt in turn would do. */
-export interface EndpointTransitions {
-  /** A 2xx ended before any delivery was given up. */
-  readonly resetFirst: readonly string[];
-  /** A delivery was given up: the first one may block, those after it meet a blocked endpoint (D31). */
-  readonly exhausted: readonly string[];
-  /** A 2xx ended after a delivery was given up. */
-  readonly resetLast: readonly string[];
-}
-
-/** Tests have no effect on the count; ids come out sorted, for the lock order (D31, D40). */
-export function transitionsOf(attempts: readonly EndedAttempt[]): EndpointTransitions {
-  const resetFirst = new Set<string>();
-  const exhausted = new Set<string>();
-  const resetLast = new Set<string>();
-  const inOrder = attempts
-    .filter(({ kind }) => kind !== 'test')
-    .toSorted((a, b) => a.endedAtMs - b.endedAtMs);
-  for (const attempt of inOrder) {
-    const { endpointId } = attempt;
-    if (attempt.exhausted) exhausted.add(endpointId);
-    else if (attempt.outcome === 'delivered')
-      (exhausted.has(endpointId) ? resetLast : resetFirst).add(endpointId);
-  }
-  return {
-    resetFirst: [...resetFirst].sort(),
-    exhausted: [...exhausted].sort(),
-    resetLast: [...resetLast].sort(),
-  };
+export function windowAfter(
+  { concurrencyPerEndpoint }: Pick<DeliveryRules, 'concurrencyPerEndpoint'>,
+  window: SendWindow,
+  { delivered, failed, timedOut }: SeenAnswers,
+  nowMs: number,
+): SendWindow {
+  const half = Math.max(1, Math.floor((window.width ?? concurrencyPerEndpoint) / 2));
+  if (timedOut) return { width: delivered ? half : 1, widenedAtMs: nowMs };
+  if (window.width === null) return window;
+  if (failed) return { width: half, widenedAtMs: nowMs };
+  if (!delivered || nowMs - window.widenedAtMs < SLOW_START_STEP_MS) return window;
+  const twice = window.width * 2;
+  return { width: twice < concurrencyPerEndpoint ? twice : null, widenedAtMs: nowMs };
 }

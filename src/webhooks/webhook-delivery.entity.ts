@@ -59,6 +59,13 @@ export class WebhookDeliveryEntity {
   @Column({ name: 'next_attempt_at', type: 'timestamptz', nullable: true })
   nextAttemptAt!: Date | null;
 
+  /** Of the attempt under way, or of one whose worker has died; see `inFlight`. */
+  @Column({ name: 'started_at', type: 'timestamptz', nullable: true })
+  startedAt!: Date | null;
+
+  @VirtualColumn({ type: 'boolean', query: inFlight })
+  inFlight!: boolean;
+
   /** Of the last attempt, like the four below; null before the first. */
   @Column({ name: 'last_outcome', type: 'text', nullable: true })
   lastOutcome!: AttemptOutcome | null;
@@ -136,9 +143,18 @@ export const HAS_ENDED = `status IN ('delivered', 'failed', 'discarded')`;
 export const IS_KEPT = `d.next_attempt_at >= coalesce(w.discard_before, '-infinity')
   AND (w.discard_before IS NULL OR d.created_at >= w.discard_before)`;
 
+/** SQL of a delivery: its endpoint's owner has an attempt of it under way. */
+function inFlight(alias: string): string {
+  return `SELECT EXISTS (SELECT FROM webhook_endpoint_leases l
+    WHERE l.endpoint_id = ${alias}.endpoint_id AND l.fence = ${alias}.started_fence AND l.until > statement_timestamp())`;
+}
+
+/** The same of a delivery `d`. */
+export const IN_FLIGHT = `(${inFlight('d')})`;
+
 /** Columns that a delivery keeps when it is given up. */
 const GIVEN_UP_COLUMNS = `id, endpoint_id, partner_id, mode, event_id, event_type, kind, test_body, replay_id,
-  attempt_count, counted_attempts, interruptions, fence, created_at, last_outcome, last_status_code, last_latency_ms,
+  attempt_count, counted_attempts, interruptions, created_at, last_outcome, last_status_code, last_latency_ms,
   last_error, last_started_at`;
 
 /** SQL behind `WITH given_up AS (DELETE FROM webhook_deliveries …`, closing it: what ends leaves what is open for its day. */

@@ -62,12 +62,9 @@ export class WebhookEndpointEntity {
   @Column({ name: 'consecutive_blocks', type: 'int' })
   consecutiveBlocks!: number;
 
-  /** Attempts in flight that a receiver which comes back may get; null: as many as the setting says (D31, D32). */
-  @Column({ name: 'ramp_window', type: 'int', nullable: true })
-  slowStartWindow!: number | null;
-
-  @Column({ name: 'ramp_widened_at', type: 'timestamptz', nullable: true })
-  slowStartWidenedAt!: Date | null;
+  /** Since when it is sent to slowly at first (D31, D32); null: as fast as it takes. */
+  @Column({ name: 'slow_start_since', type: 'timestamptz', nullable: true })
+  slowStartSince!: Date | null;
 
   /** Pending deliveries created before this are discarded. */
   @Column({ name: 'discard_before', type: 'timestamptz', nullable: true, select: false })

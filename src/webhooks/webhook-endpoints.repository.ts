@@ -103,8 +103,7 @@ export class WebhookEndpointsRepository {
       blockedUntil: null,
       disabledReason: null,
       disabledAt: null,
-      slowStartWindow: 1,
-      slowStartWidenedAt: null,
+      slowStartSince: () => 'statement_timestamp()',
     });
   }
 

@@ -13,7 +13,7 @@ import {
   type WindowRows,
 } from '../infra/database/index.js';
 import { DELIVERY_TABLES } from './delivery-days.js';
-import { STATUS_CONDITIONS, STORE_GIVEN_UP } from './webhook-delivery.entity.js';
+import { IN_FLIGHT, STATUS_CONDITIONS, STORE_GIVEN_UP } from './webhook-delivery.entity.js';
 import { WebhookReplayEntity } from './webhook-replay.entity.js';
 
 /** A dry run counts so far; a count that is this is "at least". */
@@ -196,14 +196,14 @@ export class WebhookReplaysRepository {
     await sql(
       tx.manager,
       `WITH chosen AS (
-         SELECT id, coalesce(lease_until > statement_timestamp(), false) AS leased FROM webhook_deliveries
-         WHERE replay_id = $1 AND status = 'pending' ORDER BY id FOR UPDATE
+         SELECT d.id, ${IN_FLIGHT} AS in_flight FROM webhook_deliveries d
+         WHERE d.replay_id = $1 AND d.status = 'pending' ORDER BY d.id FOR UPDATE OF d
        ), under_way AS (
          -- the record of the attempt's outcome ends it
          UPDATE webhook_deliveries SET status = 'discarding', next_attempt_at = NULL
-         WHERE status = 'pending' AND id IN (SELECT id FROM chosen WHERE leased)
+         WHERE status = 'pending' AND id IN (SELECT id FROM chosen WHERE in_flight)
        ), given_up AS (
-         DELETE FROM webhook_deliveries WHERE status = 'pending' AND id IN (SELECT id FROM chosen WHERE NOT leased)
+         DELETE FROM webhook_deliveries WHERE status = 'pending' AND id IN (SELECT id FROM chosen WHERE NOT in_flight)
          ${STORE_GIVEN_UP}`,
       [id],
     );

@@ -34,14 +34,14 @@ import { WebhookReplaysRepository } from './webhook-replays.repository.js';
 import { AttemptRecorder } from './worker/attempt-recorder.js';
 import { BacklogRepository } from './worker/backlog.repository.js';
 import { BacklogRunner } from './worker/backlog-runner.js';
-import { DeliveryJobsRepository } from './worker/delivery-jobs.repository.js';
+import { DeliveriesRepository } from './worker/deliveries.repository.js';
 import { DeliveryTracesRepository } from './worker/delivery-traces.repository.js';
 import { DeliveryWorker } from './worker/delivery-worker.js';
 import { DiscardDeliveries } from './worker/discard-deliveries.js';
 import { DiscardsRepository } from './worker/discards.repository.js';
 import { EndedDeliveryCounts } from './worker/ended-delivery-counts.js';
-import { EndpointTransitionsRepository } from './worker/endpoint-transitions.repository.js';
-import { OutcomesRepository } from './worker/outcomes.repository.js';
+import { EndpointLeases } from './worker/endpoint-leases.js';
+import { OwnedDeliveries } from './worker/owned-deliveries.js';
 import { ReplayJobsRepository } from './worker/replay-jobs.repository.js';
 import { ReplayRunner } from './worker/replay-runner.js';
 import { WebhookMaintenance } from './worker/webhook-maintenance.js';
@@ -110,10 +110,10 @@ export class WebhooksAdminModule {}
 @Module({
   imports: [WebhooksCoreModule, AuditModule, AlertsModule],
   providers: [
-    DeliveryJobsRepository,
+    EndpointLeases,
+    DeliveriesRepository,
+    OwnedDeliveries,
     DeliveryTracesRepository,
-    OutcomesRepository,
-    EndpointTransitionsRepository,
     AttemptRecorder,
     {
       provide: WebhookSender,

@@ -47,8 +47,10 @@ export function isBalanced(books: EndpointBooks): boolean {
 /** Attempts under way, of one worker or of all: what a death at this moment may make arrive twice. */
 export async function inFlight({ pool }: TestDatabase, workerPid?: number): Promise<number> {
   const { rows } = await pool.query<{ n: number }>(
-    'SELECT count(*)::int AS n FROM webhook_deliveries WHERE lease_owner LIKE $1',
-    [workerPid === undefined ? '%' : `worker-${workerPid}-%`],
+    `SELECT count(*)::int AS n FROM webhook_deliveries d
+     JOIN webhook_endpoint_leases l ON l.endpoint_id = d.endpoint_id AND l.fence = d.started_fence
+     WHERE l.owner LIKE $1`,
+    [workerPid === undefined ? '%' : `${workerPid}-%`],
   );
   return rows[0]!.n;
 }

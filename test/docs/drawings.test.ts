@@ -2,17 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/index.js';
 import { ORDER_STATUSES, statusesBefore } from '../../src/orders/order.js';
 import { DELIVERY_STATUSES } from '../../src/webhooks/delivery.js';
-import {
-  afterExhausted,
-  DOCUMENT_RULES,
-  type EndpointState,
-  maxAttempts,
-} from '../../src/webhooks/delivery-rules.js';
+import { afterExhausted, type EndpointState, maxAttempts } from '../../src/webhooks/delivery-rules.js';
 import { ENDPOINT_STATUSES } from '../../src/webhooks/webhook-endpoint.entity.js';
 import { testEnvironment } from '../harness/settings.js';
 import { Page } from './page.js';
 
 const page = new Page('docs/how-it-works.md');
+/** What nobody has set: the numbers of the document (D36). */
+const RULES = loadConfig(testEnvironment('postgres://127.0.0.1/none')).webhooks;
 const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six'];
 
 interface Arrow {
@@ -43,18 +40,18 @@ describe('the drawings of how it works', () => {
     const drawn = arrows('## The life of a delivery');
     expect(states(drawn)).toEqual([...DELIVERY_STATUSES].sort());
     const labels = drawn.map(({ label }) => label);
-    const delays = DOCUMENT_RULES.retryDelaysMs.map((ms) => `${ms / 1_000} s`).join(', ');
+    const delays = RULES.retryDelaysMs.map((ms) => `${ms / 1_000} s`).join(', ');
     expect(labels).toContain(`retried after ${delays}`);
-    expect(labels).toContain(`2xx within ${DOCUMENT_RULES.timeoutMs / 1_000} s`);
-    expect(labels.join()).toContain(`${NUMBERS[maxAttempts(DOCUMENT_RULES)]} attempts failed`);
+    expect(labels).toContain(`2xx within ${RULES.timeoutMs / 1_000} s`);
+    expect(labels.join()).toContain(`${NUMBERS[maxAttempts(RULES)]} attempts failed`);
   });
 
   it('have every status of an endpoint, with the numbers of the document', () => {
     const drawn = arrows('## The life of an endpoint');
     expect(states(drawn)).toEqual([...ENDPOINT_STATUSES].sort());
     const labels = drawn.map(({ label }) => label).join();
-    expect(labels).toContain(`after ${DOCUMENT_RULES.blockMs / 1_000} s`);
-    expect(labels).toContain(`the ${DOCUMENT_RULES.blocksBeforeDisable}th in a row`);
+    expect(labels).toContain(`after ${RULES.blockMs / 1_000} s`);
+    expect(labels).toContain(`the ${RULES.blocksBeforeDisable}th in a row`);
   });
 
   it('have what a block makes of an endpoint, also of one that is blocked', () => {
@@ -62,9 +59,9 @@ describe('the drawings of how it works', () => {
     const nameOf = ({ enabled, blocked }: EndpointState): string =>
       enabled ? (blocked ? 'blocked' : 'enabled') : 'disabled';
     const byBlocks = [true, false].flatMap((blocked) =>
-      [0, DOCUMENT_RULES.blocksBeforeDisable - 1].map((consecutiveBlocks) => {
+      [0, RULES.blocksBeforeDisable - 1].map((consecutiveBlocks) => {
         const before = { enabled: true, deleted: false, blocked, consecutiveBlocks } as EndpointState;
-        return `${nameOf(before)} to ${nameOf(afterExhausted(DOCUMENT_RULES, before))}`;
+        return `${nameOf(before)} to ${nameOf(afterExhausted(RULES, before))}`;
       }),
     );
     const drawnByBlocks = drawn.filter(({ label }) => /block|failed/.test(label));

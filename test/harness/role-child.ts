@@ -56,6 +56,12 @@ export class RoleChild {
     await this.child?.kill();
   }
 
+  /** SIGTERM, as a rollout does it; resolves when the process has ended. */
+  async stop(): Promise<void> {
+    this.child?.signal('SIGTERM');
+    await this.child?.exited();
+  }
+
   /** SIGSTOP: it holds what it holds and notices nothing, until `thaw`. */
   freeze(): void {
     this.child?.signal('SIGSTOP');

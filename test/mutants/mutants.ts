@@ -122,26 +122,31 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   },
   {
     name: 'claim-of-a-disabled-endpoint',
-    file: 'migrations/1763700000043-claim-all-at-once.ts',
-    find: 'WHERE w.enabled AND w.deleted_at',
-    replace: 'WHERE w.deleted_at',
-    build: true,
-    tests: ['test/webhooks/fencing.test.ts'],
+    file: 'src/webhooks/worker/deliveries.repository.ts',
+    find: 'w.enabled AND w.deleted_at IS NULL AS enabled',
+    replace: 'w.deleted_at IS NULL AS enabled',
+    tests: ['test/webhooks/deliveries-repository.test.ts'],
   },
   {
     name: 'outcome-of-an-older-fence',
-    file: 'src/webhooks/worker/outcomes.repository.ts',
-    find: 'd.fence = ($2::bigint[])[p.nth] AND d.lease_owner',
-    // PostgreSQL refuses a statement that does not use a parameter.
-    replace: '$2::bigint[] IS NOT NULL AND d.lease_owner',
+    file: 'src/webhooks/worker/deliveries.repository.ts',
+    find: ' AND d.started_fence = a.fence',
+    replace: '',
     tests: ['test/webhooks/fencing.test.ts'],
   },
   {
-    name: 'attempts-recorded-unsorted',
-    file: 'src/webhooks/worker/outcomes.repository.ts',
-    find: 'given.toSorted(byIdAndFence)',
-    replace: 'given.toSorted()',
-    tests: ['test/webhooks/delivery-rules.test.ts'],
+    name: 'outcome-of-a-lost-endpoint',
+    file: 'src/webhooks/worker/deliveries.repository.ts',
+    find: ' AND l.fence = a.fence',
+    replace: '',
+    tests: ['test/webhooks/leases.test.ts'],
+  },
+  {
+    name: 'success-changes-no-blocked-endpoint',
+    file: 'src/webhooks/worker/attempt-recorder.ts',
+    find: "return outcome === 'delivered' && ",
+    replace: 'return false && ',
+    tests: ['test/webhooks/blocking.test.ts'],
   },
   {
     name: 'signature-kept-in-the-attempt-log',
@@ -209,8 +214,8 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   {
     name: 'notification-lost-while-armed',
     file: WORK_SIGNALS,
-    find: 'void this.signals.add({ queue, group });',
-    replace: 'if (this.pending.size === 1) void this.signals.add({ queue, group });',
+    find: 'void this.signals.add(due);',
+    replace: 'if (this.pending.size === 1) void this.signals.add(due);',
     tests: ['test/infra/jobs/notifications.test.ts'],
   },
   {
@@ -237,8 +242,8 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   {
     name: 'success-after-a-give-up-forgotten',
     file: 'src/webhooks/worker/attempt-recorder.ts',
-    find: 'await this.endpoints.resetBlocks(tx, resetLast);',
-    replace: '',
+    find: '.toSorted((a, b) => a.endedAt - b.endedAt)',
+    replace: '.toSorted((a, b) => b.endedAt - a.endedAt)',
     tests: ['test/webhooks/fencing.test.ts'],
   },
   {

@@ -41,7 +41,7 @@ async function letTimePass(): Promise<void> {
   const { pool } = service.database;
   await pool.query('UPDATE webhook_endpoints SET blocked_until = now() WHERE blocked_until > now()');
   await pool.query(
-    'UPDATE webhook_deliveries SET next_attempt_at = now() WHERE next_attempt_at > now() AND lease_until IS NULL',
+    'UPDATE webhook_deliveries SET next_attempt_at = now() WHERE next_attempt_at > now() AND started_at IS NULL',
   );
 }
 

@@ -8,7 +8,7 @@ import {
   type TestReceiver,
   type TestService,
 } from '../harness/index.js';
-import { CLAIM_LOCK, recordEvents, type RegisteredEndpoint, registerEndpoint } from './support.js';
+import { recordEvents, type RegisteredEndpoint, registerEndpoint } from './support.js';
 
 /** How long a session waits for a lock: so long Live was held up. */
 const LOCK_TIMEOUT_MS = 5_000;
@@ -39,8 +39,8 @@ it('webhooks of Live go out while a claim of Sandbox waits for somebody, from th
   const other = await service.database.pool.connect();
   try {
     await other.query('BEGIN');
-    await other.query('SELECT pg_advisory_xact_lock($1::int, hashtext($2))', [
-      CLAIM_LOCK,
+    // Who takes the lease of the endpoint waits for this.
+    await other.query('INSERT INTO webhook_endpoint_leases (endpoint_id, fence) VALUES ($1, 0)', [
       sandboxEndpoint.id,
     ]);
     for (const count of [1, 2, 3]) {

@@ -44,6 +44,7 @@ describe('the delivery log', () => {
       created_at: expect.any(String),
       delivered_at: null,
       last_attempt: null,
+      current_attempt: null,
     });
     expect(await listDeliveries(service, endpoint, '&event_type=esim.expired')).toEqual([all[0]]);
     expect(await listDeliveries(service, endpoint, `&event_id=${all[3]!.event_id}`)).toEqual([all[3]]);

@@ -186,6 +186,30 @@ describe('a delivery', () => {
   });
 });
 
+describe('an attempt that waits for its answer', () => {
+  it('is shown with its number and start, in the delivery and in the log, until it has ended', async () => {
+    let answer = (): void => undefined;
+    const receiver = await receiverThatAnswers();
+    receiver.answer = (nth, _webhook, response) => {
+      if (nth === 0) response.writeHead(500).end();
+      else answer = () => void response.writeHead(200).end();
+    };
+    const endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
+    await recordEvent(service, { partnerId: partner.id });
+    await eventually('the second attempt is under way', () => receiver.received.length === 2);
+    const [listed] = await listDeliveries(service, endpoint);
+    const shown = await getDelivery(service, listed!.id);
+    for (const delivery of [listed!, shown]) {
+      expect(delivery).toMatchObject({ status: 'pending', attempt_count: 1, current_attempt: { number: 2 } });
+      const startedAt = Date.parse(delivery.current_attempt!.started_at);
+      expect(startedAt).toBeGreaterThan(Date.parse(String(delivery.last_attempt!.started_at)));
+    }
+    answer();
+    const ended = await deliveryThat(service, endpoint, 'is delivered', (d) => d.status === 'delivered');
+    expect(ended).toMatchObject({ attempt_count: 2, current_attempt: null });
+  });
+});
+
 describe('webhook.test', () => {
   it('is one attempt that changes nothing and is in no feed', async () => {
     const receiver = await receiverThatAnswers(500);

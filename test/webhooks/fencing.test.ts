@@ -50,50 +50,24 @@ async function rows<T>(text: string, parameters: unknown[]): Promise<T[]> {
   return (await office.database.pool.query(text, parameters)).rows as T[];
 }
 
-describe('the claim of an endpoint', () => {
-  const claim = () =>
-    rows<{ id: string | null }>(
-      `SELECT * FROM claim_many_webhook_deliveries(ARRAY[$1], ARRAY[10], 10, 'the test', 60000) WHERE id IS NOT NULL`,
-      [endpoint.id],
-    );
-
-  beforeEach(() => recordEvent(office, { partnerId: partner.id }));
-
-  it('takes what is due', async () => {
-    expect(await claim()).toHaveLength(1);
-  });
-
-  it.each([
-    ['is disabled', `enabled = false, disabled_reason = 'manual'`],
-    ['is deleted', 'deleted_at = now()'],
-    ['is blocked', `blocked_until = now() + interval '1 hour'`],
-  ])('takes nothing of one that %s, whoever asks (D31, D32)', async (_, change) => {
-    await rows(`UPDATE webhook_endpoints SET ${change} WHERE id = $1`, [endpoint.id]);
-    expect(await claim()).toEqual([]);
-    expect(
-      await rows('SELECT 1 FROM webhook_deliveries WHERE endpoint_id = $1 AND lease_owner IS NOT NULL', [
-        endpoint.id,
-      ]),
-    ).toEqual([]);
-  });
-});
-
 describe('an outcome', () => {
-  it('of an older claim of the same worker is not recorded: its fence is another', async () => {
+  it('of an older lease of the same worker is not recorded: its fence is another', async () => {
     let held: ServerResponse | undefined;
     receiver.answer = (_nth, _webhook, response) => void (held = response);
     await startWorker();
     await recordEvent(office, { partnerId: partner.id });
     await eventually('the request', () => held !== undefined);
-    // As if the worker had lost the lease and claimed the delivery anew: its second attempt is under way.
-    await rows('UPDATE webhook_deliveries SET fence = fence + 1 WHERE endpoint_id = $1', [endpoint.id]);
+    // As if the worker had lost the endpoint, and taken it and started the delivery anew: its second attempt is under way.
+    await rows('UPDATE webhook_deliveries SET started_fence = started_fence + 1 WHERE endpoint_id = $1', [
+      endpoint.id,
+    ]);
     held!.writeHead(200).end();
     await stopWorker();
     const [delivery] = await rows<object>(
-      'SELECT status, attempt_count, lease_owner IS NOT NULL AS leased FROM webhook_deliveries WHERE endpoint_id = $1',
+      'SELECT status, attempt_count, started_at IS NOT NULL AS started FROM webhook_deliveries WHERE endpoint_id = $1',
       [endpoint.id],
     );
-    expect(delivery).toEqual({ status: 'pending', attempt_count: 0, leased: true });
+    expect(delivery).toEqual({ status: 'pending', attempt_count: 0, started: true });
   });
 });
 

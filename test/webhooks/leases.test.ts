@@ -101,13 +101,12 @@ describe('a worker that dies', () => {
       // Leases lapse by the statement below alone.
       LEASE_MS: '60000',
     });
-    // Each time the worker sees the lease of a process that is gone; in between it must not send.
+    // Each time the worker sees what an owner before it has started; in between it must not send.
     hang();
     for (let death = 1; death <= 3; death++) {
       await eventually(`lease ${death}`, async () => {
         const { rowCount } = await admin.database.pool.query(
-          `UPDATE webhook_deliveries
-           SET lease_owner = 'dead', fence = fence + 1, claimed_at = now() - interval '2 s', lease_until = now() - interval '1 s'
+          `UPDATE webhook_deliveries SET started_fence = 0, started_at = now() - interval '1 s'
            WHERE id = $1 AND status = 'pending' AND attempt_count = $2`,
           [id, death - 1],
         );
@@ -120,7 +119,7 @@ describe('a worker that dies', () => {
     }
     const delivery = await getDelivery(admin, id);
     expect(delivery.attempts.map((attempt) => attempt.outcome)).toEqual(Array(3).fill('interrupted'));
-    expect(delivery.attempts[0]?.latency_ms).toBe(1_000);
+    expect(delivery.attempts[0]?.latency_ms).toBeGreaterThanOrEqual(1_000);
     expect(Date.parse(String(delivery.next_attempt_at)) - Date.now()).toBeGreaterThan(80_000_000);
     const { rows } = await admin.database.pool.query(
       'SELECT counted_attempts, interruptions FROM webhook_deliveries WHERE id = $1',
@@ -156,7 +155,7 @@ describe('a lease', () => {
     await recordEvent(admin, { partnerId: partner.id });
     await eventually('the request', () => receiver.received.length === 1);
     await admin.database.pool.query(
-      `UPDATE webhook_deliveries SET lease_owner = 'other', fence = fence + 1, lease_until = now() + interval '1 s'
+      `UPDATE webhook_endpoint_leases SET owner = 'other', fence = fence + 1, until = now() + interval '1 s'
        WHERE endpoint_id = $1`,
       [endpoint.id],
     );
@@ -202,10 +201,10 @@ describe('a stop', () => {
       attempts: [{ outcome: 'interrupted' }],
     });
     const { rows } = await admin.database.pool.query(
-      'SELECT counted_attempts, lease_owner FROM webhook_deliveries WHERE id = $1',
+      'SELECT counted_attempts, started_at FROM webhook_deliveries WHERE id = $1',
       [id],
     );
-    expect(rows[0]).toEqual({ counted_attempts: 0, lease_owner: null });
+    expect(rows[0]).toEqual({ counted_attempts: 0, started_at: null });
 
     answerOk();
     await startWorker();

@@ -53,14 +53,17 @@ it('a count of millions that have ended hides neither the age of the oldest due 
   vi.spyOn(EndedDeliveryCounts.prototype, 'read').mockReturnValue(new Promise(() => undefined));
   const { pool } = service.database;
   await fillTable(pool, 'webhook_endpoints', 1, { id: `'whe_slow'`, enabled: 'true', blocked_until: 'NULL' });
-  // One that is due since an hour, and leased for longer than the test.
+  // One that is due since an hour, and whose endpoint is leased for longer than the test.
+  await fillTable(pool, 'webhook_endpoint_leases', 1, {
+    endpoint_id: `'whe_slow'`,
+    owner: `'test'`,
+    until: `now() + interval '1 day'`,
+  });
   await fillTable(pool, 'webhook_deliveries', 1, {
     endpoint_id: `'whe_slow'`,
     kind: `'event'`,
     status: `'pending'`,
     next_attempt_at: `now() - interval '1 hour'`,
-    lease_until: `now() + interval '1 day'`,
-    lease_owner: `'test'`,
   });
   const startedAt = performance.now();
   const { status, names } = await scrape();

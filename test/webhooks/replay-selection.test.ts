@@ -125,7 +125,7 @@ describe('a replay repeats what had ended when it began, and nothing else', () =
       await eventually('the recorder waits for the row', async () => {
         const { rows } = await service.database.pool.query(
           `SELECT 1 FROM pg_stat_activity
-           WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%WITH next AS%'`,
+           WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%WITH given AS%'`,
         );
         return rows.length > 0;
       });

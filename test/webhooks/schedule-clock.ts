@@ -1,7 +1,7 @@
 import type { TestDatabase } from '../harness/index.js';
 
-/** Leases belong to attempts that are under way in real time: they stay. */
-const REAL_TIME = ['lease_until', 'claimed_at'];
+/** An attempt that is under way takes real time, and a slow start is known by this time: they stay. */
+const REAL_TIME = ['started_at', 'slow_start_since'];
 /** In lock order (D40), with the column that names the endpoint. */
 const TABLES = {
   webhook_endpoints: 'id',

@@ -98,24 +98,6 @@ const statusIs = (status: string) =>
   });
 
 describe('two workers', () => {
-  it('count one block when deliveries of both are given up at the same moment (D31)', async () => {
-    const held = holdLastAttempts();
-    const first = await startWorker(OUTLIVES_THE_TEST);
-    await recordSome(6);
-    await eventually('six last attempts of the first', () => held.length === 6);
-    await freezeAtRest(first);
-    await startWorker(OUTLIVES_THE_TEST);
-    await recordSome(6);
-    await eventually('six last attempts of the second', () => held.length === 12);
-    first.thaw();
-    answerAll(held, 500);
-    await eventually('all given up', async () =>
-      (await listDeliveries(office, endpoint, '&status=failed')).length === 12 ? true : null,
-    );
-    expect(await endpointState(office, endpoint)).toMatchObject({ status: 'blocked', consecutive_blocks: 1 });
-    expect(receiver.received).toHaveLength(24);
-  });
-
   it('do not count a failure that comes back after another worker has delivered: its lease is lost', async () => {
     const held = holdLastAttempts();
     const sleeper = await startWorker(SHORT_LEASE);
@@ -205,7 +187,7 @@ describe('attempts cut by deaths of the process', () => {
       await worker.kill();
       // Short leases would lapse while the next process of a busy machine is still starting with one.
       await office.database.pool.query(
-        'UPDATE webhook_deliveries SET lease_until = now() WHERE endpoint_id = $1 AND lease_until IS NOT NULL',
+        'UPDATE webhook_endpoint_leases SET until = now() WHERE endpoint_id = $1',
         [endpoint.id],
       );
       await worker.restart();

@@ -109,9 +109,15 @@ describe.each([
       await startWorker({ SWEEP_INTERVAL_MS: '250' });
       // As `record` does it, by somebody who dies before he can tell.
       await office.database.pool.query(
-        `SELECT record_events(ARRAY[$1], ARRAY[$2], ARRAY['sandbox'], ARRAY['esim.activated'],
-                              ARRAY['{}'], ARRAY[now()], now())`,
-        [newId('evt'), partner.id],
+        `WITH event AS (
+           INSERT INTO events (id, partner_id, mode, type, body, created_at)
+           VALUES ($1, $2, 'sandbox', 'esim.activated', '{}', now()) RETURNING *
+         )
+         INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status,
+                                         next_attempt_at)
+         SELECT $3, w.id, e.partner_id, e.mode, e.id, e.type, 'event', 'pending', now()
+         FROM event e JOIN webhook_endpoints w ON w.partner_id = e.partner_id`,
+        [newId('evt'), partner.id, newId('dlv')],
       );
       await eventually('the event is sent', () => receiver.received.length === 1, WITHIN_MS);
     });
@@ -122,7 +128,7 @@ describe.each([
       async () => {
         await startWorker(NO_SWEEP);
         // It says that it works, and does nothing.
-        const text = JSON.stringify({ from: 'frozen', works: ['delivery-jobs'] });
+        const text = JSON.stringify({ from: 'frozen', works: { 'delivery-jobs': 0 } });
         const client = redis ? new Redis(redis.url) : null;
         for (let nth = 1; nth <= 8; nth++) {
           if (client) await client.publish('partner_esim_work', text);

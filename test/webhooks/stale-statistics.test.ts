@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { EntityManager } from 'typeorm';
-import type { FinishedAttempt } from '../../src/webhooks/worker/attempt-result.js';
+import type { Transactions } from '../../src/infra/database/index.js';
 import {
-  type ClaimedDelivery,
-  DeliveryJobsRepository,
-} from '../../src/webhooks/worker/delivery-jobs.repository.js';
-import { OutcomesRepository } from '../../src/webhooks/worker/outcomes.repository.js';
-import { attemptOf, DeliveryRulesBed, IN_SERVICE, withIds } from './delivery-rules-bed.js';
+  type AttemptOutcomeRow,
+  DeliveriesRepository,
+  type StartedDelivery,
+} from '../../src/webhooks/worker/deliveries.repository.js';
+import { attemptOf, DeliveriesBed, FENCE, IN_SERVICE, judged, OWNER, withIds } from './deliveries-bed.js';
 
 const ENDPOINTS = 24;
 /** Of an endpoint that is disabled: nothing of what is done here is about them. */
@@ -16,7 +16,7 @@ const MOST_ROWS = 12 * ENDPOINTS;
 /** From the sixth time on a connection keeps its plan. */
 const TIMES_BEFORE = 6;
 
-let bed: DeliveryRulesBed;
+let bed: DeliveriesBed;
 const endpoints = withIds(
   'whe',
   Array.from({ length: ENDPOINTS }, () => IN_SERVICE),
@@ -25,13 +25,13 @@ const idle = { ...IN_SERVICE, id: 'whe_idle', enabled: false };
 const blocked = { ...IN_SERVICE, id: 'whe_blocked', blocked: true };
 
 beforeAll(async () => {
-  bed = await DeliveryRulesBed.open();
+  bed = await DeliveriesBed.open();
   await bed.insertEndpoints([...endpoints, blocked, idle]);
   await insertWaiting();
   await bed.manager.query('DELETE FROM webhook_deliveries');
   // As autovacuum does in a quiet minute.
   await bed.manager.query('VACUUM (ANALYZE) webhook_deliveries_open');
-  for (let time = 0; time < TIMES_BEFORE; time++) await claimRenewAndRecord(0);
+  for (let time = 0; time < TIMES_BEFORE; time++) await claimAndRecord(0);
   await insertWaiting();
   await bed.insertDeliveries(
     [...endpoints, blocked].map(({ id }, nth) => ({
@@ -66,40 +66,38 @@ async function rowsRead(manager: EntityManager): Promise<number> {
   return read.rows;
 }
 
-/** How many rows each of the three reads, all on one connection. */
-async function claimRenewAndRecord(due: number): Promise<Record<'claim' | 'renewal' | 'record', number>> {
-  return bed.transactions.run(async ({ manager }) => {
-    const jobs = new DeliveryJobsRepository(manager, bed.config);
+/** How many rows each of the two reads, both on one connection. */
+async function claimAndRecord(due: number): Promise<Record<'claim' | 'record', number>> {
+  return bed.transactions.run(async (tx) => {
+    const { manager } = tx;
+    const sameConnection = { run: (work: (of: typeof tx) => unknown) => work(tx) } as unknown as Transactions;
+    const deliveries = new DeliveriesRepository(manager, sameConnection);
     const before = await rowsRead(manager);
-    const claims = await jobs.claimMany([...endpoints, blocked].map(({ id }) => ({ group: id, limit: 4 })));
-    const claimed = claims.flatMap(({ items }) => items);
+    const claims = [...endpoints, blocked].map(({ id }) => ({ endpointId: id, fence: FENCE, free: 4 }));
+    const claimed = [...(await deliveries.claim(OWNER, claims)).values()].flatMap(
+      (claim) => claim.deliveries,
+    );
     const afterClaim = await rowsRead(manager);
-    await jobs.renew(claimed);
-    const afterRenewal = await rowsRead(manager);
-    const outcomes = new OutcomesRepository(bed.config);
-    const recorded = await outcomes.record(manager, jobs.owner, claimed.map(toAttempt));
+    const recorded =
+      claimed.length > 0 ? await deliveries.record(manager, OWNER, claimed.map(toOutcome)) : [];
     const afterRecord = await rowsRead(manager);
     expect([claimed.length, recorded.length]).toEqual([due, due]);
-    return {
-      claim: afterClaim - before,
-      renewal: afterRenewal - afterClaim,
-      record: afterRecord - afterRenewal,
-    };
+    return { claim: afterClaim - before, record: afterRecord - afterClaim };
   });
 }
 
-it('a claim, a renewal and the record of attempts read none of what came in after PostgreSQL had found the queue empty', async () => {
-  const rows = await claimRenewAndRecord(ENDPOINTS);
+it('a claim and the record of attempts read none of what came in after PostgreSQL had found the queue empty', async () => {
+  const rows = await claimAndRecord(ENDPOINTS);
   const all = Object.values(rows);
   expect(Math.min(...all), JSON.stringify(rows)).toBeGreaterThanOrEqual(ENDPOINTS);
   expect(Math.max(...all), JSON.stringify(rows)).toBeLessThan(MOST_ROWS);
 });
 
 /** Of two, one is delivered and one is to be tried again. */
-function toAttempt(
-  { id: deliveryId, endpointId, fence, countedAttempts }: ClaimedDelivery,
+function toOutcome(
+  { id: deliveryId, endpointId, fence, countedAttempts }: StartedDelivery,
   nth: number,
-): FinishedAttempt {
+): AttemptOutcomeRow {
   const outcome = nth % 2 === 0 ? 'delivered' : 'failed';
-  return attemptOf({ deliveryId, endpointId, fence, countedAttempts, outcome });
+  return judged(bed.config, attemptOf({ deliveryId, endpointId, fence, countedAttempts, outcome }));
 }

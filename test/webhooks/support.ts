@@ -101,9 +101,6 @@ export async function recordEvent(service: TestService, fields: EventFields): Pr
   await recordEvents(service, [fields]);
 }
 
-/** Who claims from an endpoint holds this lock beside the hash of its id, to the end of the claim (migration 6). */
-export const CLAIM_LOCK = 7302116;
-
 /** Settings that make the document's schedule fast: six attempts within about a second. */
 export const FAST = {
   WEBHOOK_TIMEOUT_MS: '20000',

@@ -157,6 +157,11 @@ export type CreatedWebhookEndpointResponse = {
     data: CreatedWebhookEndpoint;
 };
 
+export type CurrentAttempt = {
+    number: number;
+    started_at: string;
+};
+
 export type DeletedWebhookEndpoint = {
     id: string;
     deleted: boolean;
@@ -1114,6 +1119,10 @@ export type WebhookDelivery = {
      * Null before the first attempt.
      */
     last_attempt: LastAttempt | null;
+    /**
+     * The attempt under way. Null while there is none.
+     */
+    current_attempt: CurrentAttempt | null;
 };
 
 export type WebhookDeliveryPage = {
@@ -1158,6 +1167,10 @@ export type WebhookDeliveryWithAttempts = {
      * Null before the first attempt.
      */
     last_attempt: LastAttempt | null;
+    /**
+     * The attempt under way. Null while there is none.
+     */
+    current_attempt: CurrentAttempt | null;
     attempts: Array<WebhookAttempt>;
     /**
      * The body that is sent: always the same bytes.

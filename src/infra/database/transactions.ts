@@ -49,6 +49,13 @@ export function limitLockWait(tx: Tx, ms: number): void {
   send(tx, LIMIT_LOCK_WAIT, [String(Math.max(1, Math.ceil(ms)))]);
 }
 
+const WITHOUT_DISK = prepared('SET LOCAL synchronous_commit = off');
+
+/** The commit of `tx` does not wait for the disk (D61): for what may be done again when it is lost in a crash. */
+export function commitWithoutDisk(tx: Tx): void {
+  send(tx, WITHOUT_DISK);
+}
+
 /**
  * Runs `work` behind a savepoint of `tx`. When it throws, its rows and its after-commit actions are gone and
  * the transaction goes on (D16). A statement that it sends last may still fail unseen, and fails the transaction.

@@ -108,13 +108,19 @@ export class JobRunner<Job> {
       name: `${name}.leases`,
       intervalMs: leaseMs / 3,
       logger,
-      run: async () => (this.held.size > 0 ? source.renew([...this.held.keys()]) : undefined),
+      run: () => source.renew([...this.held.keys()]),
     });
   }
 
   /** Jobs under way in this process. */
   get inFlight(): number {
     return this.held.size;
+  }
+
+  /** Whether the group wants to claim, and waits for a slot. */
+  isWaiting(name: string): boolean {
+    const group = this.groups.get(name);
+    return group !== undefined && this.waiting.has(group);
   }
 
   /** From now on nothing more is claimed. */

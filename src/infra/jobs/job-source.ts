@@ -12,7 +12,7 @@ export interface JobSource<Job> {
   ownerOf?(group: string): GroupOwner | null;
   /** Reads whose these groups are, so that `ownerOf` knows; of a group that is not there it stays null. */
   learnOwners?(groups: readonly string[]): Promise<void>;
-  /** Extends those of the leases that are still held by this process. */
+  /** Extends those of the leases that are still held by this process. Called with no jobs, too. */
   renew(jobs: readonly Job[]): Promise<void>;
 }
 

@@ -33,6 +33,11 @@ export abstract class JobWorker<Job>
     });
   }
 
+  /** How many groups this process has, for the other processes. */
+  protected load(): number {
+    return 0;
+  }
+
   /** Does one job and records its outcome, as `RunJob` says. */
   protected abstract run(job: Job, control: AbortController): Promise<JobEnd>;
 
@@ -46,6 +51,7 @@ export abstract class JobWorker<Job>
     this.detach = this.options.notifier.attach({
       claimNow: (group) => this.runner.notify(group),
       claimWithin: (group, ms) => this.runner.notifyWithin(group, ms),
+      load: () => this.load(),
     });
   }
 

@@ -138,6 +138,7 @@ export abstract class LeasedJobsRepository<
    * another transaction has locked is skipped: to wait for it, holding the others, would cost them their ends.
    */
   async renew(leases: readonly Lease[]): Promise<void> {
+    if (leases.length === 0) return;
     await sql(
       this.manager,
       `WITH mine AS (

@@ -1,5 +1,6 @@
 import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
+import type { LoadedPeer } from './signals/signal-peers.js';
 import type { GroupWorker, WorkSignals } from './signals/work-signals.js';
 
 const REMOVE_AT_END = { removeOnComplete: true, removeOnFail: true } as const;
@@ -21,9 +22,17 @@ export class WorkerNotifier {
     private readonly logger: Logger,
   ) {}
 
-  /** Notifies now: the worker of this process directly, others by a signal. */
-  notify(group: string): void {
-    this.signals.tell(this.queue.name, group);
+  /**
+   * Notifies now: the worker of this process directly, others by a signal.
+   * @param owner the process that has the group, where one is known: it alone is woken
+   */
+  notify(group: string, owner?: string): void {
+    this.signals.tell(this.queue.name, group, owner);
+  }
+
+  /** The other processes that work on the queue. */
+  peers(): readonly LoadedPeer[] {
+    return this.signals.peersOf(this.queue.name);
   }
 
   /** Notifies at `dueAt`. Repeating the same call makes no second job. */

@@ -34,6 +34,15 @@ export class LastAttemptResponse {
   error!: string | null;
 }
 
+/** An attempt that waits for its answer. */
+export class CurrentAttemptResponse {
+  @ApiProperty({ type: 'integer', minimum: 1 })
+  number!: number;
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  started_at!: string;
+}
+
 export class WebhookDeliveryResponse {
   @ApiProperty({ type: String, example: 'dlv_01KAEXAMPLE000000000000000' })
   id!: string;
@@ -71,6 +80,13 @@ export class WebhookDeliveryResponse {
     description: 'Null before the first attempt.',
   })
   last_attempt!: LastAttemptResponse | null;
+
+  @ApiProperty({
+    type: () => CurrentAttemptResponse,
+    nullable: true,
+    description: 'The attempt under way. Null while there is none.',
+  })
+  current_attempt!: CurrentAttemptResponse | null;
 }
 
 /** Where the time of an attempt went. */
@@ -145,7 +161,17 @@ export function toDeliveryResponse(delivery: WebhookDeliveryEntity): WebhookDeli
     created_at: delivery.createdAt.toISOString(),
     delivered_at: delivery.deliveredAt?.toISOString() ?? null,
     last_attempt: toLastAttempt(delivery),
+    current_attempt: toCurrentAttempt(delivery),
   };
+}
+
+function toCurrentAttempt({
+  inFlight,
+  startedAt,
+  attemptCount,
+}: WebhookDeliveryEntity): CurrentAttemptResponse | null {
+  if (!inFlight || startedAt === null) return null;
+  return { number: attemptCount + 1, started_at: startedAt.toISOString() };
 }
 
 function toLastAttempt(delivery: WebhookDeliveryEntity): LastAttemptResponse | null {

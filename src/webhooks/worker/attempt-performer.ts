@@ -6,7 +6,8 @@ import { signWebhook, standardHeaders } from '../signature.js';
 import { boundedCache } from '../../infra/bounded-cache.js';
 import type { SecretBox } from '../../infra/crypto/index.js';
 import type { Tracer } from '../../infra/tracing/index.js';
-import type { ClaimedDelivery, DeliveryJobsRepository, LapsedLease } from './delivery-jobs.repository.js';
+import type { DeliveriesRepository, StartedDelivery } from './deliveries.repository.js';
+import type { EndpointLeases } from './endpoint-leases.js';
 import type { AttemptResult, FinishedAttempt } from './attempt-result.js';
 import { describeAttempt, orderOf, spanOfAttempt } from './attempt-span.js';
 import type { DeliveryTracesRepository } from './delivery-traces.repository.js';
@@ -15,7 +16,8 @@ import { TargetPace } from './target-pace.js';
 import type { OutgoingWebhook, WebhookSender } from './webhook-sender.js';
 
 export interface AttemptPerformerParts {
-  readonly jobs: Pick<DeliveryJobsRepository, 'release' | 'findBody' | 'discard' | 'ownerOf'>;
+  readonly deliveries: Pick<DeliveriesRepository, 'putBack' | 'discard'>;
+  readonly leases: Pick<EndpointLeases, 'isHeld'>;
   /** Of each mode its own: nothing that an outcome of Sandbox waits for delays one of Live (D41). */
   readonly batchers: Readonly<Record<Mode, OutcomeBatcher>>;
   readonly sender: WebhookSender;
@@ -24,7 +26,11 @@ export interface AttemptPerformerParts {
   readonly logger: Logger;
   readonly tracer: Tracer;
   readonly traces: Pick<DeliveryTracesRepository, 'find'>;
-  /** From then on what was claimed and not sent goes back untouched. */
+  /** The partner and mode of an endpoint. */
+  ownerOf(endpointId: string): string;
+  /** The longest that an attempt can have taken, in milliseconds. */
+  readonly timeoutMs: number;
+  /** From then on what was started and not sent goes back untouched. */
   isStopping(): boolean;
 }
 
@@ -41,15 +47,18 @@ export class AttemptPerformer {
 
   constructor(private readonly parts: AttemptPerformerParts) {}
 
-  /** Resolves when the outcome is committed, with it; null when the lease was given back without an attempt. */
-  async perform(delivery: ClaimedDelivery, control: AbortController): Promise<AttemptOutcome | null> {
-    const attempt = delivery.lapse ? lapsedAttempt(delivery.lapse) : await this.trace(delivery, control);
+  /** Resolves when the outcome is committed, with it; null when there was no attempt. */
+  async perform(delivery: StartedDelivery, control: AbortController): Promise<AttemptOutcome | null> {
+    const attempt =
+      delivery.interruptedAgoMs === null
+        ? await this.trace(delivery, control)
+        : interruptedAttempt(delivery.interruptedAgoMs, this.parts.timeoutMs);
     // Outside of its span: many are recorded together, and so are their log lines.
     if (attempt) await this.parts.batchers[delivery.mode].add(finished(delivery, attempt));
     return attempt?.outcome ?? null;
   }
 
-  private async trace(delivery: ClaimedDelivery, control: AbortController): Promise<MadeAttempt | null> {
+  private async trace(delivery: StartedDelivery, control: AbortController): Promise<MadeAttempt | null> {
     const { tracer, traces } = this.parts;
     const trace = tracer.isOn ? await traces.find(delivery) : null;
     return tracer.inSpan(spanOfAttempt(delivery, trace), async (span) => {
@@ -59,32 +68,39 @@ export class AttemptPerformer {
     });
   }
 
-  private async attempt(delivery: ClaimedDelivery, control: AbortController): Promise<AttemptOfNow | null> {
-    const body = delivery.body ?? (await this.parts.jobs.findBody(delivery));
+  private async attempt(delivery: StartedDelivery, control: AbortController): Promise<AttemptOfNow | null> {
+    const { body, endpointId } = delivery;
     if (body === null) return this.discard(delivery);
-    const owner = this.parts.jobs.ownerOf(delivery.endpointId)?.id ?? delivery.endpointId;
+    const owner = this.parts.ownerOf(endpointId);
     const { hostname } = new URL(delivery.url);
     await this.pace.turn(owner, hostname, () => this.parts.isStopping());
     const isStopping = this.parts.isStopping();
     const webhook = isStopping ? null : this.sign(delivery, owner, Buffer.from(body));
+    if (webhook && !(await this.parts.leases.isHeld(endpointId, delivery.fence))) return this.drop(delivery);
     if (webhook) {
       const result = await this.parts.sender.send(webhook, control);
       if (result.outcome === 'delivered') this.pace.prove(owner, hostname);
       return { ...result, requestHeaders: withoutSignature(webhook.headers) };
     }
-    await this.parts.jobs.release(delivery, isStopping ? 0 : OUR_FAULT_PAUSE_MS);
+    await this.parts.deliveries.putBack(delivery, isStopping ? 0 : OUR_FAULT_PAUSE_MS);
     return null;
   }
 
-  private async discard(delivery: ClaimedDelivery): Promise<null> {
+  private async discard(delivery: StartedDelivery): Promise<null> {
     const { id: deliveryId, endpointId } = delivery;
-    await this.parts.jobs.discard(delivery);
+    await this.parts.deliveries.discard(delivery);
     this.parts.logger.warn({ event: 'webhook.event_gone', deliveryId, endpointId }, 'discarded');
     return null;
   }
 
+  /** Its endpoint has another owner, which sends it. */
+  private drop({ id: deliveryId, endpointId }: StartedDelivery): null {
+    this.parts.logger.warn({ event: 'webhook.lease_lost', deliveryId, endpointId }, 'not sent');
+    return null;
+  }
+
   /** A fresh `t` at every attempt: receivers refuse what is older than five minutes (D29). */
-  private sign(delivery: ClaimedDelivery, owner: string, body: Buffer): OutgoingWebhook | null {
+  private sign(delivery: StartedDelivery, owner: string, body: Buffer): OutgoingWebhook | null {
     const { secrets, clock, logger } = this.parts;
     try {
       const input = {
@@ -112,7 +128,7 @@ function messageIdOf(body: Buffer): string {
 }
 
 /** The document's headers; nothing else for an endpoint that has asked for nothing (spec section 6, D28, D49). */
-function headersOf(delivery: ClaimedDelivery, signature: string): Record<string, string> {
+function headersOf(delivery: StartedDelivery, signature: string): Record<string, string> {
   return {
     'Content-Type': 'application/json',
     'User-Agent': USER_AGENT,
@@ -134,13 +150,15 @@ function withoutSignature(headers: Readonly<Record<string, string>>): Readonly<R
   };
 }
 
-function finished(delivery: ClaimedDelivery, attempt: MadeAttempt): FinishedAttempt {
-  const { id: deliveryId, endpointId, fence, countedAttempts } = delivery;
-  return { ...attempt, deliveryId, endpointId, fence, countedAttempts, orderId: orderOf(delivery) };
+function finished(delivery: StartedDelivery, attempt: MadeAttempt): FinishedAttempt {
+  const { id: deliveryId, endpointId, fence, kind, countedAttempts, interruptions } = delivery;
+  const state = { kind, countedAttempts, interruptions };
+  return { ...attempt, ...state, deliveryId, endpointId, fence, orderId: orderOf(delivery) };
 }
 
-/** The attempt of a process that died: nobody knows what the receiver answered (D30). */
-function lapsedAttempt({ agoMs, ranMs }: LapsedLease): MadeAttempt {
+/** The attempt of an owner that died: nobody knows what the receiver answered, or when (D30). */
+function interruptedAttempt(startedAgoMs: number, timeoutMs: number): MadeAttempt {
+  const ranMs = Math.min(startedAgoMs, timeoutMs);
   return {
     outcome: 'interrupted',
     statusCode: null,
@@ -152,7 +170,7 @@ function lapsedAttempt({ agoMs, ranMs }: LapsedLease): MadeAttempt {
     traceId: null,
     responseHeaders: null,
     responseBody: null,
-    endedAt: performance.now() - agoMs,
+    endedAt: performance.now() - startedAgoMs + ranMs,
   };
 }
 

@@ -1,124 +1,177 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { Logger } from 'pino';
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, In } from 'typeorm';
 import { Alerts } from '../../alerts/index.js';
 import { AuditLog } from '../../audit/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { isTransientConflict, Transactions, type Tx } from '../../infra/database/index.js';
+import { Transactions, type Tx } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging.js';
-import { maxAttempts, transitionsOf } from '../delivery-rules.js';
+import {
+  afterAttempt,
+  afterAttempts,
+  afterLastAttempt,
+  type DeliveryRules,
+  type EndedAttempt,
+  type EndpointState,
+  takesAttempts,
+  windowAfter,
+} from '../delivery-rules.js';
+import { WebhookEndpointEntity } from '../webhook-endpoint.entity.js';
 import type { FinishedAttempt } from './attempt-result.js';
 import {
-  type AffectedEndpoints,
-  type BlockedEndpoint,
-  EndpointTransitionsRepository,
-} from './endpoint-transitions.repository.js';
-import { OutcomesRepository, type RecordedAttempt } from './outcomes.repository.js';
+  type AttemptOutcomeRow,
+  DeliveriesRepository,
+  type RecordedAttempt,
+} from './deliveries.repository.js';
+import { EndpointLeases } from './endpoint-leases.js';
 import { WebhookMetrics } from './webhook-metrics.js';
 
-interface Recorded {
-  readonly recorded: readonly RecordedAttempt[];
-  readonly blocked: readonly BlockedEndpoint[];
+/** An endpoint that was blocked, or disabled by its last block (D31). */
+export interface BlockedEndpoint {
+  readonly id: string;
+  readonly partnerId: string;
+  readonly disabled: boolean;
+  readonly consecutiveBlocks: number;
 }
 
+type RecordedById = ReadonlyMap<string, RecordedAttempt>;
+
 /**
- * Records finished attempts, many at once: by one statement those that change no endpoint, which are nearly all; the
- * others with the blocks and resets that follow from them, in one transaction.
+ * Records finished attempts, many at once, with what the rules make of them: by one statement those that leave their
+ * endpoint as it is, which are nearly all; the others in one transaction with the change of their endpoints.
  */
 @Injectable()
 export class AttemptRecorder {
+  private readonly rules: DeliveryRules;
   /** A caller that tries again after a failure names them again. */
   private readonly done = new WeakSet<FinishedAttempt>();
 
   constructor(
     @InjectEntityManager() private readonly manager: EntityManager,
     private readonly transactions: Transactions,
-    private readonly outcomes: OutcomesRepository,
-    private readonly endpoints: EndpointTransitionsRepository,
+    private readonly deliveries: DeliveriesRepository,
+    private readonly leases: EndpointLeases,
     private readonly audit: AuditLog,
     private readonly alerts: Alerts,
     private readonly metrics: WebhookMetrics,
-    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'webhooks'>,
+    @Inject(APP_CONFIG) config: Pick<AppConfig, 'webhooks'>,
     @Inject(LOGGER) private readonly logger: Logger,
-  ) {}
+  ) {
+    this.rules = config.webhooks;
+  }
 
   /** @throws Error of the database; what was recorded before it is not recorded again by another call */
-  async record(owner: string, attempts: readonly FinishedAttempt[]): Promise<void> {
-    const open = attempts.filter((attempt) => !this.done.has(attempt));
-    const alone = await this.recordAlone(owner, open);
-    const ids = new Set(alone.map(({ deliveryId }) => deliveryId));
-    this.report(
-      open.filter(({ deliveryId }) => ids.has(deliveryId)),
-      { recorded: alone, blocked: [] },
-    );
-    const others = open.filter(({ deliveryId }) => !ids.has(deliveryId));
+  async record(attempts: readonly FinishedAttempt[]): Promise<void> {
+    const open = attempts.filter((attempt) => !this.done.has(attempt)).map((attempt) => this.judge(attempt));
+    const changing = new Set(open.filter((row) => this.mayChangeEndpoint(row)).map(endpointIdOf));
+    const quiet = open.filter((row) => !changing.has(endpointIdOf(row)));
+    if (quiet.length > 0) this.report(quiet, await this.write(this.manager, quiet), []);
+    const others = open.filter((row) => changing.has(endpointIdOf(row)));
     if (others.length === 0) return;
-    this.report(others, await this.transactions.run((tx) => this.write(tx, owner, others)));
+    const [recorded, blocked] = await this.transactions.run((tx) =>
+      this.writeWithEndpoints(tx, others, [...changing]),
+    );
+    this.report(others, recorded, blocked);
   }
 
-  /** What changes no endpoint and still holds its lease; the rest is left for a transaction. */
-  private async recordAlone(
-    owner: string,
-    attempts: readonly FinishedAttempt[],
-  ): Promise<readonly RecordedAttempt[]> {
-    try {
-      return await this.outcomes.record(this.manager, owner, attempts, this.affectedBy(attempts));
-    } catch (error) {
-      // A transaction is run again after a deadlock.
-      if (isTransientConflict(error)) return [];
-      throw error;
+  /** The next state of the attempt's delivery. */
+  private judge(attempt: FinishedAttempt): AttemptOutcomeRow {
+    const after = afterAttempt(this.rules, attempt, attempt.outcome);
+    return { attempt, after, afterGivenUp: afterLastAttempt(this.rules, attempt, attempt.outcome) };
+  }
+
+  /** A success changes one that was blocked before; a test none. */
+  private mayChangeEndpoint({ attempt: { kind, outcome, endpointId }, after }: AttemptOutcomeRow): boolean {
+    if (kind === 'test') return false;
+    if (after.exhausted) return true;
+    return outcome === 'delivered' && this.leases.get(endpointId)?.consecutiveBlocks !== 0;
+  }
+
+  private async write(manager: EntityManager, rows: readonly AttemptOutcomeRow[]): Promise<RecordedById> {
+    const recorded = await this.deliveries.record(manager, this.leases.owner, rows);
+    return new Map(recorded.map((each) => [each.deliveryId, each]));
+  }
+
+  /** Lock order is endpoint, delivery (D40). */
+  private async writeWithEndpoints(
+    tx: Tx,
+    rows: readonly AttemptOutcomeRow[],
+    endpointIds: readonly string[],
+  ): Promise<readonly [RecordedById, readonly BlockedEndpoint[]]> {
+    const endpoints = await tx.manager.find(WebhookEndpointEntity, {
+      where: { id: In(endpointIds) },
+      order: { id: 'ASC' },
+      lock: { mode: 'for_no_key_update' },
+    });
+    const recorded = await this.write(tx.manager, rows);
+    const blocked: BlockedEndpoint[] = [];
+    for (const { id, partnerId, ...endpoint } of endpoints) {
+      const before = stateOf(endpoint);
+      const after = afterAttempts(this.rules, before, endedAttempts(id, rows, recorded));
+      const { consecutiveBlocks, enabled } = after;
+      const isBlocked = takesAttempts(before) && !takesAttempts(after);
+      if (isBlocked) blocked.push({ id, partnerId, disabled: !enabled, consecutiveBlocks });
+      if (isBlocked || consecutiveBlocks !== before.consecutiveBlocks)
+        await this.save(tx, id, after, isBlocked);
     }
+    for (const endpoint of blocked) await this.announce(tx, endpoint);
+    return [recorded, blocked];
   }
 
-  private report(attempts: readonly FinishedAttempt[], { recorded, blocked }: Recorded): void {
+  /** Times are the database's (D40). */
+  private async save(tx: Tx, id: string, after: EndpointState, isBlocked: boolean): Promise<void> {
+    const { consecutiveBlocks, enabled } = after;
+    const now = (): string => 'statement_timestamp()';
+    const block = {
+      slowStartSince: now,
+      blockedUntil: () => `${now()} + ${this.rules.blockMs} * interval '1 millisecond'`,
+    };
+    const disable = {
+      ...block,
+      enabled,
+      blockedUntil: null,
+      disabledReason: 'consecutive_blocks',
+      disabledAt: now,
+    } as const;
+    const change = isBlocked ? (enabled ? block : disable) : {};
+    await tx.manager.update(WebhookEndpointEntity, { id }, { consecutiveBlocks, updatedAt: now, ...change });
+    tx.afterCommit(() => {
+      const owned = this.leases.get(id);
+      if (owned) owned.consecutiveBlocks = consecutiveBlocks;
+    });
+  }
+
+  private report(
+    rows: readonly AttemptOutcomeRow[],
+    recorded: RecordedById,
+    blocked: readonly BlockedEndpoint[],
+  ): void {
+    const attempts = rows.map(({ attempt }) => attempt);
     for (const attempt of attempts) this.done.add(attempt);
-    this.metrics.countAttempts(recordedOf(attempts, recorded));
+    const kept = attempts.filter(({ deliveryId }) => recorded.has(deliveryId));
+    this.metrics.countAttempts(kept);
     this.metrics.countBlocks(blocked);
+    for (const [endpointId, some] of Map.groupBy(kept, endpointOf)) this.adjustWindow(endpointId, some);
     this.log(attempts, recorded, blocked);
   }
 
-  private async write(tx: Tx, owner: string, attempts: readonly FinishedAttempt[]): Promise<Recorded> {
-    const changesEndpoints = await this.endpoints.lock(tx, this.affectedBy(attempts));
-    const recorded = await this.outcomes.record(tx.manager, owner, attempts);
-    const timedOut = new Set(attempts.filter(isTimeout).map((attempt) => attempt.deliveryId));
-    const blocked = changesEndpoints ? await this.applyTransitions(tx, recorded, timedOut) : [];
-    return { recorded, blocked };
-  }
-
-  private affectedBy(attempts: readonly FinishedAttempt[]): AffectedEndpoints {
-    const endpointsOf = (some: readonly FinishedAttempt[]): string[] => [
-      ...new Set(some.map((attempt) => attempt.endpointId)),
-    ];
-    const mayExhaust = (attempt: FinishedAttempt): boolean =>
-      attempt.outcome !== 'delivered' && attempt.countedAttempts + 1 >= maxAttempts(this.config.webhooks);
-    return {
-      exhausting: endpointsOf(attempts.filter(mayExhaust)),
-      succeeding: endpointsOf(attempts.filter((attempt) => attempt.outcome === 'delivered')),
-      failing: endpointsOf(attempts.filter((attempt) => attempt.outcome === 'failed')),
-      timedOut: endpointsOf(attempts.filter(isTimeout)),
-    };
-  }
-
-  private async applyTransitions(
-    tx: Tx,
-    recorded: readonly RecordedAttempt[],
-    timedOut: ReadonlySet<string>,
-  ): Promise<readonly BlockedEndpoint[]> {
-    const { resetFirst, exhausted, resetLast } = transitionsOf(recorded);
-    await this.endpoints.resetBlocks(tx, resetFirst);
-    const blocked = await this.endpoints.block(tx, exhausted);
-    await this.endpoints.resetBlocks(tx, resetLast);
-    // A test has no effect on the endpoint (decisions, `webhook.test`).
-    const endpointsThat = (isSo: (each: RecordedAttempt) => boolean): string[] =>
-      recorded.filter((each) => each.kind !== 'test' && isSo(each)).map((each) => each.endpointId);
-    await this.endpoints.adjustSlowStart(tx, {
-      succeeding: endpointsThat((each) => each.outcome === 'delivered'),
-      failing: endpointsThat((each) => each.outcome === 'failed'),
-      timedOut: endpointsThat((each) => timedOut.has(each.deliveryId)),
+  /** Of what ended together; tests have no effect. */
+  private adjustWindow(endpointId: string, all: readonly FinishedAttempt[]): void {
+    const endpoint = this.leases.get(endpointId);
+    const attempts = all.filter(({ kind }) => kind !== 'test');
+    if (!endpoint || attempts.length === 0) return;
+    const delivered = attempts.some(({ outcome }) => outcome === 'delivered');
+    const failed = attempts.some(({ outcome }) => outcome === 'failed');
+    const seen = { delivered, failed, timedOut: attempts.some(isTimeout) };
+    endpoint.window = windowAfter(this.rules, endpoint.window, seen, performance.now());
+    const { window, slowStart } = endpoint;
+    if (window.width !== null || !slowStart || slowStart.isOver) return;
+    slowStart.isOver = true;
+    this.deliveries.endSlowStart(endpointId, slowStart.since).catch((error: unknown) => {
+      const line = { event: 'webhook.slow_start_kept', endpointId, err: error };
+      this.logger.warn(line, 'its next owner begins slowly again');
     });
-    for (const endpoint of blocked) await this.announce(tx, endpoint);
-    return blocked;
   }
 
   /** A block is an alert; a disable is an alert and an audit entry (D31). */
@@ -127,34 +180,30 @@ export class AttemptRecorder {
     const details = { consecutive_blocks: consecutiveBlocks };
     const type = disabled ? 'endpoint.disabled' : 'endpoint.blocked';
     await this.alerts.raise(tx, { type, partnerId, subjectId, details });
-    if (disabled) await this.auditDisable(tx, endpoint);
-  }
-
-  private async auditDisable(tx: Tx, endpoint: BlockedEndpoint): Promise<void> {
+    if (!disabled) return;
     await this.audit.record(tx, {
       actor: 'system',
       action: 'webhook_endpoint.disabled',
-      partnerId: endpoint.partnerId,
-      subjectId: endpoint.id,
-      details: { reason: 'consecutive_blocks', consecutive_blocks: endpoint.consecutiveBlocks },
+      partnerId,
+      subjectId,
+      details: { reason: 'consecutive_blocks', ...details },
     });
   }
 
   private log(
     attempts: readonly FinishedAttempt[],
-    recorded: readonly RecordedAttempt[],
+    recorded: RecordedById,
     blocked: readonly BlockedEndpoint[],
   ): void {
-    const byId = new Map(recorded.map((row) => [row.deliveryId, row]));
     for (const attempt of attempts) {
-      const row = byId.get(attempt.deliveryId);
+      const row = recorded.get(attempt.deliveryId);
       const line = lineOf(attempt);
       if (row)
         this.logger.info({ event: 'webhook.attempt', attempt: row.number, status: row.status, ...line });
       else
         this.logger.warn(
           { event: 'webhook.lease_lost', ...line },
-          'outcome not recorded: the lease is another',
+          'outcome not recorded: the endpoint has another owner',
         );
     }
     for (const { id, partnerId, disabled, consecutiveBlocks } of blocked) {
@@ -162,6 +211,35 @@ export class AttemptRecorder {
       this.logger.warn({ event, endpointId: id, partnerId, consecutiveBlocks });
     }
   }
+}
+
+const endpointOf = ({ endpointId }: FinishedAttempt): string => endpointId;
+const endpointIdOf = ({ attempt }: AttemptOutcomeRow): string => attempt.endpointId;
+
+function stateOf({
+  enabled,
+  deletedAt,
+  blocked,
+  consecutiveBlocks,
+}: Pick<WebhookEndpointEntity, 'enabled' | 'deletedAt' | 'blocked' | 'consecutiveBlocks'>): EndpointState {
+  return { enabled, deleted: deletedAt !== null, blocked, consecutiveBlocks };
+}
+
+/** The recorded attempts of the endpoint in the order in which they ended. */
+function endedAttempts(
+  endpointId: string,
+  rows: readonly AttemptOutcomeRow[],
+  recorded: RecordedById,
+): readonly EndedAttempt[] {
+  return rows
+    .map(({ attempt }) => attempt)
+    .filter((attempt) => attempt.endpointId === endpointId && recorded.has(attempt.deliveryId))
+    .toSorted((a, b) => a.endedAt - b.endedAt)
+    .map(({ kind, outcome, deliveryId }) => ({
+      kind,
+      outcome,
+      exhausted: recorded.get(deliveryId)!.exhausted,
+    }));
 }
 
 function lineOf({ deliveryId, endpointId, orderId, traceId, ...attempt }: FinishedAttempt) {
@@ -175,13 +253,4 @@ function lineOf({ deliveryId, endpointId, orderId, traceId, ...attempt }: Finish
 
 function isTimeout({ outcome, error }: FinishedAttempt): boolean {
   return outcome === 'failed' && error === 'timeout';
-}
-
-/** Those that still held their lease. */
-function recordedOf(
-  attempts: readonly FinishedAttempt[],
-  recorded: readonly RecordedAttempt[],
-): readonly FinishedAttempt[] {
-  const ids = new Set(recorded.map((each) => each.deliveryId));
-  return attempts.filter((attempt) => ids.has(attempt.deliveryId));
 }

@@ -1,5 +1,6 @@
 import type { ClientRequest } from 'node:http';
 import type { AttemptOutcome } from '../delivery.js';
+import type { DeliveryState } from '../delivery-rules.js';
 import { NameNotResolved, TargetRefused } from './vetted-lookup.js';
 
 /** What one attempt came to, before it is recorded. */
@@ -36,12 +37,12 @@ export interface AttemptPhases {
   readonly totalMs: number;
 }
 
-export interface FinishedAttempt extends AttemptResult {
+/** An attempt with the state that its delivery had before it. */
+export interface FinishedAttempt extends AttemptResult, DeliveryState {
   readonly deliveryId: string;
   readonly endpointId: string;
+  /** Of the endpoint's lease under which the attempt began. */
   readonly fence: string;
-  /** Attempts before this one that count (D30). */
-  readonly countedAttempts: number;
   /** What was sent, without the signatures; null when nobody knows. */
   readonly requestHeaders: Readonly<Record<string, string>> | null;
   /** For the log: of the event's order, and of the attempt's span. */

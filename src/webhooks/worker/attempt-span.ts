@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 import type { Span, SpanRequest } from '../../infra/tracing/index.js';
 import type { AttemptResult } from './attempt-result.js';
-import type { ClaimedDelivery } from './delivery-jobs.repository.js';
+import type { StartedDelivery } from './deliveries.repository.js';
 import type { DeliveryTrace } from './delivery-traces.repository.js';
 
 /** What a partner wrote cannot look like it: its own quotes are escaped in the body. */
 const ORDER_ID = /"order_id":"(ord_[0-9A-HJKMNP-TV-Z]{26})"/;
 
 /** Every event of ours names its order; a test none. */
-export function orderOf({ body }: ClaimedDelivery): string | null {
+export function orderOf({ body }: StartedDelivery): string | null {
   return ORDER_ID.exec(body ?? '')?.[1] ?? null;
 }
 
 /** No URL, header or body: a receiver's address may hold a secret, and an event's body an ICCID (D53). */
-export function spanOfAttempt(delivery: ClaimedDelivery, trace: DeliveryTrace | null): SpanRequest {
+export function spanOfAttempt(delivery: StartedDelivery, trace: DeliveryTrace | null): SpanRequest {
   const { id: deliveryId, endpointId, eventType, mode } = delivery;
   const orderId = orderOf(delivery);
   return {
@@ -29,7 +29,7 @@ export function spanOfAttempt(delivery: ClaimedDelivery, trace: DeliveryTrace | 
   };
 }
 
-/** @param attempt null: the lease was given back, and nothing was sent */
+/** @param attempt null: nothing was sent */
 export function describeAttempt(span: Span, attempt: AttemptResult | null): void {
   if (!attempt) {
     span.set({ 'esim.outcome': 'not_sent' });

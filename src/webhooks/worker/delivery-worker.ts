@@ -8,13 +8,17 @@ import { SecretBox } from '../../infra/crypto/index.js';
 import { InjectNotifier, type JobEnd, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { METRICS, observeBatches } from '../../infra/metrics.js';
+import { Sweeper } from '../../infra/sweeps.js';
 import { Tracer } from '../../infra/tracing/index.js';
 import { DELIVERY_JOBS } from '../delivery-fan-out.js';
 import { AttemptPerformer, DecryptedSecretCache } from './attempt-performer.js';
 import { AttemptRecorder } from './attempt-recorder.js';
-import { type ClaimedDelivery, DeliveryJobsRepository } from './delivery-jobs.repository.js';
+import { DeliveriesRepository, type StartedDelivery } from './deliveries.repository.js';
 import { DeliveryTracesRepository } from './delivery-traces.repository.js';
+import { EndpointLeases } from './endpoint-leases.js';
+import { EndpointShares } from './endpoint-shares.js';
 import { OutcomeBatcher, type OutcomeBatcherOptions } from './outcome-batcher.js';
+import { OwnedDeliveries } from './owned-deliveries.js';
 import { WebhookSender } from './webhook-sender.js';
 
 /** Of the slots, for the endpoints of one partner and mode together (D42). */
@@ -27,17 +31,25 @@ const SLOW_SHARE = 1 / 12;
 const DRAIN_SHARE = 0.6;
 /** For the records of attempts that a stop has interrupted (D30). */
 const RECORD_MS = 1_000;
+const BALANCE_EVERY_MS = 1_000;
 
-/** Sends what is owed: one group per endpoint, so that a hanging receiver fills its own concurrency only (D34). */
+/**
+ * Sends what is owed. A group is an endpoint: a hanging receiver fills its own concurrency only (D34), and one process
+ * at a time sends to it (D56).
+ */
 @Processor(DELIVERY_JOBS, { concurrency: 8 })
-export class DeliveryWorker extends JobWorker<ClaimedDelivery> {
+export class DeliveryWorker extends JobWorker<StartedDelivery> {
   private readonly performer: AttemptPerformer;
+  private readonly shares: EndpointShares;
+  private readonly balancer: Sweeper;
 
   constructor(
     @Inject(APP_CONFIG) config: AppConfig,
     @Inject(LOGGER) logger: Logger,
     @InjectNotifier(DELIVERY_JOBS) notifier: WorkerNotifier,
-    jobs: DeliveryJobsRepository,
+    owned: OwnedDeliveries,
+    deliveries: DeliveriesRepository,
+    private readonly leases: EndpointLeases,
     private readonly sender: WebhookSender,
     recorder: AttemptRecorder,
     box: SecretBox,
@@ -46,7 +58,7 @@ export class DeliveryWorker extends JobWorker<ClaimedDelivery> {
     tracer: Tracer,
     traces: DeliveryTracesRepository,
   ) {
-    super(jobs, {
+    super(owned, {
       name: 'webhooks',
       concurrencyPerGroup: config.webhooks.concurrencyPerEndpoint,
       concurrency: config.webhooks.concurrency,
@@ -62,7 +74,7 @@ export class DeliveryWorker extends JobWorker<ClaimedDelivery> {
       logger,
     });
     const outcomes: Omit<OutcomeBatcherOptions, 'maxInFlight'> = {
-      record: (attempts) => recorder.record(jobs.owner, attempts),
+      record: (attempts) => recorder.record(attempts),
       patienceMs: config.leaseMs,
       logger,
       sized: observeBatches(metrics, 'webhook_outcomes'),
@@ -72,24 +84,54 @@ export class DeliveryWorker extends JobWorker<ClaimedDelivery> {
     // Sandbox's share of the pool is the smaller one, whatever somebody has locked (D41).
     const batchers = { live: newBatcher(4), sandbox: newBatcher(2) };
     const secrets = new DecryptedSecretCache(box);
+    const { timeoutMs } = config.webhooks;
     const isStopping = (): boolean => this.runner.isStopping;
-    const parts = { jobs, batchers, sender, secrets, clock, logger, tracer, traces, isStopping };
-    this.performer = new AttemptPerformer(parts);
+    const ownerOf = (endpointId: string): string => owned.ownerOf(endpointId)?.id ?? endpointId;
+    const parts = { deliveries, leases, batchers, sender, secrets, clock, logger, tracer, traces, timeoutMs };
+    this.performer = new AttemptPerformer({ ...parts, isStopping, ownerOf });
+    const isWaiting = (endpointId: string): boolean => this.runner.isWaiting(endpointId);
+    this.shares = new EndpointShares({ leases, notifier, logger, isWaiting });
+    this.balancer = new Sweeper({
+      name: 'webhooks.shares',
+      intervalMs: BALANCE_EVERY_MS,
+      logger,
+      run: () => this.shares.balance(),
+    });
+  }
+
+  protected override load(): number {
+    return this.leases.all.length;
   }
 
   /**
-   * A 2xx makes nothing due. A failure makes its delivery due later; a lease given back may be due now. Another
-   * worker's attempt that fills the window is no matter of this one: the claim has said when to come back.
+   * A 2xx makes nothing due. A failure makes its delivery due later; what was put back may be due now. What was put back,
+   * or was interrupted, says nothing of how long the receiver takes.
    */
-  protected override async run(delivery: ClaimedDelivery, control: AbortController): Promise<JobEnd> {
-    const outcome = await this.performer.perform(delivery, control);
-    // What was given back, or is known from a lapsed lease, says nothing of the receiver.
-    const wasTimed = outcome === 'delivered' || outcome === 'failed';
-    return { refetch: outcome !== 'delivered', wasTimed };
+  protected override async run(delivery: StartedDelivery, control: AbortController): Promise<JobEnd> {
+    const { endpointId } = delivery;
+    try {
+      const outcome = await this.performer.perform(delivery, control);
+      const wasTimed = outcome === 'delivered' || outcome === 'failed';
+      return { refetch: outcome !== 'delivered', wasTimed };
+    } catch (error) {
+      // Its row says that an attempt is under way, until the endpoint is leased anew.
+      this.shares.abandon(endpointId);
+      throw error;
+    } finally {
+      this.leases.count(endpointId, -1);
+      await this.shares.attemptEnded(endpointId);
+    }
+  }
+
+  override onApplicationBootstrap(): void {
+    super.onApplicationBootstrap();
+    this.balancer.start();
   }
 
   override async beforeApplicationShutdown(): Promise<void> {
+    await this.balancer.stop();
     await super.beforeApplicationShutdown();
+    await this.shares.giveUpAll();
     this.sender.close();
   }
 }

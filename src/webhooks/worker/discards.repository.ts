@@ -3,7 +3,7 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../../common/mode.js';
 import { sql } from '../../infra/database/index.js';
-import { IS_OPEN, STORE_GIVEN_UP } from '../webhook-delivery.entity.js';
+import { IN_FLIGHT, IS_OPEN, STORE_GIVEN_UP } from '../webhook-delivery.entity.js';
 
 /** Deliveries that end without having been delivered. */
 export type Discards =
@@ -20,9 +20,8 @@ export interface GivingUp {
   readonly before: string;
 }
 
-const NOW = 'statement_timestamp()';
 /** One with an attempt under way is left to the record of its outcome, which counts when it is a 2xx. */
-const NOT_LEASED = `(d.lease_until IS NULL OR d.lease_until <= ${NOW})`;
+const NOT_IN_FLIGHT = `NOT ${IN_FLIGHT}`;
 
 /** Of a delivery `d` and its endpoint `w`, with `parametersOf` from $2 on. */
 const OF_ENDPOINT = `d.endpoint_id = $2 AND d.status = 'pending' AND d.created_at < w.discard_before
@@ -34,12 +33,12 @@ const HELD = `d.status = 'pending' AND NOT w.enabled AND w.mode = $2
 /** What a list passes over is $1. */
 const LISTED = `
   SELECT d.id FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
-  WHERE d.id <> ALL ($1::text[]) AND ${NOT_LEASED}`;
+  WHERE d.id <> ALL ($1::text[]) AND ${NOT_IN_FLIGHT}`;
 /** What is ended, $1, is asked once more for what makes it end: it may have changed since it was listed. */
 const DELETED = `
   DELETE FROM webhook_deliveries WHERE ${IS_OPEN} AND id = ANY (ARRAY(
     SELECT d.id FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
-    WHERE d.id = ANY ($1::text[]) AND ${NOT_LEASED}`;
+    WHERE d.id = ANY ($1::text[]) AND ${NOT_IN_FLIGHT}`;
 const DISCARDED = `FOR UPDATE OF d SKIP LOCKED)) ${STORE_GIVEN_UP} RETURNING id`;
 
 const QUERIES: Readonly<Record<Discards['of'], { readonly list: string; readonly discard: string }>> = {

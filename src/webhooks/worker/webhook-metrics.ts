@@ -5,7 +5,6 @@ import { LATENCY_SECONDS, METRICS } from '../../infra/metrics.js';
 import type { FinishedAttempt } from './attempt-result.js';
 import { BacklogRepository, type DeliveryCount, MOST_OPEN_COUNTED } from './backlog.repository.js';
 import { EndedDeliveryCounts } from './ended-delivery-counts.js';
-import type { BlockedEndpoint } from './endpoint-transitions.repository.js';
 
 /**
  * What operators watch. `webhook_deliveries` are the counters of D33: for the kind `event`, its statuses add up to events x endpoints.
@@ -58,7 +57,7 @@ export class WebhookMetrics {
     }
   }
 
-  countBlocks(blocked: readonly BlockedEndpoint[]): void {
+  countBlocks(blocked: readonly { readonly disabled: boolean }[]): void {
     this.blocks.inc(blocked.length);
     this.disables.inc(blocked.filter(({ disabled }) => disabled).length);
   }

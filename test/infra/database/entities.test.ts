@@ -22,18 +22,9 @@ const NOT_MAPPED: Readonly<Record<string, readonly string[]>> = {
   portal_sessions: ['code_hash', 'token_hash'],
   wallets: ['last_posted_at', 'created_at'],
   webhook_deliveries: [
-    ...[
-      'test_body',
-      'counted_attempts',
-      'interruptions',
-      'lease_owner',
-      'claimed_at',
-      'lease_until',
-      'fence',
-    ],
+    ...['test_body', 'counted_attempts', 'interruptions', 'started_fence'],
     ...['failed_at', 'replay_id'],
   ],
-  webhook_endpoints: ['last_success_at'],
   webhook_replays: ['chosen_to_at', 'chosen_to_id'],
 };
 

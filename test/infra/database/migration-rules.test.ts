@@ -12,6 +12,7 @@ const FIRST_BESIDE_A_SERVICE = 1_763_700_000_023;
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   RollUpWebhookAttempts1763700000030:
     'no release without it exists: whoever migrates past it makes a new database',
+  OwnEndpoints1763700000060: 'no release without it exists: whoever migrates past it makes a new database',
   KeepWhatWasSold1763700000024: 'no release without it exists: whoever migrates past it makes a new database',
 };
 

@@ -2,7 +2,8 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CursorCodec } from '../../../src/infra/crypto/index.js';
 import { newId } from '../../../src/common/ids.js';
-import { EventEntity } from '../../../src/events/index.js';
+import { EventEntity, EventRecorder, type NewEvent } from '../../../src/events/index.js';
+import type { WorkerNotifier } from '../../../src/infra/jobs/index.js';
 import { EventsRepository } from '../../../src/events/events.repository.js';
 import { DailyPartitions } from '../../../src/infra/daily-partitions.js';
 import { dayOf } from '../../../src/infra/partition-days.js';
@@ -12,18 +13,22 @@ import { WEBHOOK_ENTITIES } from '../../../src/webhooks/index.js';
 import { BacklogRequestsRepository } from '../../../src/webhooks/backlog-requests.repository.js';
 import { WebhookDeliveriesRepository } from '../../../src/webhooks/webhook-deliveries.repository.js';
 import { WebhookReplaysRepository } from '../../../src/webhooks/webhook-replays.repository.js';
-import { DeliveryJobsRepository } from '../../../src/webhooks/worker/delivery-jobs.repository.js';
+import { DeliveryFanOut } from '../../../src/webhooks/delivery-fan-out.js';
+import {
+  DeliveriesRepository,
+  type StartedDelivery,
+} from '../../../src/webhooks/worker/deliveries.repository.js';
 import { DeliveryTracesRepository } from '../../../src/webhooks/worker/delivery-traces.repository.js';
-import { OutcomesRepository } from '../../../src/webhooks/worker/outcomes.repository.js';
 import { createTestDatabase, type TestDatabase, testEnvironment } from '../../harness/index.js';
-import { attemptOf } from '../../webhooks/delivery-rules-bed.js';
+import { attemptOf, FENCE, judged, OWNER } from '../../webhooks/deliveries-bed.js';
 
 const DAYS = 120;
 const SCOPE = { partnerId: 'ptn_1', mode: 'live' } as const;
 
 let database: TestDatabase;
 let dataSource: DataSource;
-const event = newId('evt');
+/** Of the first test. */
+let event = '';
 const pages = new KeysetPages({ encode: () => '', decode: () => [] } as unknown as CursorCodec);
 
 beforeAll(async () => {
@@ -46,7 +51,9 @@ beforeAll(async () => {
     `INSERT INTO partners (id, name, status) VALUES ('ptn_1', 'One', 'active');
      INSERT INTO webhook_endpoints (id, partner_id, mode, url, secret)
      VALUES ('whe_1', 'ptn_1', 'live', 'https://partner.example', ''),
-            ('whe_2', 'ptn_1', 'live', 'https://partner.example', '')`,
+            ('whe_2', 'ptn_1', 'live', 'https://partner.example', '');
+     INSERT INTO webhook_endpoint_leases (endpoint_id, owner, fence, until)
+     SELECT id, '${OWNER}', ${FENCE}, now() + interval '1 hour' FROM webhook_endpoints`,
   );
 });
 afterAll(async () => {
@@ -56,7 +63,7 @@ afterAll(async () => {
 
 /** Partitions of a day that the statements of `work` lock, so plan or read: what a transaction locked shows it. */
 async function daysOf(work: (manager: EntityManager) => Promise<unknown>): Promise<number> {
-  return dataSource.transaction(async (manager) => {
+  return new Transactions(dataSource).run(async ({ manager }) => {
     await work(manager);
     const { rows } = await sql<{ days: number }>(
       manager,
@@ -71,7 +78,10 @@ const txOf = (manager: EntityManager) => ({ manager, afterCommit: () => undefine
 const deliveries = (manager: EntityManager) => new WebhookDeliveriesRepository(manager, pages);
 const events = (manager: EntityManager) => new EventsRepository(manager, pages);
 const config = () => loadConfig(testEnvironment(database.url));
-const jobs = (manager: EntityManager) => new DeliveryJobsRepository(manager, config());
+const open = (manager: EntityManager) =>
+  new DeliveriesRepository(manager, {
+    run: (work: (tx: unknown) => unknown) => work(txOf(manager)),
+  } as unknown as Transactions);
 
 describe(`with ${DAYS} days of events, deliveries and attempts, a statement looks at few of them`, () => {
   it('that counts this way sees all of them when nothing says which', async () => {
@@ -80,25 +90,22 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
 
   it('when events are owed to endpoints, claimed, renewed and recorded', async () => {
     // The day of the event; its deliveries go where what is open lies.
-    expect(
-      await daysOf((manager) =>
-        sql(manager, `SELECT record_events($1, $2, $3, $4, $5, ARRAY[now()], now())`, [
-          ...[[event], [SCOPE.partnerId], [SCOPE.mode], ['esim.activated'], ['{}']],
-        ]),
-      ),
-    ).toBe(1);
-    let claims: Awaited<ReturnType<DeliveryJobsRepository['claim']>>['items'] = [];
-    let owner = '';
+    const recorder = new EventRecorder();
+    new DeliveryFanOut(recorder, { notify: () => undefined } as unknown as WorkerNotifier).onModuleInit();
+    const happenedAt = new Date();
+    const happened = { ...SCOPE, type: 'esim.activated', happenedAt, data: {} } as unknown as NewEvent;
+    expect(await daysOf((manager) => recorder.record(txOf(manager), [happened]))).toBe(1);
+    let claims: readonly StartedDelivery[] = [];
+    const wanted = [{ endpointId: 'whe_1', fence: FENCE, free: 10 }];
     // One day of events of one mode, for the body; prepared plans are made for all values from the sixth call on.
     for (let call = 0; call < 8; call++)
       expect(
         await daysOf(async (manager) => {
-          const repository = jobs(manager);
-          const { items } = await repository.claim('whe_1', 10);
-          if (items.length > 0) [claims, owner] = [items, repository.owner];
+          const { deliveries: started } = (await open(manager).claim(OWNER, wanted)).get('whe_1')!;
+          if (started.length > 0) claims = started;
         }),
       ).toBeLessThanOrEqual(1);
-    expect(claims.map(({ body }) => body)).toEqual(['{}']);
+    event = (JSON.parse(claims[0]!.body!) as { id: string }).id;
     const [claim] = claims;
     const traced = { ...claim!, body: `{"id":"${event}"` };
     // The day of the event, as its id says.
@@ -107,17 +114,20 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
         expect(await new DeliveryTracesRepository(manager).find(traced)).toEqual({ cause: null, number: 1 }),
       ),
     ).toBe(1);
-    expect(await daysOf((manager) => jobs(manager).renew(claims))).toBe(0);
-    expect(await daysOf((manager) => jobs(manager).listGroupsDue('', 100))).toBe(0);
+    expect(await daysOf((manager) => open(manager).listEndpointsDue(OWNER, '', 100))).toBe(0);
     const { id: deliveryId, fence } = claim!;
     const outcome = 'delivered';
     const attempt = attemptOf({ deliveryId, endpointId: 'whe_1', fence, countedAttempts: 0, outcome });
     // The day that it goes to, and the day of its attempt.
     const record = (manager: EntityManager) =>
-      new OutcomesRepository(config()).record(manager, owner, [attempt]);
+      open(manager).record(manager, OWNER, [judged(config(), attempt)]);
     expect(await daysOf(record)).toBe(2);
     const found = await deliveries(dataSource.manager).findWithLog(claim!.id);
-    expect(found).toMatchObject({ delivery: { status: 'delivered' }, attempts: [{ number: 1 }], body: '{}' });
+    expect(found).toMatchObject({
+      delivery: { status: 'delivered' },
+      attempts: [{ number: 1 }],
+      body: claim!.body,
+    });
     // The hour before and after that of its id, of either mode.
     expect(await daysOf((manager) => deliveries(manager).find(claim!.id))).toBeLessThanOrEqual(4);
     // What nobody has, of both modes.
@@ -132,7 +142,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
     expect(await repository.assignPositions(window)).toBe(1);
     const poll = (manager: EntityManager, after: number) => events(manager).listAfter(SCOPE, after, {}, 10);
     const { items, completeTo } = await poll(dataSource.manager, 0);
-    expect(items.map(({ body }) => body)).toEqual(['{}']);
+    expect(items.map(({ body }) => (JSON.parse(body) as { id: string }).id)).toEqual([event]);
     expect(await daysOf((manager) => poll(manager, 0))).toBe(1);
     // Nothing new: not even a look at the events.
     expect(await daysOf((manager) => poll(manager, completeTo))).toBe(0);

@@ -33,6 +33,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'webhook_replays',
     'webhook_replay_items',
     'webhook_backlog_requests',
+    'webhook_endpoint_leases',
     'webhook_endpoint_stats',
   ],
   'catalog-sync': ['catalog_syncs', 'package_price_history', 'package_sources', 'topup_fits'],

@@ -1,8 +1,7 @@
 import type { DataSource } from 'typeorm';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, it } from 'vitest';
 import { CarryTraceContext1763700000040 } from '../../../migrations/1763700000040-carry-trace-context.js';
 import { openForMigrations } from '../../../src/apps/migration.js';
-import { newId } from '../../../src/common/ids.js';
 import { createTestDatabase, type TestDatabase } from '../../harness/index.js';
 
 let database: TestDatabase;
@@ -36,16 +35,5 @@ describe('the migration that carries trace contexts', () => {
     await database.pool.query(`ALTER TABLE ${day} DROP COLUMN traceparent`);
     await migrate();
     await database.pool.query(`ALTER TABLE events_live ATTACH PARTITION ${day} ${bounds}`);
-  });
-
-  it('lets the release before record events, whose function has no trace', async () => {
-    const id = newId('evt');
-    await database.pool.query(
-      `SELECT record_events(ARRAY[$1], ARRAY['ptn_1'], ARRAY['sandbox'], ARRAY['esim.activated'], ARRAY['{}'],
-                            ARRAY[now()], now())`,
-      [id],
-    );
-    const { rows } = await database.pool.query('SELECT traceparent FROM events WHERE id = $1', [id]);
-    expect(rows).toEqual([{ traceparent: null }]);
   });
 });

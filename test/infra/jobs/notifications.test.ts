@@ -42,6 +42,7 @@ function startWorker(server: MemoryServer, slots = Infinity) {
   const detach = signals.attach(QUEUE, {
     claimNow: (group) => slots > 0 && (now.push(group), true),
     claimWithin: (group) => void later.push(group),
+    load: () => now.length,
   });
   return { signals, now, later, detach };
 }
@@ -134,7 +135,7 @@ describe('a notification', () => {
     const [first, second] = [startWorker(server), startWorker(server)];
     await eventually('they know of each other', () => server.said.length >= 2);
     second.detach();
-    await eventually('the stop is known', () => server.said.some((text) => text.includes('"works":[]')));
+    await eventually('the stop is known', () => server.said.some((text) => text.includes('"works":{}')));
     for (let nth = 0; nth < 20; nth++) signals.tell(QUEUE, `group-${nth}`);
     await signals.settle();
     expect(first.now).toHaveLength(20);

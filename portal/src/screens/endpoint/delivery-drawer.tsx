@@ -107,7 +107,13 @@ function Content({ delivery }: { delivery: DeliveryWithAttempts }) {
       </div>
       <ErrorNote error={resend.error} />
       <h3>Attempts</h3>
-      {attempts.length === 0 && <p className="hint">None yet.</p>}
+      {delivery.current_attempt && (
+        <p className="hint">
+          Attempt {delivery.current_attempt.number} waits for the answer since{' '}
+          <Time at={delivery.current_attempt.started_at} short />.
+        </p>
+      )}
+      {attempts.length === 0 && !delivery.current_attempt && <p className="hint">None yet.</p>}
       {attempts.map((attempt, index) => (
         <AttemptDetails
           key={attempt.number}

@@ -7,6 +7,7 @@ const TONES = { delivered: 'good', failed: 'bad', pending: 'wait', held: 'off', 
 
 /** A pending delivery that has failed is being tried again: that is another thing than one that waits its turn. */
 export function DeliveryStatus({ delivery }: { delivery: Delivery }) {
+  if (delivery.current_attempt) return <CurrentAttempt attempt={delivery.current_attempt} />;
   const retrying = delivery.status === 'pending' && delivery.attempt_count > 0;
   return (
     <>
@@ -17,6 +18,19 @@ export function DeliveryStatus({ delivery }: { delivery: Delivery }) {
           next <Countdown to={delivery.next_attempt_at} />
         </span>
       )}
+    </>
+  );
+}
+
+/** A receiver that hangs is seen as such, not as a delivery that waits. */
+function CurrentAttempt({ attempt }: { attempt: NonNullable<Delivery['current_attempt']> }) {
+  return (
+    <>
+      <Badge tone="wait">sending</Badge>
+      <span className="inline-sub">
+        {' '}
+        attempt {attempt.number} since <Time at={attempt.started_at} short />
+      </span>
     </>
   );
 }
@@ -76,7 +90,10 @@ export function DeliveryRow({ delivery, onOpen, onResend }: Props) {
 
 function StatusCode({ delivery }: { delivery: Delivery }) {
   const last = delivery.last_attempt;
-  if (!last) return <span className="quiet">not sent yet</span>;
+  if (!last)
+    return (
+      <span className="quiet">{delivery.current_attempt ? 'waiting for the answer' : 'not sent yet'}</span>
+    );
   if (last.status_code !== null)
     return (
       <span className={last.outcome === 'delivered' ? 'code good' : 'code bad'}>{last.status_code}</span>

@@ -2,8 +2,15 @@
 const FORGET_AFTER_MS = 5_000;
 
 interface Peer {
-  readonly queues: readonly string[];
+  /** Its load of each queue that it works on. */
+  readonly loads: Readonly<Record<string, number>>;
   readonly seenAtMs: number;
+}
+
+/** A process that works on a queue, with how many groups it has of it. */
+export interface LoadedPeer {
+  readonly id: string;
+  readonly load: number;
 }
 
 /**
@@ -14,17 +21,25 @@ interface Peer {
 export class SignalPeers {
   private readonly peers = new Map<string, Peer>();
 
-  /** @param queues that it works on; none: it has stopped */
-  saw(id: string, queues: readonly string[], nowMs: number): void {
-    if (queues.length === 0) this.peers.delete(id);
-    else this.peers.set(id, { queues, seenAtMs: nowMs });
+  /** @param loads of the queues that it works on; none: it has stopped */
+  saw(id: string, loads: Readonly<Record<string, number>>, nowMs: number): void {
+    if (Object.keys(loads).length === 0) this.peers.delete(id);
+    else this.peers.set(id, { loads, seenAtMs: nowMs });
+  }
+
+  /** Those that work on the queue. */
+  list(queue: string, nowMs: number): readonly LoadedPeer[] {
+    return [...this.peers].flatMap(([id, { loads, seenAtMs }]) => {
+      const load = loads[queue];
+      return load === undefined || nowMs - seenAtMs > FORGET_AFTER_MS ? [] : [{ id, load }];
+    });
   }
 
   /** Whether `id` is to take the group of the queue first, of all peers but `except`, which has no room. */
   isFirst(id: string, queue: string, group: string, except: string, nowMs: number): boolean {
     const own = rankOf(id, group);
-    for (const [peer, { queues, seenAtMs }] of this.peers) {
-      if (peer === id || peer === except || !queues.includes(queue)) continue;
+    for (const [peer, { loads, seenAtMs }] of this.peers) {
+      if (peer === id || peer === except || loads[queue] === undefined) continue;
       if (nowMs - seenAtMs > FORGET_AFTER_MS) this.peers.delete(peer);
       else if (rankOf(peer, group) > own) return false;
     }

@@ -4,7 +4,7 @@ import { endsWithin } from '../../../common/ends-within.js';
 import { Batcher } from '../../batcher.js';
 import { mayBeOfOneRow } from '../../database/index.js';
 import type { SignalChannel } from './signal-channel.js';
-import { SignalPeers } from './signal-peers.js';
+import { type LoadedPeer, SignalPeers } from './signal-peers.js';
 
 /** A worker of this process. */
 export interface GroupWorker {
@@ -12,6 +12,8 @@ export interface GroupWorker {
   claimNow(group: string): boolean;
   /** Claims from the group when the time is over. */
   claimWithin(group: string, ms: number): void;
+  /** How many groups it has; the other processes hear it. */
+  load(): number;
 }
 
 /** Between two signals of a process: the first leaves at once, those of the next milliseconds together. */
@@ -28,15 +30,19 @@ const LAST_WORD_LIMIT_MS = 200;
 /** What processes say to each other: ids only, never rows (B3). */
 interface Message {
   readonly from: string;
+  /** The process that is meant; without it all are. */
+  readonly to?: string;
   /** Groups with something due, by queue. */
   readonly due?: Readonly<Record<string, readonly string[]>>;
-  /** The queues that the sender works on. */
-  readonly works?: readonly string[];
+  /** The queues that the sender works on, with its load of each. */
+  readonly works?: Readonly<Record<string, number>>;
 }
 
 interface DueGroup {
   readonly queue: string;
   readonly group: string;
+  /** The process that has the group; undefined: whoever has room. */
+  readonly owner: string | undefined;
 }
 
 /**
@@ -44,7 +50,8 @@ interface DueGroup {
  * signal when this one cannot take it. Best effort by design: what is lost, the sweep finds.
  */
 export class WorkSignals {
-  private readonly id = randomUUID();
+  /** This process, in messages. */
+  readonly id = `${process.pid}-${randomUUID()}`;
   private readonly peers = new SignalPeers();
   private readonly workers = new Map<string, GroupWorker>();
   /** The groups that wait for the next signal. */
@@ -78,13 +85,22 @@ export class WorkSignals {
     };
   }
 
-  /** Something of the group is due. Callers do not wait. */
-  tell(queue: string, group: string): void {
-    if (this.workers.get(queue)?.claimNow(group)) return;
-    const name = nameOf({ queue, group });
+  /**
+   * Something of the group is due. Callers do not wait.
+   * @param owner the process that has the group, where one is known: it alone is woken
+   */
+  tell(queue: string, group: string, owner?: string): void {
+    if ((owner === undefined || owner === this.id) && this.workers.get(queue)?.claimNow(group)) return;
+    const due = { queue, group, owner: owner === this.id ? undefined : owner };
+    const name = nameOf(due);
     if (this.pending.has(name)) return;
     this.pending.add(name);
-    void this.signals.add({ queue, group });
+    void this.signals.add(due);
+  }
+
+  /** The other processes that work on the queue. */
+  peersOf(queue: string): readonly LoadedPeer[] {
+    return this.peers.list(queue, performance.now()).filter(({ id }) => id !== this.id);
   }
 
   /** Waits until all signals have left, or a second has passed; called by a graceful stop. */
@@ -97,19 +113,24 @@ export class WorkSignals {
     if (this.presence) {
       clearInterval(this.presence);
       // So that the others wait for this one no longer; they find out by themselves, too.
-      const said = this.send({ from: this.id, works: [] }).catch(() => undefined);
+      const said = this.send({ from: this.id, works: {} }).catch(() => undefined);
       await endsWithin(said, LAST_WORD_LIMIT_MS);
     }
     await this.channel.close();
   }
 
-  private sendDue(groups: readonly DueGroup[]): Promise<void> {
+  private async sendDue(groups: readonly DueGroup[]): Promise<void> {
     for (const group of groups) this.pending.delete(nameOf(group));
-    return this.send({ from: this.id, due: byQueue(groups) });
+    const byOwner = [...Map.groupBy(groups, ({ owner }) => owner)];
+    await Promise.all(
+      byOwner.map(([to, some]) =>
+        this.send({ from: this.id, ...(to !== undefined && { to }), due: byQueue(some) }),
+      ),
+    );
   }
 
   private sayPresence(): void {
-    const works = [...this.workers.keys()];
+    const works = Object.fromEntries([...this.workers].map(([queue, worker]) => [queue, worker.load()]));
     // A server that is away must not find a queue of them when it comes back.
     if (this.presenceUnderWay) return;
     this.presenceUnderWay = true;
@@ -125,13 +146,15 @@ export class WorkSignals {
   private heard(text: string): void {
     const message = parse(text);
     if (!message || message.from === this.id) return;
+    if (message.to !== undefined && message.to !== this.id) return;
     const nowMs = performance.now();
     if (message.works) this.peers.saw(message.from, message.works, nowMs);
     for (const [queue, groups] of Object.entries(message.due ?? {})) {
       const worker = this.workers.get(queue);
       if (!worker) continue;
       for (const group of groups) {
-        const isFirst = this.peers.isFirst(this.id, queue, group, message.from, nowMs);
+        const isFirst =
+          message.to === this.id || this.peers.isFirst(this.id, queue, group, message.from, nowMs);
         if (isFirst) worker.claimNow(group);
         else worker.claimWithin(group, SECOND_CLAIM_MS);
       }
@@ -146,8 +169,8 @@ export class WorkSignals {
   }
 }
 
-function nameOf({ queue, group }: DueGroup): string {
-  return `${queue} ${group}`;
+function nameOf({ queue, group, owner = '' }: DueGroup): string {
+  return `${queue} ${group} ${owner}`;
 }
 
 function byQueue(groups: readonly DueGroup[]): Record<string, string[]> {
@@ -159,21 +182,24 @@ function byQueue(groups: readonly DueGroup[]): Record<string, string[]> {
 /** Null for what is no message of this service: anybody who reaches the server can say something on its channels. */
 function parse(text: string): Message | null {
   try {
-    const { from, due, works } = JSON.parse(text) as Partial<Record<keyof Message, unknown>>;
-    if (typeof from !== 'string') return null;
-    if (works !== undefined && !isTexts(works)) return null;
-    if (due !== undefined && !(isObject(due) && Object.values(due).every(isTexts))) return null;
-    return { from, ...(works && { works }), ...(due && { due: due as Message['due'] & object }) };
+    const { from, to, due, works } = JSON.parse(text) as Partial<Record<keyof Message, unknown>>;
+    if (typeof from !== 'string' || (to !== undefined && typeof to !== 'string')) return null;
+    if (works !== undefined && !isRecordOf(works, isNumber)) return null;
+    if (due !== undefined && !isRecordOf(due, isTexts)) return null;
+    return { from, ...(to && { to }), ...(works && { works }), ...(due && { due }) };
   } catch {
     return null;
   }
 }
 
+const isNumber = (value: unknown): value is number => typeof value === 'number';
+
 const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string');
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null;
+function isRecordOf<T>(value: unknown, is: (each: unknown) => each is T): value is Record<string, T> {
+  return typeof value === 'object' && value !== null && Object.values(value).every(is);
+}
 
 /** Whether the server may have refused the signal for one of its groups: an error of a statement, or of a Redis command. */
 function mayBeOfOneGroup(error: unknown): boolean {

@@ -1,0 +1,429 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import type { Mode } from '../../common/mode.js';
+import { readBodiesInTheirDays } from '../../events/index.js';
+import {
+  commitWithoutDisk,
+  prepared,
+  sql,
+  type SqlParameter,
+  Transactions,
+} from '../../infra/database/index.js';
+import type { DeliveryEventType, DeliveryKind, StoredDeliveryStatus } from '../delivery.js';
+import type { DeliveryAfterAttempt, DeliveryState } from '../delivery-rules.js';
+import { ADD_TO_STATS } from '../endpoint-stats.repository.js';
+import { IS_KEPT, IS_OPEN, STORE_GIVEN_UP } from '../webhook-delivery.entity.js';
+import type { FinishedAttempt } from './attempt-result.js';
+
+/** A delivery that this process has started, with all that one attempt needs. */
+export interface StartedDelivery extends DeliveryState {
+  readonly id: string;
+  readonly endpointId: string;
+  readonly mode: Mode;
+  readonly eventType: DeliveryEventType;
+  /** Of the endpoint's lease under which it was started. */
+  readonly fence: string;
+  readonly url: string;
+  /** Sealed signing secrets, newest first (D29). */
+  readonly sealedSecrets: readonly string[];
+  /** Whether the headers of Standard Webhooks go with it (D49). */
+  readonly standard: boolean;
+  /** The stored bytes (D28); null when the event is past its retention. */
+  readonly body: string | null;
+  /** Set when an owner before this one had started it: that attempt was interrupted, and is logged first (D30). */
+  readonly interruptedAgoMs: number | null;
+}
+
+/** What the owner asks for of one endpoint. */
+export interface EndpointClaim {
+  readonly endpointId: string;
+  readonly fence: string;
+  /** Attempts that may begin. */
+  readonly free: number;
+}
+
+/** What a claim came to for one endpoint. */
+export interface ClaimedEndpoint {
+  readonly deliveries: readonly StartedDelivery[];
+  readonly consecutiveBlocks: number;
+  readonly slowStartSince: string | null;
+  /** Until the next delivery is due or the block ends; null: nothing is due, or nothing may be sent. */
+  readonly nextDueInMs: number | null;
+}
+
+/** A finished attempt with what the rules make of it. */
+export interface AttemptOutcomeRow {
+  readonly attempt: FinishedAttempt;
+  readonly after: DeliveryAfterAttempt;
+  /** The same, if the delivery was given up meanwhile. */
+  readonly afterGivenUp: DeliveryAfterAttempt;
+}
+
+/** An attempt that was recorded. */
+export interface RecordedAttempt {
+  readonly deliveryId: string;
+  readonly status: StoredDeliveryStatus;
+  /** Place of the attempt in the log, from 1. */
+  readonly number: number;
+  readonly exhausted: boolean;
+}
+
+const NOW = 'statement_timestamp()';
+const MS = "interval '1 millisecond'";
+
+interface ClaimRow {
+  endpoint_id: string;
+  mode: Mode;
+  standard: boolean;
+  url: string;
+  secret: string;
+  previous_secret: string | null;
+  consecutive_blocks: number;
+  slow_start_since: string | null;
+  due_ms: number | null;
+  id: string | null;
+  kind: DeliveryKind;
+  event_id: string | null;
+  event_type: DeliveryEventType;
+  test_body: string | null;
+  counted_attempts: number;
+  interruptions: number;
+  interrupted_ago_ms: number | null;
+}
+
+/**
+ * Starts the oldest due deliveries of endpoints that this process owns: $1 endpoints, $2 fences, $3 free slots, $4 the
+ * process. A row for each delivery, or one for an endpoint that has none. What this owner has started already is in
+ * flight; what an owner before it has started was interrupted, and is started again.
+ */
+const CLAIM = prepared(`
+  WITH mine AS MATERIALIZED (
+    SELECT w.id AS endpoint_id, m.fence, m.free, w.mode, 'standard' = ANY (w.signature_schemes) AS standard, w.url, w.secret,
+           CASE WHEN w.previous_secret_until > ${NOW} THEN w.previous_secret END AS previous_secret,
+           w.consecutive_blocks, w.slow_start_since::text, coalesce(w.discard_before, '-infinity') AS kept_from,
+           CASE WHEN w.blocked_until > ${NOW} THEN extract(epoch FROM w.blocked_until - ${NOW}) * 1000 END AS blocked_ms,
+           w.enabled AND w.deleted_at IS NULL AS enabled
+    FROM unnest($1::text[], $2::bigint[], $3::int[]) AS m (endpoint_id, fence, free)
+    JOIN webhook_endpoint_leases l ON l.endpoint_id = m.endpoint_id AND l.fence = m.fence AND l.owner = $4
+      AND l.until > ${NOW}
+    JOIN webhook_endpoints w ON w.id = m.endpoint_id
+  ), due AS MATERIALIZED (
+    SELECT m.endpoint_id, m.fence, d.*
+    FROM mine m
+    CROSS JOIN LATERAL (
+      SELECT d.id, d.kind, d.event_id, d.event_type, d.test_body, d.counted_attempts, d.interruptions, d.next_attempt_at,
+             d.started_at
+      FROM webhook_deliveries_open d
+      WHERE d.endpoint_id = m.endpoint_id AND d.status = 'pending' AND d.next_attempt_at <= ${NOW}
+        -- nothing that was made after a discard is due before it (D32)
+        AND d.next_attempt_at >= m.kept_from AND d.created_at >= m.kept_from
+        AND d.started_fence IS DISTINCT FROM m.fence
+      ORDER BY d.next_attempt_at, d.id LIMIT m.free
+      FOR UPDATE SKIP LOCKED
+    ) AS d
+    WHERE m.enabled AND m.blocked_ms IS NULL
+  ), started AS (
+    UPDATE webhook_deliveries_open d
+    SET started_at = ${NOW}, started_fence = (SELECT m.fence FROM mine m WHERE m.endpoint_id = d.endpoint_id)
+    -- no join: a plan that was made while the queue was empty would read all of it
+    WHERE d.id = ANY (ARRAY(SELECT due.id FROM due))
+  ), next AS MATERIALIZED (
+    SELECT m.endpoint_id, (
+      SELECT greatest(m.blocked_ms, extract(epoch FROM d.next_attempt_at - ${NOW}) * 1000) FROM webhook_deliveries_open d
+      WHERE d.endpoint_id = m.endpoint_id AND d.status = 'pending'
+        AND d.next_attempt_at > CASE WHEN m.blocked_ms IS NULL THEN ${NOW} ELSE '-infinity' END
+        AND d.next_attempt_at >= m.kept_from AND d.created_at >= m.kept_from
+      ORDER BY d.next_attempt_at, d.id LIMIT 1)::float8 AS due_ms
+    FROM mine m
+    -- with every free slot taken, the end of an attempt claims again
+    WHERE m.enabled AND m.free > (SELECT count(*) FROM due WHERE due.endpoint_id = m.endpoint_id)
+  )
+  SELECT m.endpoint_id, m.mode, m.standard, m.url, m.secret, m.previous_secret, m.consecutive_blocks, m.slow_start_since,
+         next.due_ms, due.id, due.kind, due.event_id, due.event_type, due.test_body, due.counted_attempts,
+         due.interruptions, (extract(epoch FROM ${NOW} - due.started_at) * 1000)::float8 AS interrupted_ago_ms
+  FROM mine m
+  LEFT JOIN next ON next.endpoint_id = m.endpoint_id
+  LEFT JOIN due ON due.endpoint_id = m.endpoint_id
+  ORDER BY due.next_attempt_at, due.id`);
+
+/**
+ * The outcomes of attempts, as columns, and $20 their endpoints, $21 the process. An attempt is recorded if its endpoint's
+ * lease is still the one that started it, and its delivery was not started again: a takeover that this statement does
+ * not see yet has started nothing. What the endpoint has given up in the
+ * meantime ends by the second state. A delivery that ends moves to the partition of its day.
+ */
+const RECORD = prepared(`
+  WITH given AS (
+    SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::int[], $7::int[], $8::int[],
+      $9::boolean[], $10::text[], $11::int[], $12::float8[], $13::float8[], $14::float8[], $15::text[], $16::text[],
+      $17::text[], $18::text[], $19::text[])
+    AS a (id, endpoint_id, fence, status, status_if_given_up, counted_attempts, interruptions, retry_ms, exhausted, outcome,
+          status_code, latency_ms, ended_ago_ms, ran_ms, error, phases, response_body, request_headers, response_headers)
+  ), leases AS MATERIALIZED (
+    SELECT endpoint_id, fence FROM webhook_endpoint_leases WHERE endpoint_id = ANY ($20::text[]) AND owner = $21
+  ), next AS MATERIALIZED (
+    SELECT a.id, a.endpoint_id, d.partner_id, d.kind, d.attempt_count + 1 AS number, a.counted_attempts, a.interruptions,
+           a.retry_ms, a.exhausted AND NOT g.given_up AS exhausted,
+           CASE WHEN g.given_up THEN a.status_if_given_up ELSE a.status END AS status, a.outcome, a.status_code,
+           a.latency_ms, a.ran_ms, a.error, a.phases, a.response_body, a.request_headers, a.response_headers,
+           ${NOW} - a.ended_ago_ms * ${MS} AS ended_at
+    FROM given a
+    JOIN leases l ON l.endpoint_id = a.endpoint_id AND l.fence = a.fence
+    JOIN webhook_deliveries_open d ON d.id = a.id AND d.started_fence = a.fence
+    JOIN webhook_endpoints w ON w.id = a.endpoint_id
+    CROSS JOIN LATERAL (
+      SELECT d.status = 'discarding' OR coalesce(d.created_at < w.discard_before, false) AS given_up
+    ) g
+    WHERE d.id = ANY ($1::text[])
+    ORDER BY a.id FOR UPDATE OF d
+  ), moved AS (
+    UPDATE webhook_deliveries d
+    SET status = n.status, attempt_count = n.number, counted_attempts = n.counted_attempts,
+        interruptions = n.interruptions,
+        next_attempt_at = CASE WHEN n.status <> 'pending' THEN NULL
+                               WHEN n.retry_ms IS NULL THEN d.next_attempt_at
+                               ELSE n.ended_at + n.retry_ms * ${MS} END,
+        started_at = NULL, started_fence = NULL,
+        ended_at = CASE WHEN n.status <> 'pending' THEN ${NOW} END,
+        delivered_at = CASE WHEN n.status = 'delivered' THEN n.ended_at END,
+        failed_at = CASE WHEN n.status = 'failed' THEN n.ended_at END,
+        last_outcome = n.outcome, last_status_code = n.status_code, last_latency_ms = round(n.latency_ms)::int,
+        last_error = n.error, last_started_at = n.ended_at - n.ran_ms * ${MS}
+    FROM next n
+    WHERE d.id = n.id AND d.id = ANY (ARRAY(SELECT id FROM next)) AND d.${IS_OPEN}
+    RETURNING d.id
+  ), recorded AS (
+    SELECT n.* FROM next n JOIN moved ON moved.id = n.id
+  ), logged AS (
+    INSERT INTO webhook_attempts (delivery_id, endpoint_id, partner_id, number, started_at, outcome, status_code, latency_ms,
+                                  error, phases, response_body, request_headers, response_headers, recorded_at)
+    SELECT id, endpoint_id, partner_id, number, ended_at - ran_ms * ${MS}, outcome, status_code, round(latency_ms)::int,
+           error, phases::jsonb, response_body, request_headers::jsonb, response_headers::jsonb, ${NOW}
+    FROM recorded
+  ), counted AS (${ADD_TO_STATS}
+  )
+  SELECT id, status, number, exhausted FROM recorded`);
+
+/** SQL of the deliveries that are open: what an endpoint's owner starts and records. Every time is the database's (D40). */
+@Injectable()
+export class DeliveriesRepository {
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly transactions: Transactions,
+  ) {}
+
+  /**
+   * Starts due deliveries of each endpoint, oldest first. An endpoint whose lease is another process's is not in the
+   * result. The commit does not wait for the disk: if it is lost, the deliveries are due as before (D61).
+   */
+  async claim(
+    owner: string,
+    claims: readonly EndpointClaim[],
+  ): Promise<ReadonlyMap<string, ClaimedEndpoint>> {
+    if (claims.length === 0) return new Map();
+    const rows = await this.transactions.run(async (tx) => {
+      commitWithoutDisk(tx);
+      const { rows } = await sql<ClaimRow>(tx.manager, CLAIM, [
+        claims.map(({ endpointId }) => endpointId),
+        claims.map(({ fence }) => fence),
+        claims.map(({ free }) => free),
+        owner,
+      ]);
+      return rows;
+    });
+    const bodies = await this.readBodies(rows);
+    const fences = new Map(claims.map(({ endpointId, fence }) => [endpointId, fence]));
+    const byEndpoint = Map.groupBy(rows, (row) => row.endpoint_id);
+    return new Map(
+      [...byEndpoint].map(([endpointId, [first, ...others]]) => [
+        endpointId,
+        {
+          deliveries: [first!, ...others]
+            .filter((row) => row.id !== null)
+            .map((row) => toStartedDelivery(row, fences.get(endpointId)!, bodies)),
+          consecutiveBlocks: first!.consecutive_blocks,
+          slowStartSince: first!.slow_start_since,
+          nextDueInMs: first!.due_ms,
+        },
+      ]),
+    );
+  }
+
+  private async readBodies(rows: readonly ClaimRow[]): Promise<ReadonlyMap<string, string>> {
+    const bodies = new Map<string, string>();
+    for (const [mode, ofMode] of Map.groupBy(rows, (row) => row.mode)) {
+      const ids = ofMode.flatMap((row) => row.event_id ?? []);
+      for (const [id, body] of await readBodiesInTheirDays(this.manager, mode, ids)) bodies.set(id, body);
+    }
+    return bodies;
+  }
+
+  /**
+   * Records attempts, with the next state of each delivery, in one statement. What is missing in the result was not
+   * recorded: the endpoint has another owner.
+   */
+  async record(
+    manager: EntityManager,
+    owner: string,
+    outcomes: readonly AttemptOutcomeRow[],
+  ): Promise<readonly RecordedAttempt[]> {
+    const { rows } = await sql<{
+      id: string;
+      status: StoredDeliveryStatus;
+      number: number;
+      exhausted: boolean;
+    }>(manager, RECORD, [
+      ...columnsOf(outcomes),
+      [...new Set(outcomes.map(({ attempt }) => attempt.endpointId))],
+      owner,
+    ]);
+    return rows.map(({ id, ...row }) => ({ deliveryId: id, ...row }));
+  }
+
+  /** The endpoint is sent to as fast as it takes, unless it has begun to start slowly again after `since`. */
+  async endSlowStart(endpointId: string, since: string): Promise<void> {
+    await sql(
+      this.manager,
+      'UPDATE webhook_endpoints SET slow_start_since = NULL WHERE id = $1 AND slow_start_since = $2::timestamptz',
+      [endpointId, since],
+    );
+  }
+
+  /** Whose endpoints these are. */
+  async listPartners(
+    endpointIds: readonly string[],
+  ): Promise<readonly { id: string; partnerId: string; mode: Mode }[]> {
+    const { rows } = await sql<{ id: string; partner_id: string; mode: Mode }>(
+      this.manager,
+      'SELECT id, partner_id, mode FROM webhook_endpoints WHERE id = ANY ($1::text[])',
+      [endpointIds],
+    );
+    return rows.map(({ id, partner_id: partnerId, mode }) => ({ id, partnerId, mode }));
+  }
+
+  /** Makes a started delivery due again without an attempt, in `delayMs`. */
+  async putBack({ id, fence }: Pick<StartedDelivery, 'id' | 'fence'>, delayMs: number): Promise<void> {
+    await sql(
+      this.manager,
+      `UPDATE webhook_deliveries_open
+       SET started_at = NULL, started_fence = NULL,
+           next_attempt_at = CASE WHEN $3::int > 0 THEN ${NOW} + $3::int * ${MS} ELSE next_attempt_at END
+       WHERE id = $1 AND started_fence = $2`,
+      [id, fence, delayMs],
+    );
+  }
+
+  /** Ends a started delivery that has nothing to send: its event was dropped, being past its retention (D44). */
+  async discard({ id, fence }: Pick<StartedDelivery, 'id' | 'fence'>): Promise<void> {
+    await sql(
+      this.manager,
+      `WITH given_up AS (
+         DELETE FROM webhook_deliveries d WHERE d.id = $1 AND d.started_fence = $2 AND d.${IS_OPEN}
+         ${STORE_GIVEN_UP}`,
+      [id, fence],
+    );
+  }
+
+  /**
+   * Endpoints after `after`, in id order, with something due that nobody is sending, of those that `owner` or nobody
+   * owns. Jumps from endpoint to endpoint through the index, so that a disabled endpoint's backlog of a million costs
+   * one step.
+   */
+  async listEndpointsDue(owner: string, after: string, limit: number): Promise<readonly string[]> {
+    const { rows } = await sql<{ id: string }>(
+      this.manager,
+      `WITH RECURSIVE owed AS (
+         (SELECT endpoint_id AS id FROM webhook_deliveries_open WHERE status = 'pending' AND endpoint_id > $1
+          ORDER BY endpoint_id LIMIT 1)
+         UNION ALL
+         SELECT (SELECT d.endpoint_id FROM webhook_deliveries_open d
+                 WHERE d.status = 'pending' AND d.endpoint_id > owed.id ORDER BY d.endpoint_id LIMIT 1)
+         FROM owed WHERE owed.id IS NOT NULL
+       )
+       SELECT w.id FROM owed JOIN webhook_endpoints w ON w.id = owed.id
+       LEFT JOIN webhook_endpoint_leases l ON l.endpoint_id = w.id AND l.until > ${NOW}
+       -- no EXISTS: as a semi-join it would read from the beginning of the index, given up or not
+       CROSS JOIN LATERAL (
+         SELECT FROM webhook_deliveries_open d
+         WHERE d.endpoint_id = w.id AND d.status = 'pending' AND d.next_attempt_at <= ${NOW}
+           AND (l.fence IS NULL OR d.started_fence IS DISTINCT FROM l.fence) AND ${IS_KEPT}
+         LIMIT 1
+       ) AS due
+       WHERE w.enabled AND w.deleted_at IS NULL AND (w.blocked_until IS NULL OR w.blocked_until <= ${NOW})
+         AND (l.owner IS NULL OR l.owner = $3)
+       ORDER BY w.id LIMIT $2`,
+      [after, limit, owner],
+    );
+    return rows.map((row) => row.id);
+  }
+}
+
+function toStartedDelivery(
+  row: ClaimRow,
+  fence: string,
+  bodies: ReadonlyMap<string, string>,
+): StartedDelivery {
+  return {
+    id: row.id!,
+    endpointId: row.endpoint_id,
+    mode: row.mode,
+    kind: row.kind,
+    eventType: row.event_type,
+    fence,
+    countedAttempts: row.counted_attempts,
+    interruptions: row.interruptions,
+    url: row.url,
+    sealedSecrets: row.previous_secret === null ? [row.secret] : [row.secret, row.previous_secret],
+    standard: row.standard,
+    body: row.event_id === null ? row.test_body : (bodies.get(row.event_id) ?? null),
+    interruptedAgoMs: row.interrupted_ago_ms,
+  };
+}
+
+function columnsOf(outcomes: readonly AttemptOutcomeRow[]): SqlParameter[] {
+  const now = performance.now();
+  const attempts = outcomes.map(({ attempt }) => attempt);
+  const states = outcomes.map(({ after }) => after);
+  return [
+    attempts.map(({ deliveryId }) => deliveryId),
+    attempts.map(({ endpointId }) => endpointId),
+    attempts.map(({ fence }) => fence),
+    states.map(({ status }) => status),
+    outcomes.map(({ afterGivenUp }) => afterGivenUp.status),
+    states.map(({ countedAttempts }) => countedAttempts),
+    states.map(({ interruptions }) => interruptions),
+    states.map(({ retryInMs }) => retryInMs),
+    states.map(({ exhausted }) => exhausted),
+    attempts.map(({ outcome }) => outcome),
+    attempts.map(({ statusCode }) => statusCode),
+    attempts.map(({ latencyMs }) => latencyMs),
+    attempts.map(({ endedAt }) => now - endedAt),
+    // The latency ends with the status line; the attempt ended after its body.
+    attempts.map(({ phases, latencyMs }) => phases?.totalMs ?? latencyMs),
+    attempts.map(({ error }) => error),
+    attempts.map(phasesJson),
+    attempts.map(({ responseBody }) => responseBody),
+    attempts.map(({ requestHeaders }) => jsonOrNull(requestHeaders)),
+    attempts.map(({ responseHeaders }) => jsonOrNull(responseHeaders)),
+  ];
+}
+
+function phasesJson({ phases }: FinishedAttempt): string | null {
+  if (!phases) return null;
+  return JSON.stringify({
+    dns_ms: rounded(phases.dnsMs),
+    connect_ms: rounded(phases.connectMs),
+    tls_ms: rounded(phases.tlsMs),
+    first_byte_ms: rounded(phases.firstByteMs),
+    total_ms: rounded(phases.totalMs),
+  });
+}
+
+function rounded(ms: number | null): number | null {
+  return ms === null ? null : Math.round(ms);
+}
+
+function jsonOrNull(headers: Readonly<Record<string, string>> | null): string | null {
+  return headers === null ? null : JSON.stringify(headers);
+}

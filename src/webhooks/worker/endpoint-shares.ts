@@ -1,0 +1,135 @@
+import type { Logger } from 'pino';
+import type { WorkerNotifier } from '../../infra/jobs/index.js';
+import type { EndpointLeases, OwnedEndpoint } from './endpoint-leases.js';
+
+/** An endpoint without an attempt for so long is anybody's. */
+const IDLE_MS = 30_000;
+/** After so long without a slot, another process may have one. */
+const WAITED_LONG_MS = 1_000;
+/** The attempts of an endpoint that is to be handed over have so long to end; then it stays. */
+const LEAVING_MS = 2_000;
+/** From one look at the shares to the next: longer than it takes until every process has said how much it has. */
+const SHARED_EVERY_MS = 4_000;
+/** Of its fair share, how much more a process may have. */
+const SLACK = 0.1;
+
+export interface EndpointSharesParts {
+  readonly leases: EndpointLeases;
+  readonly notifier: WorkerNotifier;
+  readonly logger: Logger;
+  isWaiting(endpointId: string): boolean;
+}
+
+/**
+ * Gives up leases: of endpoints that are idle, that wait for a slot of this process, and that are more than its share.
+ * So a process that joins gets its part, and a full one holds up no endpoint.
+ */
+export class EndpointShares {
+  /** To whom endpoints that are leaving go, and since when they leave. Null: to whoever has room. */
+  private readonly leaving = new Map<
+    OwnedEndpoint,
+    { readonly to: string | null; readonly sinceMs: number }
+  >();
+  private sharedAtMs = -Infinity;
+
+  constructor(private readonly parts: EndpointSharesParts) {}
+
+  /** To be called about every second. @throws Error of the database; the leases then lapse */
+  async balance(): Promise<void> {
+    const { leases } = this.parts;
+    const nowMs = performance.now();
+    this.keepWhatDoesNotEnd(nowMs);
+    const idle = leases.all.filter((endpoint) => this.isIdle(endpoint, nowMs));
+    await leases.release(idle);
+    const peers = this.parts.notifier.peers().toSorted((a, b) => a.load - b.load);
+    if (peers.length === 0) return;
+    for (const endpoint of leases.all.filter((each) => this.waitsLong(each, nowMs)))
+      this.leave(endpoint, peers[0]!.id, nowMs);
+    if (nowMs - this.sharedAtMs >= SHARED_EVERY_MS) this.shareWith(peers, nowMs);
+    await this.giveUpEnded([...this.leaving.keys()]);
+  }
+
+  /** Nothing more begins at the endpoint under this lease: one of its deliveries could not be recorded or put back. */
+  abandon(endpointId: string): void {
+    const endpoint = this.parts.leases.get(endpointId);
+    if (endpoint) this.leave(endpoint, null, performance.now());
+  }
+
+  /** An attempt of the endpoint has ended; the last one of an endpoint that is leaving lets it go. Never rejects. */
+  async attemptEnded(endpointId: string): Promise<void> {
+    const endpoint = this.parts.leases.get(endpointId);
+    if (!endpoint || !this.leaving.has(endpoint)) return;
+    await this.giveUpEnded([endpoint]).catch((error: unknown) => {
+      this.parts.logger.warn(
+        { event: 'webhook.release_failed', endpointId, err: error },
+        'its lease will lapse',
+      );
+    });
+  }
+
+  /** At a stop: other processes have the endpoints at once. Never rejects. */
+  async giveUpAll(): Promise<void> {
+    const { leases, notifier, logger } = this.parts;
+    const { all } = leases;
+    try {
+      await leases.release(all);
+    } catch (error) {
+      logger.warn({ event: 'webhook.release_failed', err: error }, 'leases will lapse');
+    }
+    for (const { id } of all) notifier.notify(id);
+    await notifier.settle();
+  }
+
+  private isIdle(endpoint: OwnedEndpoint, nowMs: number): boolean {
+    if (nowMs - endpoint.lastUsedAtMs < IDLE_MS) return false;
+    return this.parts.leases.inFlightOf(endpoint.id) === 0 && !this.parts.isWaiting(endpoint.id);
+  }
+
+  private waitsLong(endpoint: OwnedEndpoint, nowMs: number): boolean {
+    const waits = this.parts.leases.inFlightOf(endpoint.id) === 0 && this.parts.isWaiting(endpoint.id);
+    endpoint.waitsSinceMs = waits ? (endpoint.waitsSinceMs ?? nowMs) : null;
+    return endpoint.waitsSinceMs !== null && nowMs - endpoint.waitsSinceMs >= WAITED_LONG_MS;
+  }
+
+  /** The peers get what is too much here, the one with the least first. */
+  private shareWith(peers: readonly { readonly id: string; readonly load: number }[], nowMs: number): void {
+    const { leases } = this.parts;
+    const own = leases.all.filter((endpoint) => !endpoint.isLeaving);
+    const total = peers.reduce((sum, { load }) => sum + load, own.length);
+    const fair = Math.ceil(total / (peers.length + 1));
+    if (own.length <= fair + Math.max(1, fair * SLACK)) return;
+    this.sharedAtMs = nowMs;
+    const wanting = peers.map(({ id, load }) => ({ id, room: fair - load })).filter(({ room }) => room > 0);
+    const quietFirst = own.toSorted((a, b) => leases.inFlightOf(a.id) - leases.inFlightOf(b.id));
+    for (const endpoint of quietFirst.slice(0, own.length - fair)) {
+      const peer = wanting.find(({ room }) => room > 0);
+      if (!peer) return;
+      peer.room--;
+      this.leave(endpoint, peer.id, nowMs);
+    }
+  }
+
+  private leave(endpoint: OwnedEndpoint, to: string | null, nowMs: number): void {
+    endpoint.isLeaving = true;
+    this.leaving.set(endpoint, { to, sinceMs: nowMs });
+  }
+
+  /** A receiver that hangs must not keep its endpoint from being sent to by anybody. */
+  private keepWhatDoesNotEnd(nowMs: number): void {
+    for (const [endpoint, { to, sinceMs }] of this.leaving) {
+      if (to === null || nowMs - sinceMs < LEAVING_MS) continue;
+      this.leaving.delete(endpoint);
+      endpoint.isLeaving = false;
+      this.parts.notifier.notify(endpoint.id, this.parts.leases.owner);
+    }
+  }
+
+  private async giveUpEnded(endpoints: readonly OwnedEndpoint[]): Promise<void> {
+    const { leases, notifier } = this.parts;
+    const ended = endpoints.filter(({ id }) => leases.inFlightOf(id) === 0);
+    const targets = ended.map((endpoint) => this.leaving.get(endpoint)?.to ?? undefined);
+    for (const endpoint of ended) this.leaving.delete(endpoint);
+    await leases.release(ended);
+    ended.forEach(({ id }, index) => notifier.notify(id, targets[index]));
+  }
+}
