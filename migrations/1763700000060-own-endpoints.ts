@@ -8,7 +8,7 @@ export class OwnEndpoints1763700000060 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE TABLE webhook_endpoint_leases (
-        endpoint_id text COLLATE "C" PRIMARY KEY,
+        endpoint_id text COLLATE "C" PRIMARY KEY REFERENCES webhook_endpoints ON DELETE CASCADE,
         -- null: nobody sends to the endpoint
         owner text COLLATE "C",
         -- grows with every owner: what an earlier one started or still reports is told apart by it

@@ -33,6 +33,11 @@ export abstract class JobWorker<Job>
     });
   }
 
+  /** Whether this process alone may claim from the group, now or when it has a slot. */
+  protected has(_group: string): boolean {
+    return false;
+  }
+
   /** How many groups this process has, for the other processes. */
   protected load(): number {
     return 0;
@@ -49,7 +54,7 @@ export abstract class JobWorker<Job>
   onApplicationBootstrap(): void {
     this.runner.start();
     this.detach = this.options.notifier.attach({
-      claimNow: (group) => this.runner.notify(group),
+      claimNow: (group) => this.runner.notify(group) || this.has(group),
       claimWithin: (group, ms) => this.runner.notifyWithin(group, ms),
       load: () => this.load(),
     });

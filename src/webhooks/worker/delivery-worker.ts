@@ -99,6 +99,10 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
     });
   }
 
+  protected override has(endpointId: string): boolean {
+    return this.leases.get(endpointId) !== undefined;
+  }
+
   protected override load(): number {
     return this.leases.all.length;
   }

@@ -97,6 +97,7 @@ export class EndpointLeases {
   /** By partner and mode. */
   private readonly byPartner = new Map<string, Set<OwnedEndpoint>>();
   private readonly renewedAtMs = new Map<string, number>();
+  private renewing: Promise<void> | null = null;
   /** By endpoint. What began under a lease that was lost is still under way. */
   private readonly underWay = new Map<string, number>();
 
@@ -162,7 +163,11 @@ export class EndpointLeases {
   }
 
   /** Renews every lease in one statement; those that another process has taken are forgotten. */
-  async renew(): Promise<void> {
+  renew(): Promise<void> {
+    return (this.renewing ??= this.renewAll().finally(() => (this.renewing = null)));
+  }
+
+  private async renewAll(): Promise<void> {
     const all = this.all;
     if (all.length === 0) return;
     const askedAtMs = performance.now();

@@ -8,7 +8,7 @@ import { type LoadedPeer, SignalPeers } from './signal-peers.js';
 
 /** A worker of this process. */
 export interface GroupWorker {
-  /** Claims from the group now; false when it has no slot for it, or is stopping: another process may have one. */
+  /** Claims from the group now; false when another process may: this one has no slot for it, or is stopping. */
   claimNow(group: string): boolean;
   /** Claims from the group when the time is over. */
   claimWithin(group: string, ms: number): void;
