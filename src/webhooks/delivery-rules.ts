@@ -2,18 +2,19 @@ import type { WebhookConfig } from '../config/index.js';
 import type { AttemptOutcome, DeliveryKind, StoredDeliveryStatus } from './delivery.js';
 
 /**
- * The rules of delivery: retry, block, disable, slow start (spec section 6; D30, D31, D32, D34, D42). They are pure
- * functions over what an endpoint's owner knows. `worker/delivery-worker.ts` calls the ones about sending, and
- * `worker/attempt-recorder.ts` the ones about outcomes; the repositories only write what these return.
+ * The rules of delivery: retry, block, disable, slow start (spec section 6; D30, D31, D32, D34, D42), as pure functions.
+ * `worker/attempt-recorder.ts` calls those about outcomes, and the repositories write what they return.
+ * `worker/owned-deliveries.ts` asks `freeSlots` before it claims; the claim itself, in `worker/deliveries.repository.ts`,
+ * leaves out endpoints for which `takesAttempts` is false.
  */
 export type DeliveryRules = Pick<
   WebhookConfig,
   'timeoutMs' | 'retryDelaysMs' | 'blockMs' | 'blocksBeforeDisable' | 'concurrencyPerEndpoint'
 >;
 
-/** The third interruption in a row counts as a failed attempt (D30). */
+/** So many interruptions in a row do not count; the next one counts as a failed attempt (D30). */
 export const UNCOUNTED_INTERRUPTIONS = 2;
-/** A window that starts slowly widens at most once in this time. */
+/** A narrowed window has stayed the same for this long before it widens. */
 export const SLOW_START_STEP_MS = 1_000;
 
 /** Attempts of a delivery that count, the first included (D30, D36). */
@@ -33,15 +34,16 @@ export interface DeliveryState {
 /** A delivery after an attempt. */
 export interface DeliveryAfterAttempt extends Omit<DeliveryState, 'kind'> {
   readonly status: Exclude<StoredDeliveryStatus, 'discarding'>;
-  /** From the end of the attempt to the next one; null: due as before, or never again if the delivery has ended. */
+  /** From the end of the attempt to the next one. Null: due as before while pending, and never again afterwards. */
   readonly retryInMs: number | null;
-  /** The last attempt that counts has failed: the endpoint is to be blocked (D31). */
+  /** The last attempt that counts has failed: the endpoint is to be blocked (D31). Never of a test. */
   readonly exhausted: boolean;
 }
 
 /**
  * A delivery after an attempt of its endpoint's owner has ended (D30): delivered, due again after the delay of the
- * document's table, or failed after the sixth attempt. A test has one attempt.
+ * document's table (`WEBHOOK_RETRY_DELAYS_MS`), or failed after the sixth attempt. A test has one attempt. Of an owner
+ * that crashed, the next owner of the endpoint records the attempt as `interrupted`.
  */
 export function afterAttempt(
   rules: Pick<DeliveryRules, 'retryDelaysMs'>,
@@ -54,13 +56,13 @@ export function afterAttempt(
   if (outcome === 'delivered') return { ...after, status: 'delivered', retryInMs: null, exhausted: false };
   if (!counts) return { ...after, status: 'pending', retryInMs: null, exhausted: false };
   const isLast = kind === 'test' || countedAttempts >= maxAttempts(rules);
-  if (isLast) return { ...after, status: 'failed', retryInMs: null, exhausted: true };
+  if (isLast) return { ...after, status: 'failed', retryInMs: null, exhausted: kind !== 'test' };
   const retryInMs = rules.retryDelaysMs[countedAttempts - 1]!;
   return { ...after, status: 'pending', retryInMs, exhausted: false };
 }
 
-/** The same for a delivery that was given up while the attempt was under way: a 2xx still counts (D32). */
-export function afterLastAttempt(
+/** The same for a delivery that was discarded while the attempt was under way: a 2xx still counts (D32). */
+export function afterAttemptOfDiscarded(
   rules: Pick<DeliveryRules, 'retryDelaysMs'>,
   delivery: DeliveryState,
   outcome: AttemptOutcome,
@@ -85,7 +87,10 @@ export function takesAttempts({ enabled, deleted, blocked }: EndpointState): boo
   return enabled && !deleted && !blocked;
 }
 
-/** A delivery was exhausted: the endpoint is blocked, and disabled by its fifth block, unless it is so already (D31). */
+/**
+ * A delivery was exhausted. Four in a row block the endpoint for a time each, and the fifth disables it; one that is
+ * blocked, disabled or deleted already stays as it is (D31).
+ */
 export function afterExhausted<Endpoint extends EndpointState>(
   rules: Pick<DeliveryRules, 'blocksBeforeDisable'>,
   endpoint: Endpoint,
@@ -96,7 +101,7 @@ export function afterExhausted<Endpoint extends EndpointState>(
   return { ...endpoint, enabled: !disabled, blocked: !disabled, consecutiveBlocks };
 }
 
-/** A 2xx: the row of blocks ends. A block that is running does not (D31). */
+/** A 2xx: the count of blocks begins again at 0. A block that is running does not end (D31). */
 export function afterDelivered<Endpoint extends EndpointState>(endpoint: Endpoint): Endpoint {
   return { ...endpoint, consecutiveBlocks: 0 };
 }
@@ -126,13 +131,13 @@ export function afterAttempts<Endpoint extends EndpointState>(
 export interface SendWindow {
   /** Null: as many as the setting says. */
   readonly width: number | null;
-  /** When it last widened, in monotonic milliseconds. */
-  readonly widenedAtMs: number;
+  /** When it last became another, in monotonic milliseconds. */
+  readonly changedAtMs: number;
 }
 
-export const FULL_WINDOW: SendWindow = { width: null, widenedAtMs: -Infinity };
-/** After a block, and after the switch: what waits is paced (D31, D32). */
-export const SLOW_START: SendWindow = { width: 1, widenedAtMs: -Infinity };
+export const FULL_WINDOW: SendWindow = { width: null, changedAtMs: -Infinity };
+/** After a block, and after the endpoint was enabled again: what waits is paced (D31, D32). */
+export const SLOW_START: SendWindow = { width: 1, changedAtMs: -Infinity };
 
 /** Attempts that may begin while `inFlight` are under way (D34). */
 export function freeSlots(
@@ -143,7 +148,7 @@ export function freeSlots(
   return Math.max(0, Math.min(width ?? Infinity, concurrencyPerEndpoint) - inFlight);
 }
 
-/** What some attempts that ended together showed. */
+/** What some attempts that ended together showed. An interruption shows nothing. */
 export interface SeenAnswers {
   readonly delivered: boolean;
   readonly failed: boolean;
@@ -152,8 +157,9 @@ export interface SeenAnswers {
 }
 
 /**
- * The window after some attempts. While it starts slowly, a 2xx doubles it and a failure halves it, until it is as wide
- * as the setting (D31, D32). A time-out narrows any window to one, or to half if a 2xx came with it (D42).
+ * The window after some attempts. A time-out narrows any window to one, or to half of its width if a 2xx came with it
+ * (D42). While it is narrow, a failure halves it, and else a 2xx doubles it, until it is as wide as the setting
+ * (D31, D32).
  */
 export function windowAfter(
   { concurrencyPerEndpoint }: Pick<DeliveryRules, 'concurrencyPerEndpoint'>,
@@ -162,10 +168,10 @@ export function windowAfter(
   nowMs: number,
 ): SendWindow {
   const half = Math.max(1, Math.floor((window.width ?? concurrencyPerEndpoint) / 2));
-  if (timedOut) return { width: delivered ? half : 1, widenedAtMs: nowMs };
+  if (timedOut) return { width: delivered ? half : 1, changedAtMs: nowMs };
   if (window.width === null) return window;
-  if (failed) return { width: half, widenedAtMs: nowMs };
-  if (!delivered || nowMs - window.widenedAtMs < SLOW_START_STEP_MS) return window;
+  if (failed) return { width: half, changedAtMs: nowMs };
+  if (!delivered || nowMs - window.changedAtMs < SLOW_START_STEP_MS) return window;
   const twice = window.width * 2;
-  return { width: twice < concurrencyPerEndpoint ? twice : null, widenedAtMs: nowMs };
+  return { width: twice < concurrencyPerEndpoint ? twice : null, changedAtMs: nowMs };
 }

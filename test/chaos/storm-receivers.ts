@@ -26,6 +26,9 @@ export class StormReceiver {
   readonly byDelivery = new Map<string, number>();
   badSignatures = 0;
   total = 0;
+  /** The most attempts that were open at once. */
+  mostOpen = 0;
+  private open = 0;
   /** The endpoint's signing secret, known after its registration. */
   secret = '';
   private calm = false;
@@ -36,6 +39,8 @@ export class StormReceiver {
   ) {
     receiver.answer = (_nth, webhook, response) => {
       this.note(webhook);
+      this.mostOpen = Math.max(this.mostOpen, ++this.open);
+      response.once('close', () => this.open--);
       receiver.received.length = 0;
       BEHAVIOURS[this.calm ? 'good' : behaviour](response);
     };

@@ -13,7 +13,9 @@ import { type Behaviour, StormReceiver } from './storm-receivers.js';
 const SEED = Number(process.env['CHAOS_SEED'] ?? randomInt(2 ** 31));
 /** Each partner has a good endpoint for all of its events and a troubled one for a tenth of them. */
 const TROUBLES: readonly Behaviour[] = ['slow', 'failing', 'hanging', 'resetting', 'flapping'];
-const PARTNERS = 2 * TROUBLES.length;
+const PARTNERS = size('STORM_PARTNERS', 2 * TROUBLES.length, 2 * TROUBLES.length);
+/** Attempts of one endpoint at once, over all workers (D34). */
+const MOST_OPEN = 16;
 const EVENTS_PER_PARTNER = size('STORM_EVENTS', 400, 2_000);
 const BATCH = 100;
 const KILLS = size('STORM_KILLS', 6, 9);
@@ -193,6 +195,7 @@ describe(`a storm over ${2 * PARTNERS} endpoints (CHAOS_SEED=${SEED})`, () => {
     expect(duplicates).toBeLessThanOrEqual(interrupted + late);
     expect(interrupted).toBeLessThanOrEqual(cut.byKills + cut.byRestarts);
     expect(all.reduce((sum, receiver) => sum + receiver.badSignatures, 0)).toBe(0);
+    expect(Math.max(...all.map(({ mostOpen }) => mostOpen))).toBeLessThanOrEqual(MOST_OPEN);
   });
 
   it('delivered or gave up every event of the troubled endpoints: none is silently gone', async () => {

@@ -4,7 +4,11 @@ import { newId } from '../../src/common/ids.js';
 import { type AppConfig, loadConfig } from '../../src/config/index.js';
 import { createDataSource, Transactions } from '../../src/infra/database/index.js';
 import type { DeliveryKind, StoredDeliveryStatus } from '../../src/webhooks/delivery.js';
-import { afterAttempt, afterLastAttempt, type EndpointState } from '../../src/webhooks/delivery-rules.js';
+import {
+  afterAttempt,
+  afterAttemptOfDiscarded,
+  type EndpointState,
+} from '../../src/webhooks/delivery-rules.js';
 import type { FinishedAttempt } from '../../src/webhooks/worker/attempt-result.js';
 import {
   type AttemptOutcomeRow,
@@ -72,7 +76,7 @@ export function attemptOf(
 /** What the rules make of it. */
 export function judged(config: AppConfig, attempt: FinishedAttempt): AttemptOutcomeRow {
   const after = afterAttempt(config.webhooks, attempt, attempt.outcome);
-  return { attempt, after, afterGivenUp: afterLastAttempt(config.webhooks, attempt, attempt.outcome) };
+  return { attempt, after, afterGivenUp: afterAttemptOfDiscarded(config.webhooks, attempt, attempt.outcome) };
 }
 
 export const withIds = <T extends object>(prefix: string, rows: readonly T[]): (T & { id: string })[] =>

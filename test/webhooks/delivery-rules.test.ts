@@ -6,7 +6,7 @@ import {
   afterAttempts,
   afterDelivered,
   afterExhausted,
-  afterLastAttempt,
+  afterAttemptOfDiscarded,
   type DeliveryState,
   type EndedAttempt,
   type EndpointState,
@@ -73,13 +73,14 @@ describe('a delivery after an attempt', () => {
   });
 
   it('of a test has failed with its first failure', () => {
-    expect(afterAttempt(RULES, { ...NEW, kind: 'test' }, 'failed')).toMatchObject({ status: 'failed' });
+    const after = afterAttempt(RULES, { ...NEW, kind: 'test' }, 'failed');
+    expect(after).toMatchObject({ status: 'failed', exhausted: false });
   });
 
   it('that was given up meanwhile is delivered by a 2xx, and discarded by everything else', () => {
     for (const outcome of ATTEMPT_OUTCOMES)
       for (const countedAttempts of [0, 5]) {
-        const after = afterLastAttempt(RULES, { ...NEW, countedAttempts }, outcome);
+        const after = afterAttemptOfDiscarded(RULES, { ...NEW, countedAttempts }, outcome);
         const status = outcome === 'delivered' ? 'delivered' : 'discarded';
         expect(after).toMatchObject({ status, retryInMs: null, exhausted: false });
       }
@@ -138,14 +139,14 @@ describe('the window of an endpoint', () => {
   const bad = { delivered: false, failed: true, timedOut: false };
   const late = { delivered: false, failed: true, timedOut: true };
   const widthAfter = (width: number | null, seen: typeof good, afterMs = SLOW_START_STEP_MS): number | null =>
-    windowAfter(rules, { width, widenedAtMs: 0 }, seen, afterMs).width;
+    windowAfter(rules, { width, changedAtMs: 0 }, seen, afterMs).width;
 
   it('leaves as many attempts as the setting says, or as it is wide', () => {
     expect(freeSlots(rules, FULL_WINDOW, 0)).toBe(16);
     expect(freeSlots(rules, FULL_WINDOW, 16)).toBe(0);
     expect(freeSlots(rules, FULL_WINDOW, 17)).toBe(0);
     expect(freeSlots(rules, SLOW_START, 0)).toBe(1);
-    expect(freeSlots(rules, { width: 20, widenedAtMs: 0 }, 3)).toBe(13);
+    expect(freeSlots(rules, { width: 20, changedAtMs: 0 }, 3)).toBe(13);
   });
 
   it('doubles with a 2xx while it starts slowly, at most once in a second, until it is full', () => {

@@ -10,7 +10,7 @@ import { LOGGER } from '../../infra/logging.js';
 import {
   afterAttempt,
   afterAttempts,
-  afterLastAttempt,
+  afterAttemptOfDiscarded,
   type DeliveryRules,
   type EndedAttempt,
   type EndpointState,
@@ -78,7 +78,7 @@ export class AttemptRecorder {
   /** The next state of the attempt's delivery. */
   private judge(attempt: FinishedAttempt): AttemptOutcomeRow {
     const after = afterAttempt(this.rules, attempt, attempt.outcome);
-    return { attempt, after, afterGivenUp: afterLastAttempt(this.rules, attempt, attempt.outcome) };
+    return { attempt, after, afterGivenUp: afterAttemptOfDiscarded(this.rules, attempt, attempt.outcome) };
   }
 
   /** A success changes one that was blocked before; a test none. */

@@ -21,11 +21,11 @@ import { OutcomeBatcher, type OutcomeBatcherOptions } from './outcome-batcher.js
 import { OwnedDeliveries } from './owned-deliveries.js';
 import { WebhookSender } from './webhook-sender.js';
 
-/** Of the slots, for the endpoints of one partner and mode together (D42). */
+/** Of the slots, how much the endpoints of one partner and mode may have together (D42). */
 const OWNER_SHARE = 1 / 16;
-/** Of the slots, for partners that have no attempt under way: each finds one beside those that hang (D42). */
+/** Of the slots, how much is kept for partners that have no attempt under way (D42). */
 const KEPT_FOR_OTHERS = 1 / 2;
-/** Of the time that an attempt has: 5 s of the document's 60 s make its endpoint slow (D42). */
+/** An attempt that takes this part of its time, 5 s of 60 s, makes its endpoint slow (D42). */
 const SLOW_SHARE = 1 / 12;
 /** The part of a stop's time in which attempts may still end; the rest is for their outcomes and the other apps. */
 const DRAIN_SHARE = 0.6;
@@ -35,7 +35,10 @@ const BALANCE_EVERY_MS = 1_000;
 
 /**
  * Sends what is owed. A group is an endpoint: a hanging receiver fills its own concurrency only (D34), and one process
- * at a time sends to it (D56).
+ * at a time sends to it (D56). For each endpoint with something due: lease it (`EndpointLeases`), claim its oldest due
+ * deliveries (`OwnedDeliveries`), sign and send each (`AttemptPerformer`), record the outcome as `delivery-rules.ts`
+ * says (`AttemptRecorder`), claim again. When this process dies, its leases lapse; the next owner records what was under
+ * way as interrupted and sends it again.
  */
 @Processor(DELIVERY_JOBS, { concurrency: 8 })
 export class DeliveryWorker extends JobWorker<StartedDelivery> {
@@ -81,7 +84,7 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
     };
     const newBatcher = (maxInFlight: number): OutcomeBatcher =>
       new OutcomeBatcher({ ...outcomes, maxInFlight });
-    // Sandbox's share of the pool is the smaller one, whatever somebody has locked (D41).
+    // Transactions at once: what Sandbox waits for leaves most of the pool's connections to Live (D41).
     const batchers = { live: newBatcher(4), sandbox: newBatcher(2) };
     const secrets = new DecryptedSecretCache(box);
     const { timeoutMs } = config.webhooks;
@@ -108,8 +111,8 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
   }
 
   /**
-   * A 2xx makes nothing due. A failure makes its delivery due later; what was put back may be due now. What was put back,
-   * or was interrupted, says nothing of how long the receiver takes.
+   * A 2xx makes nothing due. A failure makes its delivery due later, and one that was put back unsent may be due now:
+   * then the endpoint claims again. Only an answer, or its lack, tells how long the receiver takes.
    */
   protected override async run(delivery: StartedDelivery, control: AbortController): Promise<JobEnd> {
     const { endpointId } = delivery;
@@ -118,7 +121,7 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
       const wasTimed = outcome === 'delivered' || outcome === 'failed';
       return { refetch: outcome !== 'delivered', wasTimed };
     } catch (error) {
-      // Its row says that an attempt is under way, until the endpoint is leased anew.
+      // The delivery's row says that an attempt is under way: the next owner of the endpoint finds it.
       this.shares.abandon(endpointId);
       throw error;
     } finally {
