@@ -4,9 +4,10 @@ import { databaseNow, prepared, sql, type Tx } from '../infra/database/index.js'
 import { currentTraceparent } from '../infra/tracing/index.js';
 import type { NewEvent } from './event.js';
 
-/** A recorded event, without its body. */
 export interface RecordedEvent extends Pick<NewEvent, 'partnerId' | 'mode' | 'type'> {
   readonly id: string;
+  /** As it is sent. */
+  readonly body: string;
 }
 
 /** Owes events to endpoints. The webhooks feature is the one that does. */
@@ -55,22 +56,20 @@ export class EventRecorder implements OnApplicationBootstrap {
     // The feed orders events of one moment by id: sorted ids keep the order in which they happened.
     const ids = events.map(() => newId('evt', at.getTime())).sort();
     const within = currentTraceparent();
+    const recorded = events.map((event, index): RecordedEvent => {
+      const { partnerId, mode, type } = event;
+      return { id: ids[index]!, partnerId, mode, type, body: toBody(event, ids[index]!) };
+    });
     const inserted = sql(tx.manager, INSERT, [
       ids,
       events.map((event) => event.partnerId),
       events.map((event) => event.mode),
       events.map((event) => event.type),
-      events.map((event, index) => toBody(event, ids[index]!)),
+      recorded.map(({ body }) => body),
       events.map((event) => event.happenedAt),
       at,
       events.map((event) => event.traceparent ?? within),
     ]);
-    const recorded = events.map(({ partnerId, mode, type }, index) => ({
-      id: ids[index]!,
-      partnerId,
-      mode,
-      type,
-    }));
     const owed = this.target!.owe(tx, recorded, at);
     const [{ affected }] = await Promise.all([inserted, owed]);
     return affected === events.length;

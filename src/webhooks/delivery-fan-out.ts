@@ -1,8 +1,18 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { type EventFanOut, EventRecorder, isNearNow, type RecordedEvent } from '../events/index.js';
+import type { Mode } from '../common/mode.js';
+import {
+  type EventFanOut,
+  EventRecorder,
+  type EventType,
+  isNearNow,
+  type RecordedEvent,
+} from '../events/index.js';
 import { prepared, sql, type Tx } from '../infra/database/index.js';
 import { InjectNotifier, notifierModule, WorkerNotifier } from '../infra/jobs/index.js';
 import { deliveryIdSql } from './webhook-delivery.entity.js';
+import type { StartedDelivery } from './worker/deliveries.repository.js';
+
+const NOW = 'statement_timestamp()';
 
 /** BullMQ queue of notifications for endpoints' deliveries; a group is an endpoint's id (D34). */
 export const DELIVERY_JOBS = 'delivery-jobs';
@@ -10,31 +20,84 @@ export const DELIVERY_JOBS = 'delivery-jobs';
 /** Created once: a second dynamic module would open a second queue. */
 export const DeliveryNotifierModule = notifierModule(DELIVERY_JOBS);
 
+/** An endpoint of this process's worker, with a slot for one delivery that is being made. */
+export interface ReservedSlot {
+  readonly endpointId: string;
+  /** Of the endpoint's lease. */
+  readonly fence: string;
+  begin(delivery: StartedDelivery): void;
+  /** @param mayBeStarted whether the database may say that the delivery is under way */
+  giveBack(mayBeStarted: boolean): void;
+}
+
+/** The worker of this process, which sends what is owed to its endpoints without a claim. */
+export interface BornStarted {
+  /** The process, in the leases of endpoints. */
+  readonly owner: string;
+  reserve(partnerId: string, mode: Mode): readonly ReservedSlot[];
+}
+
 /**
- * The endpoints of each event's partner and mode that want it now (D28), disabled ones included, which hold it (D32): $1 event ids,
- * $2 partners, $3 modes, $4 types, $5 the time of the ids. Of the enabled ones, the worker process that sends to them.
+ * Owes each event to the endpoints of its partner and mode that want it now (D28), disabled ones included, which hold it
+ * (D32): $1 event ids, $2 partners, $3 modes, $4 types, $5 the time of the ids. The first event of an endpoint that this
+ * process owns and has a slot for is under way from its insert on: $6 these endpoints, $7 their fences, $8 this process.
+ * A row for each delivery to an enabled endpoint, with the process that sends to it.
  */
 const OWE = prepared(`
   WITH owed AS (
-    SELECT e.id AS event_id, e.type AS event_type, w.id AS endpoint_id, w.partner_id, w.mode, w.enabled
+    SELECT e.id AS event_id, e.type AS event_type, w.id AS endpoint_id, w.partner_id, w.mode, w.enabled, w.url, w.secret,
+           CASE WHEN w.previous_secret_until > ${NOW} THEN w.previous_secret END AS previous_secret,
+           'standard' = ANY (w.signature_schemes) AS standard,
+           w.enabled AND (w.blocked_until IS NULL OR w.blocked_until <= ${NOW}) AS takes_attempts
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS e (id, partner_id, mode, type)
     JOIN webhook_endpoints w ON w.partner_id = e.partner_id AND w.mode = e.mode
     WHERE w.deleted_at IS NULL AND (w.event_types IS NULL OR e.type = ANY (w.event_types)) AND ${isNearNow('$5')}
     -- an endpoint that is being deleted waits, or is not seen
     FOR KEY SHARE OF w
+  ), starting AS (
+    SELECT DISTINCT ON (o.endpoint_id) o.endpoint_id, o.event_id, s.fence
+    FROM unnest($6::text[], $7::bigint[]) AS s (endpoint_id, fence)
+    JOIN webhook_endpoint_leases l ON l.endpoint_id = s.endpoint_id AND l.fence = s.fence AND l.owner = $8
+      AND l.until > ${NOW}
+    JOIN owed o ON o.endpoint_id = s.endpoint_id AND o.takes_attempts
+    ORDER BY o.endpoint_id, o.event_id
   ), inserted AS (
-    INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, next_attempt_at)
-    SELECT ${deliveryIdSql(`'dlv_' || substr(event_id, 5, 11)`)}, endpoint_id, partner_id, mode, event_id, event_type,
-           'event', 'pending', now()
-    FROM owed
+    INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status,
+                                    next_attempt_at, started_at, started_fence)
+    SELECT ${deliveryIdSql(`'dlv_' || substr(o.event_id, 5, 11)`)}, o.endpoint_id, o.partner_id, o.mode, o.event_id,
+           o.event_type, 'event', 'pending', now(), CASE WHEN s.fence IS NOT NULL THEN ${NOW} END, s.fence
+    FROM owed o LEFT JOIN starting s ON s.endpoint_id = o.endpoint_id AND s.event_id = o.event_id
+    RETURNING id, endpoint_id, event_id, started_fence
   )
-  SELECT DISTINCT o.endpoint_id, l.owner FROM owed o
-  LEFT JOIN webhook_endpoint_leases l ON l.endpoint_id = o.endpoint_id AND l.until > statement_timestamp()
+  SELECT i.id, i.endpoint_id, i.event_id, i.started_fence, o.event_type, o.mode, o.url, o.secret, o.previous_secret,
+         o.standard, l.owner
+  FROM inserted i
+  JOIN owed o ON o.endpoint_id = i.endpoint_id AND o.event_id = i.event_id
+  LEFT JOIN webhook_endpoint_leases l ON l.endpoint_id = o.endpoint_id AND l.until > ${NOW}
   WHERE o.enabled`);
 
-/** Owes recorded events to endpoints, and wakes the workers that send to them once they are committed (D28, D32). */
+interface OwedRow {
+  id: string;
+  endpoint_id: string;
+  event_id: string;
+  started_fence: string | null;
+  event_type: EventType;
+  mode: Mode;
+  url: string;
+  secret: string;
+  previous_secret: string | null;
+  standard: boolean;
+  owner: string | null;
+}
+
+/**
+ * Owes recorded events to endpoints (D28, D32). Once they are committed, the worker of this process begins what was born
+ * started, and the workers that own the other endpoints are woken.
+ */
 @Injectable()
 export class DeliveryFanOut implements EventFanOut, OnModuleInit {
+  private worker: BornStarted | null = null;
+
   constructor(
     private readonly recorder: EventRecorder,
     @InjectNotifier(DELIVERY_JOBS) private readonly notifier: WorkerNotifier,
@@ -44,16 +107,74 @@ export class DeliveryFanOut implements EventFanOut, OnModuleInit {
     this.recorder.register(this);
   }
 
+  /** From now on the worker's endpoints get their deliveries born started. */
+  attach(worker: BornStarted): void {
+    this.worker = worker;
+  }
+
   async owe(tx: Tx, events: readonly RecordedEvent[], at: Date): Promise<void> {
-    const { rows } = await sql<{ endpoint_id: string; owner: string | null }>(tx.manager, OWE, [
+    const slots = this.reserve(events);
+    let rows: readonly OwedRow[] = [];
+    // Before the statement: whatever becomes of it, the slots come back.
+    tx.afterCommit(
+      () => this.announce(rows, slots, events),
+      () => slots.forEach((slot) => slot.giveBack(true)),
+    );
+    ({ rows } = await sql<OwedRow>(tx.manager, OWE, [
       events.map(({ id }) => id),
       events.map(({ partnerId }) => partnerId),
       events.map(({ mode }) => mode),
       events.map(({ type }) => type),
       at,
-    ]);
-    tx.afterCommit(() => {
-      for (const { endpoint_id, owner } of rows) this.notifier.notify(endpoint_id, owner ?? undefined);
-    });
+      slots.map(({ endpointId }) => endpointId),
+      slots.map(({ fence }) => fence),
+      this.worker?.owner ?? null,
+    ]));
   }
+
+  private reserve(events: readonly RecordedEvent[]): readonly ReservedSlot[] {
+    const { worker } = this;
+    if (!worker) return [];
+    const scopes = new Map(
+      events.map(({ partnerId, mode }) => [`${partnerId}:${mode}`, { partnerId, mode }]),
+    );
+    return [...scopes.values()].flatMap(({ partnerId, mode }) => worker.reserve(partnerId, mode));
+  }
+
+  private announce(
+    rows: readonly OwedRow[],
+    slots: readonly ReservedSlot[],
+    events: readonly RecordedEvent[],
+  ): void {
+    const bodies = new Map(events.map(({ id, body }) => [id, body]));
+    const started = new Map(
+      rows.filter((row) => row.started_fence !== null).map((row) => [row.endpoint_id, row]),
+    );
+    for (const slot of slots) {
+      const row = started.get(slot.endpointId);
+      if (row) slot.begin(toStartedDelivery(row, slot.fence, bodies.get(row.event_id)!));
+      else slot.giveBack(false);
+    }
+    const due = rows.filter((row) => row.started_fence === null);
+    for (const [id, owner] of new Map(due.map((row) => [row.endpoint_id, row.owner])))
+      this.notifier.notify(id, owner ?? undefined);
+  }
+}
+
+function toStartedDelivery(row: OwedRow, fence: string, body: string): StartedDelivery {
+  return {
+    id: row.id,
+    endpointId: row.endpoint_id,
+    mode: row.mode,
+    kind: 'event',
+    eventType: row.event_type,
+    fence,
+    countedAttempts: 0,
+    interruptions: 0,
+    url: row.url,
+    sealedSecrets: row.previous_secret === null ? [row.secret] : [row.secret, row.previous_secret],
+    standard: row.standard,
+    body,
+    interruptedAgoMs: null,
+  };
 }

@@ -64,6 +64,7 @@ import { WebhookSender } from './worker/webhook-sender.js';
   ],
   exports: [
     DeliveryNotifierModule,
+    DeliveryFanOut,
     BacklogRequestsRepository,
     EndpointStatsRepository,
     SettleBacklog,

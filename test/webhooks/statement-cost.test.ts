@@ -8,9 +8,11 @@ import {
   type TestReceiver,
   type TestService,
 } from '../harness/index.js';
+import { issueEsim } from '../harness/order-steps.js';
 import { recordEvent, recordEvents, registerEndpoint } from './support.js';
 
 const EVENTS = 60;
+const ORDERS = 5;
 
 let service: TestService;
 let partner: TestPartner;
@@ -98,4 +100,15 @@ it('events of one transaction cost two statements to record and few to send, how
   });
   expect(counts).toMatchObject({ recorded: 1, owed: 1, lockedEndpoints: 0, signals: 0, jobs: 0 });
   expect(counts.claims + counts.outcomes).toBeLessThan(EVENTS);
+});
+
+it('an event of an order is sent without a claim by the worker that has recorded it and owns the endpoint', async () => {
+  const before = receiver.received.length;
+  const counts = await statementsOf(async () => {
+    for (let nth = 1; nth <= ORDERS; nth++) {
+      await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d');
+      await settled(before + nth);
+    }
+  });
+  expect(counts).toMatchObject({ owed: ORDERS, claims: 0, bodyReads: 0, signals: 0, jobs: 0 });
 });

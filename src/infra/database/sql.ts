@@ -5,8 +5,11 @@ import { type EntityManager, QueryFailedError, type QueryRunner, type ValueTrans
 /** An open transaction. Use cases receive it and pass it on: there is no ambient transaction. */
 export interface Tx {
   readonly manager: EntityManager;
-  /** Runs after the commit, never after a rollback. For hints only: the process may die before it runs. */
-  afterCommit(action: () => void): void;
+  /**
+   * Runs `action` after the commit, or `otherwise` when it fails or everything is rolled back. For hints only: the
+   * process may die before, and a commit whose answer was lost counts as failed.
+   */
+  afterCommit(action: () => void, otherwise?: () => void): void;
 }
 
 export type SqlParameter = string | number | boolean | Date | Buffer | null | readonly SqlParameter[];

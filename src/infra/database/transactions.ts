@@ -6,6 +6,8 @@ import { OpenTransaction, openTransactionOf, send } from './open-transaction.js'
 import { prepared, type Tx } from './sql.js';
 import { preludeOf } from './pooled-sessions.js';
 
+type EndActions = Parameters<Tx['afterCommit']>;
+
 const MAX_ATTEMPTS = 4;
 
 const LIMIT_LOCK_WAIT = prepared(`SELECT set_config('lock_timeout', $1, true)`);
@@ -28,18 +30,21 @@ export class Transactions {
 
   private async runOnce<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     const runner = this.dataSource.createQueryRunner();
-    const actions: (() => void)[] = [];
+    const actions: EndActions[] = [];
     let result: T;
     try {
       const transaction = await OpenTransaction.begin(runner);
       const prelude = preludeOf(this.dataSource);
       if (prelude) transaction.send(...prelude);
-      const tx: Tx = { manager: runner.manager, afterCommit: (action) => actions.push(action) };
+      const tx: Tx = { manager: runner.manager, afterCommit: (...action) => actions.push(action) };
       result = await transaction.end(() => work(tx));
+    } catch (error) {
+      for (const [, otherwise] of actions) otherwise?.();
+      throw error;
     } finally {
       await runner.release();
     }
-    for (const action of actions) action();
+    for (const [action] of actions) action();
     return result;
   }
 }
@@ -61,9 +66,14 @@ export function commitWithoutDisk(tx: Tx): void {
  * the transaction goes on (D16). A statement that it sends last may still fail unseen, and fails the transaction.
  */
 export async function withSavepoint<T>(tx: Tx, work: (inner: Tx) => Promise<T>): Promise<T> {
-  const actions: (() => void)[] = [];
-  const inner: Tx = { manager: tx.manager, afterCommit: (action) => actions.push(action) };
-  const result = await openTransactionOf(tx).behindSavepoint(() => work(inner));
-  for (const action of actions) tx.afterCommit(action);
-  return result;
+  const actions: EndActions[] = [];
+  const inner: Tx = { manager: tx.manager, afterCommit: (...action) => actions.push(action) };
+  try {
+    const result = await openTransactionOf(tx).behindSavepoint(() => work(inner));
+    for (const action of actions) tx.afterCommit(...action);
+    return result;
+  } catch (error) {
+    for (const [, otherwise] of actions) otherwise?.();
+    throw error;
+  }
 }

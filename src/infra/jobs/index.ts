@@ -6,7 +6,7 @@
  * Flow: notify -> signal, or queue -> JobWorker -> JobRunner.notify -> JobSource.claim -> JobWorker.run.
  */
 export { ClaimScheduler } from './claim-scheduler.js';
-export { JobInterrupted, JobRunner } from './job-runner.js';
+export { JobInterrupted, JobRunner, type Reservation } from './job-runner.js';
 export type { JobRunnerOptions } from './job-runner-options.js';
 export type { Claim, ClaimRequest, JobEnd, JobSource, RunJob } from './job-source.js';
 export { JobWorker } from './job-worker.js';

@@ -16,9 +16,17 @@ export class JobInterrupted extends Error {
   override readonly name = 'JobInterrupted';
 }
 
+/** A slot of a group. One of the two is to be called, once. */
+export interface Reservation<Job> {
+  begin(job: Job): void;
+  giveBack(): void;
+}
+
 interface Group extends GroupSlots {
   readonly name: string;
   running: number;
+  /** Slots that are taken for jobs which are being made. */
+  reserved: number;
   /** Of those, the ones that run longer than `slowAfterMs`. */
   overdue: number;
   claiming: boolean;
@@ -117,6 +125,34 @@ export class JobRunner<Job> {
     return this.held.size;
   }
 
+  /**
+   * Takes a slot for a job of the group that is being made, to begin without a claim. Null when there is none, and when
+   * others of the group come first.
+   */
+  reserve(name: string): Reservation<Job> | null {
+    if (this.isStopping) return null;
+    const group = this.groups.get(name) ?? this.newGroup(name);
+    const isNext = !group.claiming && !group.more && !this.waiting.has(group);
+    if (!isNext || this.shares.roomFor(group) < 1) {
+      this.forgetIfIdle(group);
+      return null;
+    }
+    this.shares.take(group, 1);
+    group.reserved++;
+    return {
+      begin: (job) => {
+        group.reserved--;
+        runApart(() => this.begin(group, job));
+      },
+      giveBack: () => {
+        group.reserved--;
+        this.shares.giveBack(group, 1);
+        this.forgetIfIdle(group);
+        this.claimThisTurn();
+      },
+    };
+  }
+
   /** Whether the group wants to claim, and waits for a slot. */
   isWaiting(name: string): boolean {
     const group = this.groups.get(name);
@@ -197,7 +233,16 @@ export class JobRunner<Job> {
   private newGroup(name: string): Group {
     const pace = this.paces.get(name) ?? (this.options.slowAfterMs === undefined ? 'fast' : 'new');
     const slots = { taken: 0, pace, owner: this.ownerOf(name) };
-    const group = { ...slots, name, running: 0, overdue: 0, claiming: false, again: false, more: false };
+    const group = {
+      ...slots,
+      name,
+      running: 0,
+      reserved: 0,
+      overdue: 0,
+      claiming: false,
+      again: false,
+      more: false,
+    };
     this.groups.set(name, group);
     return group;
   }
@@ -328,7 +373,8 @@ export class JobRunner<Job> {
   }
 
   private forgetIfIdle(group: Group): void {
-    if (group.running === 0 && !group.claiming && !this.waiting.has(group)) this.groups.delete(group.name);
+    const isIdle = group.running === 0 && group.reserved === 0 && !group.claiming;
+    if (isIdle && !this.waiting.has(group)) this.groups.delete(group.name);
   }
 
   private track(task: Promise<void>): void {

@@ -3,6 +3,7 @@ import { Inject } from '@nestjs/common';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { Clock } from '../../common/clock.js';
+import type { Mode } from '../../common/mode.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { SecretBox } from '../../infra/crypto/index.js';
 import { InjectNotifier, type JobEnd, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
@@ -10,7 +11,8 @@ import { LOGGER } from '../../infra/logging.js';
 import { METRICS, observeBatches } from '../../infra/metrics.js';
 import { Sweeper } from '../../infra/sweeps.js';
 import { Tracer } from '../../infra/tracing/index.js';
-import { DELIVERY_JOBS } from '../delivery-fan-out.js';
+import { DELIVERY_JOBS, DeliveryFanOut, type ReservedSlot } from '../delivery-fan-out.js';
+import { type DeliveryRules, freeSlots } from '../delivery-rules.js';
 import { AttemptPerformer, DecryptedSecretCache } from './attempt-performer.js';
 import { AttemptRecorder } from './attempt-recorder.js';
 import { DeliveriesRepository, type StartedDelivery } from './deliveries.repository.js';
@@ -42,6 +44,7 @@ const BALANCE_EVERY_MS = 1_000;
  */
 @Processor(DELIVERY_JOBS, { concurrency: 8 })
 export class DeliveryWorker extends JobWorker<StartedDelivery> {
+  private readonly rules: DeliveryRules;
   private readonly performer: AttemptPerformer;
   private readonly shares: EndpointShares;
   private readonly balancer: Sweeper;
@@ -53,6 +56,7 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
     owned: OwnedDeliveries,
     deliveries: DeliveriesRepository,
     private readonly leases: EndpointLeases,
+    private readonly fanOut: DeliveryFanOut,
     private readonly sender: WebhookSender,
     recorder: AttemptRecorder,
     box: SecretBox,
@@ -86,6 +90,7 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
       new OutcomeBatcher({ ...outcomes, maxInFlight });
     // Transactions at once: what Sandbox waits for leaves most of the pool's connections to Live (D41).
     const batchers = { live: newBatcher(4), sandbox: newBatcher(2) };
+    this.rules = config.webhooks;
     const secrets = new DecryptedSecretCache(box);
     const { timeoutMs } = config.webhooks;
     const isStopping = (): boolean => this.runner.isStopping;
@@ -100,6 +105,29 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
       logger,
       run: () => this.shares.balance(),
     });
+  }
+
+  /** One slot of each endpoint of the partner and mode that this process owns and could send to now. */
+  reserve(partnerId: string, mode: Mode): readonly ReservedSlot[] {
+    const slots: ReservedSlot[] = [];
+    for (const endpoint of this.leases.of(partnerId, mode)) {
+      const { id: endpointId, fence, window, isLeaving } = endpoint;
+      const inFlight = this.leases.inFlightOf(endpointId);
+      if (isLeaving || !this.leases.isSure(endpointId, fence) || freeSlots(this.rules, window, inFlight) < 1)
+        continue;
+      const slot = this.runner.reserve(endpointId);
+      if (!slot) continue;
+      this.leases.count(endpointId, 1);
+      endpoint.lastUsedAtMs = performance.now();
+      const giveBack = (mayBeStarted: boolean): void => {
+        if (mayBeStarted) this.shares.abandon(endpointId);
+        slot.giveBack();
+        this.leases.count(endpointId, -1);
+        void this.shares.attemptEnded(endpointId);
+      };
+      slots.push({ endpointId, fence, begin: (delivery) => slot.begin(delivery), giveBack });
+    }
+    return slots;
   }
 
   protected override has(endpointId: string): boolean {
@@ -133,6 +161,10 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
   override onApplicationBootstrap(): void {
     super.onApplicationBootstrap();
     this.balancer.start();
+    this.fanOut.attach({
+      owner: this.leases.owner,
+      reserve: (partnerId, mode) => this.reserve(partnerId, mode),
+    });
   }
 
   override async beforeApplicationShutdown(): Promise<void> {

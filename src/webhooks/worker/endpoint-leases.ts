@@ -143,7 +143,8 @@ export class EndpointLeases {
     return this.isSure(endpointId, fence);
   }
 
-  private isSure(endpointId: string, fence: string): boolean {
+  /** As `isHeld`, without asking the database. */
+  isSure(endpointId: string, fence: string): boolean {
     const renewedAtMs = this.renewedAtMs.get(endpointId);
     if (renewedAtMs === undefined || this.owned.get(endpointId)?.fence !== fence) return false;
     return performance.now() - renewedAtMs < this.leaseMs * SURE_SHARE;
