@@ -22,6 +22,11 @@ const LAST_ATTEMPT = 'Nothing by itself: it was its last attempt. Resend it, or 
 const TESTED_ONCE =
   'Nothing by itself: a test has one attempt, so it was its last attempt. Correct the cause, and send another test event.';
 
+const FIRST_UNDER_WAY: CauseInWords = {
+  ...IN_WORDS.not_tried,
+  summary: 'Its first attempt waits for the answer of your receiver.',
+};
+
 /** Explains deliveries and endpoints from what the log and the endpoint say; asks nobody else. */
 @Injectable()
 export class Explain {
@@ -30,7 +35,8 @@ export class Explain {
   delivery(delivery: WebhookDeliveryEntity, endpoint: WebhookEndpointEntity): Explanation {
     const cause = causeOfDelivery(delivery);
     const next = this.nextOf(delivery, endpoint);
-    return { cause, ...IN_WORDS[cause], evidence: evidenceOf(delivery), ...next };
+    const words = cause === 'not_tried' && delivery.inFlight ? FIRST_UNDER_WAY : IN_WORDS[cause];
+    return { cause, ...words, evidence: evidenceOf(delivery), ...next };
   }
 
   /** @param lastFailure the endpoint's newest delivery whose last attempt failed */
@@ -68,11 +74,17 @@ export class Explain {
   }
 
   private nextAttempt(
-    { attemptCount, kind, nextAttemptAt }: WebhookDeliveryEntity,
+    { attemptCount, kind, nextAttemptAt, inFlight, startedAt }: WebhookDeliveryEntity,
     endpoint: WebhookEndpointEntity,
   ): Next {
+    const { timeoutMs } = this.config.webhooks;
     const most = kind === 'test' ? 1 : maxAttempts(this.config.webhooks);
     const which = `Attempt ${attemptCount + 1} of at most ${most}`;
+    if (inFlight && startedAt)
+      return {
+        next: `${which} ends with the answer of your receiver, or after ${timeoutMs / 1_000} s without one.`,
+        nextAt: new Date(startedAt.getTime() + timeoutMs),
+      };
     const blockedUntil = endpoint.blocked ? endpoint.blockedUntil : null;
     if (blockedUntil !== null && (nextAttemptAt === null || nextAttemptAt < blockedUntil))
       return { next: `${which} follows when the block of the endpoint ends.`, nextAt: blockedUntil };
@@ -105,10 +117,16 @@ function causeOfDelivery(delivery: WebhookDeliveryEntity): Cause {
 }
 
 function evidenceOf(delivery: WebhookDeliveryEntity): readonly string[] {
-  const { lastStartedAt, lastStatusCode, lastError, lastLatencyMs, attemptCount } = delivery;
-  if (lastStartedAt === null) return ['There was no attempt.'];
+  const { lastStartedAt, lastStatusCode, lastError, lastLatencyMs, attemptCount, inFlight, startedAt } =
+    delivery;
+  const current =
+    inFlight && startedAt
+      ? [`Attempt ${attemptCount + 1} is under way since ${startedAt.toISOString()}.`]
+      : [];
+  if (lastStartedAt === null) return current.length > 0 ? current : ['There was no attempt.'];
   const what = lastStatusCode === null ? (lastError ?? 'no answer') : `status ${lastStatusCode}`;
   return [
+    ...current,
     `Attempt ${attemptCount}, at ${lastStartedAt.toISOString()}: ${what} after ${lastLatencyMs ?? 0} ms.`,
   ];
 }

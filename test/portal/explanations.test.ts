@@ -75,6 +75,27 @@ const status =
   (_nth: number, _hook: unknown, response: ServerResponse): void =>
     void response.writeHead(code, { location: 'https://elsewhere.example/' }).end();
 
+describe('a delivery whose attempt waits for its answer', () => {
+  it('is explained as such, and not as one that was never tried', async () => {
+    let answer = (): void => undefined;
+    receiver.answer = (_nth, _webhook, response) => {
+      answer = () => void response.writeHead(200).end();
+    };
+    const before = receiver.received.length;
+    const endpoint = await makeEndpoint(receiver.url);
+    const { id } = (await browser.post(`webhook-endpoints/${endpoint.id}/test`)).body.data as { id: string };
+    await eventually('it is under way', () => receiver.received.length > before);
+    const { data } = (await browser.get(`deliveries/${id}/explanation`)).body;
+    expect(data).toMatchObject({
+      cause: 'not_tried',
+      summary: 'Its first attempt waits for the answer of your receiver.',
+      evidence: [expect.stringMatching(/^Attempt 1 is under way since \d{4}-/)],
+      next: 'Attempt 1 of at most 1 ends with the answer of your receiver, or after 5 s without one.',
+    });
+    answer();
+  });
+});
+
 describe('a delivery that failed', () => {
   it.each([
     ['redirect', status(302)],
