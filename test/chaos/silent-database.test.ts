@@ -111,7 +111,7 @@ afterAll(async () => {
 });
 
 /** What a partner has under way at most: a busy machine gets fewer calls than 80 a second. */
-const MOST = { orders: 24, lists: 6, reads: 64 };
+const MOST = { orders: 24, lists: 3, reads: 64 };
 
 /** Calls of a partner, 80 a second, until it is stopped; orders are insisted on. */
 class Load {
