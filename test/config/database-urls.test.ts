@@ -1,4 +1,4 @@
-import { rootCertificates } from 'node:tls';
+import { getCACertificates } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { ConfigError, loadConfig, parseDatabaseUrl } from '../../src/config/index.js';
 import { testEnvironment } from '../harness/settings.js';
@@ -33,7 +33,7 @@ describe('DATABASE_URL', () => {
     ['postgres://u@db.example.com/db?sslmode=disable', { ssl: false }],
     [
       'postgres://u@db.example.com/db?sslrootcert=system',
-      { ssl: { ca: expect.arrayContaining(rootCertificates.slice(0, 2)) as unknown } },
+      { ssl: { ca: expect.arrayContaining(getCACertificates('default').slice(0, 2)) as unknown } },
     ],
     ['postgres://u@db.example.com/db?sslmode=verify-full&sslrootcert=system', { host: 'db.example.com' }],
     ['POSTGRES://u@db.example.com', { host: 'db.example.com', user: 'u' }],

@@ -93,7 +93,7 @@ const TSCONFIG = {
 /** All clients in one start of Java, without the tests and pages of each. */
 async function generate(folder: string): Promise<void> {
   const files = CLIENTS.map((generator) => {
-    const file = path.join(folder, `${generator}.json`);
+    const file = path.join(folder, `settings-of-${generator}.json`);
     const settings = {
       generatorName: generator,
       inputSpec: path.join(PROJECT_ROOT, `docs/openapi/partner.json`),
