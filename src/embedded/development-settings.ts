@@ -16,6 +16,8 @@ export interface DataDirectory {
   /** What the simulated wholesaler has sold. */
   readonly wholesalerFile: string;
   readonly logFile: string;
+  /** Names the start that uses the directory. */
+  readonly runningFile: string;
 }
 
 /** `DATA_DIR`, made with mode 0700. @throws ConfigError when it cannot be written. */
@@ -36,6 +38,7 @@ export function openDataDirectory(env: NodeJS.ProcessEnv): DataDirectory {
     webhookSecretFile: path.join(root, 'demo-webhook.json'),
     demoFile: path.join(root, 'demo.env'),
     logFile: path.join(root, 'service.log'),
+    runningFile: path.join(root, 'running.json'),
   };
 }
 

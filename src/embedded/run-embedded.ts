@@ -26,6 +26,7 @@ import {
 } from './demo.js';
 import { type DataDirectory, openDataDirectory, withDevelopmentDefaults } from './development-settings.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './postgres/index.js';
+import { markRunning } from './running-mark.js';
 import { startWebhookReceiver, startWholesalerSimulator, type WebhookReceiver } from './demo-counterparts.js';
 
 const DATABASE = 'esim';
@@ -62,6 +63,7 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   const checked = withDevelopmentDefaults(process.env, directory, 'postgres://embedded');
   const settings = loadConfig(checked);
   const adminToken = firstToken(checked['ADMIN_TOKENS']!);
+  stops.push(await markRunning(directory.runningFile, checked['API_URL']!));
   await assertPortsAreFree('all', settings);
   tell(`PostgreSQL in ${shellWord(directory.postgres)}`);
   const postgres = await startEmbeddedPostgres({ dataDir: directory.postgres });

@@ -1,9 +1,12 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { EmbeddedPlace } from '../harness/embedded-start.js';
+import { EmbeddedPlace, readBanner } from '../harness/embedded-start.js';
+import { eventually } from '../harness/eventually.js';
+import { freePort } from '../harness/free-port.js';
+import { placeOrder } from '../harness/order-steps.js';
 
 let place: EmbeddedPlace;
 
@@ -60,6 +63,48 @@ describe('npm start that cannot', () => {
       expect(await child.exited()).toBe(0);
     });
     expect(await place.postgresPids()).toEqual([]);
+  });
+
+  it('names the start that runs on the same data, on any ports, and leaves its files and webhooks alone', async () => {
+    const first = place.launch();
+    await first.ready();
+    const files = ['demo.env', 'demo-webhook.json', 'running.json', 'postgres/postmaster.pid'];
+    const contents = (): string[] =>
+      files.map((file) => readFileSync(path.join(place.dataDir, file), 'utf8'));
+    const before = contents();
+    const refused = [
+      `cannot start: already running here, at http://localhost:${place.port} (process ${first.pid})`,
+      'Stop it (Ctrl-C in its terminal), or start another one with a folder and ports of its own:',
+      '  DATA_DIR=<folder> PORT=<port> ADMIN_PORT=<port> PORTAL_PORT=<port> npm start',
+    ];
+    const [PORT, ADMIN_PORT, PORTAL_PORT] = [await freePort(), await freePort(), await freePort()].map(
+      String,
+    );
+    expect(await refusal()).toEqual(refused);
+    expect(await refusal({ PORT: PORT!, ADMIN_PORT: ADMIN_PORT!, PORTAL_PORT: PORTAL_PORT! })).toEqual(
+      refused,
+    );
+    expect(contents()).toEqual(before);
+    const { api } = readBanner(first);
+    const order = await placeOrder(api, { package_id: 'pkg_fr_1gb_7d' });
+    await eventually('the first start prints the webhook', () =>
+      first.stdout.includes(order['id'] as string),
+    );
+
+    // A start that was killed leaves its mark, and with another process's pid it says nothing either.
+    await first.kill();
+    const mark = path.join(place.dataDir, 'running.json');
+    expect(existsSync(mark)).toBe(true);
+    writeFileSync(mark, JSON.stringify({ ...JSON.parse(before[2]!), pid: process.pid }));
+    const next = place.launch();
+    await next.ready();
+    // This one has taken over the PostgreSQL that the killed one left.
+    expect((await refusal())[0]).toContain(
+      `already running here, at http://localhost:${place.port} (process ${next.pid})`,
+    );
+    next.signal('SIGINT');
+    expect(await next.exited()).toBe(0);
+    expect(existsSync(mark)).toBe(false);
   });
 
   it('names a port that another program has on ::1, where localhost may lead', async () => {

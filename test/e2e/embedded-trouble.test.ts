@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../harness/index.js';
 import type { NodeChild } from '../harness/child-process.js';
 import { EmbeddedPlace, readBanner } from '../harness/embedded-start.js';
-import { freePort } from '../harness/free-port.js';
 
 /** 5 s are promised on an idle machine; this one may run other tests meanwhile. */
 /** An end for what would never come. */
@@ -47,23 +46,6 @@ describe('npm start', () => {
     const child = await start();
     expect(await works(child)).toBe(true);
     await expectStop(child, 'SIGTERM');
-    expect(await place.postgresPids()).toEqual([]);
-  });
-
-  it('leaves one that runs already alone: a second one on its ports names them and ends, on others it shares PostgreSQL', async () => {
-    const first = await start();
-    const second = place.launch();
-    expect(await second.exited()).toBe(1);
-    for (const port of [place.port, place.adminPort, place.portalPort])
-      expect(second.stderr).toMatch(new RegExp(`port ${port} on \\S+: already in use`));
-    expect(await works(first)).toBe(true);
-    const ports = [await freePort(), await freePort(), await freePort()].map(String);
-    const [PORT, ADMIN_PORT, PORTAL_PORT] = ports as [string, string, string];
-    const third = await start({ PORT, ADMIN_PORT, PORTAL_PORT });
-    expect(await works(third)).toBe(true);
-    await expectStop(third, 'SIGINT');
-    expect(await works(first)).toBe(true);
-    await expectStop(first, 'SIGINT');
     expect(await place.postgresPids()).toEqual([]);
   });
 

@@ -10,3 +10,4 @@ export {
 } from './embedded-postgres.js';
 export { EmbeddedPostgresError } from './errors.js';
 export { makeFolder } from './make-folder.js';
+export { startTimeOf } from './postgres-process.js';

@@ -139,6 +139,8 @@ async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boo
 /** A running process, as far as the supervisor cares. A zombie does not run: it only waits to be reaped. */
 interface RunningProcess {
   readonly parentPid: number;
+  /** Only to be compared: clock ticks since the boot on Linux, a date elsewhere. */
+  readonly startedAt: string;
   /** Whether it is a PostgreSQL process working in the data directory asked about. */
   readonly servesDataDir: boolean;
 }
@@ -163,6 +165,11 @@ export async function isRunning(pid: number): Promise<boolean> {
   return (await inspect(pid, '')) !== undefined;
 }
 
+/** When the process started, as a text that a later process with the same pid does not have; undefined when none runs. */
+export async function startTimeOf(pid: number): Promise<string | undefined> {
+  return (await inspect(pid, ''))?.startedAt;
+}
+
 /** The pids of all PostgreSQL processes of this cluster; always empty where there is no /proc. */
 export async function postgresProcessesOf(dataDir: string): Promise<number[]> {
   const names = await readdir('/proc').catch(() => []);
@@ -184,27 +191,37 @@ function inspect(pid: number, dataDir: string): Promise<RunningProcess | undefin
   return process.platform === 'linux' ? inspectProc(pid, dataDir) : inspectPs(pid, dataDir);
 }
 
+/** Among the fields of /proc/<pid>/stat that follow the name. */
+const START_TIME = 19;
+
 async function inspectProc(pid: number, dataDir: string): Promise<RunningProcess | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   if (stat === undefined) return undefined;
   // "pid (name) state parent ...", and the name may itself hold spaces and parentheses.
   const nameEnd = stat.lastIndexOf(')');
-  const [state, parent] = stat.slice(nameEnd + 2).split(' ');
+  const fields = stat.slice(nameEnd + 2).split(' ');
+  const [state, parent] = fields;
   if (state === 'Z' || state === 'X') return undefined;
   const isPostgres = stat.slice(stat.indexOf('(') + 1, nameEnd) === 'postgres';
   // Every PostgreSQL process changes into its data directory. Unreadable means another user's process.
   const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
-  return { parentPid: Number(parent), servesDataDir: isPostgres && cwd === dataDir };
+  return {
+    parentPid: Number(parent),
+    startedAt: fields[START_TIME] ?? '',
+    servesDataDir: isPostgres && cwd === dataDir,
+  };
 }
 
 async function inspectPs(pid: number, dataDir: string): Promise<RunningProcess | undefined> {
-  const columns = ['-o', 'ppid=,stat=,command=', '-p', String(pid)];
-  const found = await promisify(execFile)('ps', columns).catch(() => undefined);
-  const match = /^\s*(\d+)\s+(\S+)\s+(.*)$/m.exec(found?.stdout ?? '');
-  const [, parent, state = '', command = ''] = match ?? [];
+  const columns = ['-o', 'ppid=,stat=,lstart=,command=', '-p', String(pid)];
+  // The date has five words in this language.
+  const env = { ...process.env, LC_ALL: 'C' };
+  const found = await promisify(execFile)('ps', columns, { env }).catch(() => undefined);
+  const match = /^\s*(\d+)\s+(\S+)\s+((?:\S+\s+){4}\S+)\s+(.*)$/m.exec(found?.stdout ?? '');
+  const [, parent, state = '', startedAt = '', command = ''] = match ?? [];
   if (!match || state.startsWith('Z')) return undefined;
   const servesDataDir = /\bpostgres\b/.test(command) && command.includes(` ${dataDir} `);
-  return { parentPid: Number(parent), servesDataDir };
+  return { parentPid: Number(parent), startedAt, servesDataDir };
 }
 
 /** The server setting that names the pid of the process that started it. */
