@@ -54,5 +54,11 @@ function notFoundHint({ call: { method, path, mode } }: ApiError): string | unde
 /** One line that says what to do next, or nothing where there is nothing to say. */
 export function hintFor(error: ApiError): string | undefined {
   const hint = HINTS[error.code];
-  return typeof hint === 'function' ? hint(error) : hint;
+  const said = typeof hint === 'function' ? hint(error) : hint;
+  return error.call.mode === 'live' && said !== KEY_CURE ? withLive(said) : said;
+}
+
+/** Makes every command that a hint names read Live. */
+function withLive(hint: string | undefined): string | undefined {
+  return hint?.replaceAll(/`(esim [^`]+)`/g, '`$1 --live`');
 }

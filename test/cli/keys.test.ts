@@ -111,4 +111,17 @@ describe('--live', () => {
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('Sandbox key') });
     expect(laptop.authorizations).toEqual([]);
   });
+
+  it('says beside a Sandbox key in ESIM_API_KEY how the Live key is used: unset the variable, or log in first', async () => {
+    const env = { ESIM_API_KEY: partner.sandboxKey, ESIM_LIVE_KEY: liveKey };
+    const args = ['orders', 'list', '--live'];
+    const before = await user.run(args, { env });
+    expect(before.stderr).toContain('Run `unset ESIM_API_KEY`, then `esim login` with a Live key');
+    expect(before.stderr).toContain('ESIM_LIVE_KEY is not read');
+    await login(liveKey, production.url);
+    const refused = await user.run(args, { env });
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('a Live key is kept') });
+    expect(refused.stderr).toContain('Run `unset ESIM_API_KEY`');
+    expect(await user.run(args)).toMatchObject({ code: 0 });
+  });
 });

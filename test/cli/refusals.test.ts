@@ -99,6 +99,31 @@ it('says of a service that is not there where it asked, why nobody answered, and
   );
 });
 
+const refusedCall = (code: ErrorCode, mode: 'sandbox' | 'live', path: string): EsimApiError =>
+  new EsimApiError(
+    { code, status: 409, detail: '', errors: [], requestId: 'req_1', retryable: false },
+    {
+      method: 'POST',
+      baseUrl: 'http://localhost:3000',
+      path,
+      mode,
+      idempotencyKey: 'key',
+      tries: 1,
+      mayHaveArrived: false,
+    },
+  );
+
+it.each<[ErrorCode, string, string]>([
+  ['not_found', '/v1/orders', '`esim catalog --live`'],
+  ['not_found', '/v1/topups', '`esim topups packages <esim> --live`'],
+  ['reference_taken', '/v1/orders', '`esim orders list --reference <text> --live`'],
+  ['price_changed', '/v1/orders', '`esim catalog --live`'],
+  ['package_unavailable', '/v1/orders', '`esim catalog --live`'],
+])('names the commands of Live for %s of a Live call to %s', (code, path, says) => {
+  expect(hintFor(refusedCall(code, 'live', path))).toContain(says);
+  expect(hintFor(refusedCall(code, 'sandbox', path))).not.toContain('--live');
+});
+
 it.each<ErrorCode>([
   'insufficient_balance',
   'price_changed',
@@ -106,15 +131,5 @@ it.each<ErrorCode>([
   'esim_expired',
   'package_unavailable',
 ])('has one line for %s', (code) => {
-  const call = {
-    method: 'POST',
-    baseUrl: 'http://localhost:3000',
-    path: '/v1/topups',
-    mode: 'sandbox',
-    idempotencyKey: 'key',
-    tries: 1,
-    mayHaveArrived: false,
-  } as const;
-  const refusal = { code, status: 409, detail: '', errors: [], requestId: 'req_1', retryable: false };
-  expect(hintFor(new EsimApiError(refusal, call))).toMatch(/^[^\n]*`esim [^\n]*$/);
+  expect(hintFor(refusedCall(code, 'sandbox', '/v1/topups'))).toMatch(/^[^\n]*`esim [^\n]*$/);
 });

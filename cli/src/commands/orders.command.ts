@@ -43,8 +43,8 @@ twice. With --json an error has idempotency_key and order_id while the end is no
   examples: [
     { command: 'esim orders place pkg_fr_1gb_7d --wait', says: 'one eSIM of the Sandbox' },
     {
-      command: 'esim orders place pkg_fr_1gb_7d -q 3 --reference booking-4711 --live',
-      says: 'three, for real money',
+      command: 'esim orders place <package> -q 3 --reference booking-4711 --live',
+      says: 'three, for real money; esim catalog --live lists packages',
     },
   ],
   run: async (context, options, [argument]) => {
@@ -52,7 +52,7 @@ twice. With --json an error has idempotency_key and order_id while the end is no
     if (packageId === undefined)
       throw usageError(
         'the package is missing',
-        'Give its id: `esim orders place pkg_fr_1gb_7d`. `esim catalog` lists packages.',
+        `Give its id: \`esim orders place ${context.live ? '<package> --live' : 'pkg_fr_1gb_7d'}\`. \`esim catalog${context.live ? ' --live' : ''}\` lists packages.`,
       );
     const withinSeconds = wholeNumber(options, 'timeout', 60);
     const api = context.writableApi;

@@ -52,8 +52,8 @@ twice. With --json an error has idempotency_key and topup_id while the end is no
       says: 'more data in the Sandbox',
     },
     {
-      command: 'esim topups place esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7 pkg_fr_topup_1gb_7d --live',
-      says: 'for real money',
+      command: 'esim topups place <esim> <package> --live',
+      says: 'for real money; esim topups packages <esim> --live lists what fits',
     },
   ],
   run: async (context, options, args) => {

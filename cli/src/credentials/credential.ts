@@ -55,12 +55,18 @@ export function refuseClearText(mode: Mode, baseUrl: string): void {
 function fromEnvironment(key: string, choice: CredentialChoice): Credential {
   const mode = formOf(key);
   if (choice.live && mode !== 'live') {
-    throw usageError(
-      '--live was given, and ESIM_API_KEY is a Sandbox key',
-      'Leave --live out for the Sandbox, or give a Live key.',
-    );
+    throw usageError('--live was given, and ESIM_API_KEY is a Sandbox key', liveKeyHint(choice));
   }
   return { key, mode, baseUrl: placeFor(mode, choice) };
+}
+
+/** Names ESIM_LIVE_KEY, which `npm start` exports for curl, because the command line does not read it. */
+function liveKeyHint({ environment }: CredentialChoice): string {
+  const sandbox = 'For the Sandbox, leave --live out.';
+  if (readCredentials(environment).live !== undefined)
+    return `Run \`unset ESIM_API_KEY\`: a Live key is kept. ${sandbox}`;
+  const login = 'Run `unset ESIM_API_KEY`, then `esim login` with a Live key (ESIM_LIVE_KEY is not read).';
+  return `${login} ${sandbox}`;
 }
 
 function fromFile(choice: CredentialChoice): Credential {
