@@ -16,6 +16,8 @@ export type SoldPackage = SellablePackage & { readonly source: PackageSource };
 
 /** The same for one that only the other mode has (D14). */
 const NO_PACKAGE = 'There is no package with this id for this key: GET /v1/catalog lists them.';
+/** The refusal is kept under the key, so another body under it is 422. */
+const NO_PACKAGE_TO_BUY = `${NO_PACKAGE} Buy another package with a new Idempotency-Key.`;
 /** What is bought elsewhere, by what it is. */
 const WRONG_KIND: Readonly<Record<PackageKind, string>> = {
   base: 'It is no top-up: POST /v1/orders sells it.',
@@ -61,12 +63,12 @@ export class CatalogService {
   ): Promise<SoldPackage> {
     const { mode, id, baseId, provider } = wanted;
     const item = PACKAGE_ID.test(id) ? await this.catalog.findPackage(mode, id, tx.manager) : null;
-    if (!item) throw new NotFound(NO_PACKAGE);
+    if (!item) throw new NotFound(NO_PACKAGE_TO_BUY);
     const base = await this.catalog.findPackage(mode, baseId, tx.manager);
     const known = mode === 'live' ? await this.topupFits.find(baseId, tx.manager) : null;
     if (!base || !isFitting(base, item, known)) throw new AppError('topup_not_supported');
     const found = await this.sellable.find(tx, wanted, id);
-    if (!found) throw new NotFound(NO_PACKAGE);
+    if (!found) throw new NotFound(NO_PACKAGE_TO_BUY);
     // Without a source nobody sells it now: it is unavailable, whoever provided it.
     if (found.source && found.source.provider !== provider) throw new AppError('topup_not_supported');
     return assertSold(found, { kind: 'topup', maxPrice: wanted.maxPrice });
@@ -109,7 +111,7 @@ export function assertSold(
   item: SellablePackage | null,
   wanted: { readonly kind: PackageKind; readonly maxPrice: Money | null },
 ): SoldPackage {
-  if (!item) throw new NotFound(NO_PACKAGE);
+  if (!item) throw new NotFound(NO_PACKAGE_TO_BUY);
   const { available, kind, price, source } = item;
   if (kind !== wanted.kind) throw new AppError('package_unavailable', { detail: WRONG_KIND[kind] });
   if (!available) throw new AppError('package_unavailable');

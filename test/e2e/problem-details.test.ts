@@ -51,7 +51,7 @@ describe('a refusal says what to do', () => {
   it('about a package that is not there, or is bought elsewhere', async () => {
     expect(said(await api.post('/v1/orders', { package_id: 'pkg_none' }))).toEqual([
       'not_found',
-      'There is no package with this id for this key: GET /v1/catalog lists them.',
+      'There is no package with this id for this key: GET /v1/catalog lists them. Buy another package with a new Idempotency-Key.',
     ]);
     expect(said(await api.post('/v1/orders', { package_id: 'pkg_fr_topup_1gb_7d' }))).toEqual([
       'package_unavailable',
