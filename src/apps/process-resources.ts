@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/index.js';
+import { endsWithin } from '../common/ends-within.js';
 import { ALERT_ENTITIES } from '../alerts/index.js';
 import { API_KEY_ENTITIES } from '../api-keys/index.js';
 import { AUDIT_ENTITIES } from '../audit/index.js';
@@ -100,6 +101,8 @@ const QUEUE_POOL_MAX = 8;
 const DIRECT_POOL_MAX = 2;
 /** What a collector may take of a stop for the last spans, while connections are closed. */
 const LAST_SPANS_MS = 500;
+/** Time limit for the sockets of ended pools: the embedded start stops PostgreSQL next, which tells every open session. */
+const LAST_SOCKETS_MS = 250;
 
 /**
  * Opens the connections of a process.
@@ -162,6 +165,7 @@ export async function openProcess(
       await queue.close();
       await edgePool.end();
       await destroyAll(dataSources);
+      await endsWithin(contact.allClosed(), LAST_SOCKETS_MS);
       await sent;
       await destination?.close();
     },

@@ -73,7 +73,11 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   if (wholesaler) stops.push(() => wholesaler.close());
   const env = withDevelopmentDefaults(process.env, directory, databaseUrl, wholesaler?.env);
   const config = loadConfig(env);
-  onStopSignal(config.shutdownTimeoutMs + POSTGRES_STOP_MS, stopAll);
+  onStopSignal(config.shutdownTimeoutMs + POSTGRES_STOP_MS, async () => {
+    console.log('stopping');
+    await stopAll();
+    console.log('stopped');
+  });
   endWithPostgres(postgres);
   tell('migrations');
   await migrateDatabase(databaseUrl);

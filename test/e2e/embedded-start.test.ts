@@ -148,6 +148,9 @@ describe('npm start on a machine with nothing', () => {
 
   it('stops on Ctrl-C with exit code 0, and leaves no PostgreSQL behind', async () => {
     await interrupt();
+    expect(running.stdout).toMatch(/^stopping$[^]*^stopped$/m);
+    // PostgreSQL stops last: none of the service's connections is left for it to end.
+    expect(running.stdout).not.toContain('57P01');
     expect(await place.postgresPids()).toEqual([]);
     expect(place.companions()).toEqual([]);
     expect(running.complaints).toEqual([]);

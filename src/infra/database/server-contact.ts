@@ -27,6 +27,7 @@ export class ServerContact {
   private readonly clients = new Set<ServerSession>();
   private replacedAtMs = -Infinity;
   private lostAtMs = -Infinity;
+  private onEmpty: () => void = () => undefined;
 
   /** @param report is told why a connection was closed */
   constructor(private readonly report: (error: Error) => void = () => undefined) {}
@@ -37,11 +38,20 @@ export class ServerContact {
 
   remove(client: ServerSession): void {
     this.clients.delete(client);
+    if (this.clients.size === 0) this.onEmpty();
+  }
+
+  /** Resolves when no session is open any more. A pool of pg that has ended may still have sockets that are closing. */
+  async allClosed(): Promise<void> {
+    if (this.clients.size === 0) return;
+    await new Promise<void>((resolve) => (this.onEmpty = resolve));
   }
 
   /** A client ends itself; nobody has to know of one that was not connected yet. */
   closed(client: ServerSession, error: Error): void {
-    if (this.clients.delete(client)) this.report(error);
+    if (!this.clients.has(client)) return;
+    this.remove(client);
+    this.report(error);
   }
 
   /**
