@@ -201,7 +201,7 @@ describe('what the page says', () => {
 
   it('links to headings that are there', () => {
     const anchors = [...page.text.matchAll(/^#+ (.+)$/gm)].map(
-      ([, title = '']) => `#${title.toLowerCase().replaceAll('.', '').replaceAll(' ', '-')}`,
+      ([, title = '']) => `#${title.toLowerCase().replaceAll(/[.,]/g, '').replaceAll(' ', '-')}`,
     );
     for (const [, link] of page.text.matchAll(/\]\((#[^)]+)\)/g)) expect(anchors).toContain(link);
   });
