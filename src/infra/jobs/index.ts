@@ -10,7 +10,7 @@ export { JobInterrupted, JobRunner, type Reservation } from './job-runner.js';
 export type { JobRunnerOptions } from './job-runner-options.js';
 export type { Claim, ClaimRequest, JobEnd, JobSource, RunJob } from './job-source.js';
 export { JobWorker } from './job-worker.js';
-export { LOCKING_BATCHES, lockWaitMs } from './locking-batches.js';
+export { batchEnds, LOCKING_BATCHES, lockWaitMs } from './locking-batches.js';
 export { InjectNotifier, JobsModule, notifierModule } from './jobs.module.js';
 export {
   LeasedJobsRepository,
