@@ -10,6 +10,7 @@ import {
 import { prepared, sql, type Tx } from '../infra/database/index.js';
 import { InjectNotifier, notifierModule, WorkerNotifier } from '../infra/jobs/index.js';
 import { deliveryIdSql } from './webhook-delivery.entity.js';
+import { TAKES_ATTEMPTS, TARGET_COLUMNS, type TargetRow, toTarget } from './webhook-endpoint.entity.js';
 import type { StartedDelivery } from './worker/deliveries.repository.js';
 
 const NOW = 'statement_timestamp()';
@@ -45,10 +46,8 @@ export interface BornStarted {
  */
 const OWE = prepared(`
   WITH owed AS (
-    SELECT e.id AS event_id, e.type AS event_type, w.id AS endpoint_id, w.partner_id, w.mode, w.enabled, w.url, w.secret,
-           CASE WHEN w.previous_secret_until > ${NOW} THEN w.previous_secret END AS previous_secret,
-           'standard' = ANY (w.signature_schemes) AS standard,
-           w.enabled AND (w.blocked_until IS NULL OR w.blocked_until <= ${NOW}) AS takes_attempts
+    SELECT e.id AS event_id, e.type AS event_type, w.id AS endpoint_id, w.partner_id, w.mode, w.enabled, ${TARGET_COLUMNS},
+           ${TAKES_ATTEMPTS} AS takes_attempts
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS e (id, partner_id, mode, type)
     JOIN webhook_endpoints w ON w.partner_id = e.partner_id AND w.mode = e.mode
     WHERE w.deleted_at IS NULL AND (w.event_types IS NULL OR e.type = ANY (w.event_types)) AND ${isNearNow('$5')}
@@ -76,17 +75,13 @@ const OWE = prepared(`
   LEFT JOIN webhook_endpoint_leases l ON l.endpoint_id = o.endpoint_id AND l.until > ${NOW}
   WHERE o.enabled`);
 
-interface OwedRow {
+interface OwedRow extends TargetRow {
   id: string;
   endpoint_id: string;
   event_id: string;
   started_fence: string | null;
   event_type: EventType;
   mode: Mode;
-  url: string;
-  secret: string;
-  previous_secret: string | null;
-  standard: boolean;
   owner: string | null;
 }
 
@@ -171,9 +166,7 @@ function toStartedDelivery(row: OwedRow, fence: string, body: string): StartedDe
     fence,
     countedAttempts: 0,
     interruptions: 0,
-    url: row.url,
-    sealedSecrets: row.previous_secret === null ? [row.secret] : [row.secret, row.previous_secret],
-    standard: row.standard,
+    ...toTarget(row),
     body,
     interruptedAgoMs: null,
   };

@@ -87,6 +87,36 @@ export class WebhookEndpointEntity {
   updatedAt!: Date;
 }
 
+const NOW = 'statement_timestamp()';
+
+/** `takesAttempts` as SQL over an endpoint `w` (D31, D32). */
+export const TAKES_ATTEMPTS = `w.enabled AND w.deleted_at IS NULL AND (w.blocked_until IS NULL OR w.blocked_until <= ${NOW})`;
+
+/** SQL of an endpoint `w`: what an attempt needs of it. Columns of `TargetRow`. */
+export const TARGET_COLUMNS = `w.url, w.secret,
+  CASE WHEN w.previous_secret_until > ${NOW} THEN w.previous_secret END AS previous_secret,
+  'standard' = ANY (w.signature_schemes) AS standard`;
+
+export interface TargetRow {
+  url: string;
+  secret: string;
+  previous_secret: string | null;
+  standard: boolean;
+}
+
+/** Where and how the webhooks of an endpoint are sent. */
+export interface WebhookTarget {
+  readonly url: string;
+  /** Sealed signing secrets, newest first (D29). */
+  readonly sealedSecrets: readonly string[];
+  /** Whether the headers of Standard Webhooks go with them (D49). */
+  readonly standard: boolean;
+}
+
+export function toTarget({ url, secret, previous_secret: previous, standard }: TargetRow): WebhookTarget {
+  return { url, sealedSecrets: previous === null ? [secret] : [secret, previous], standard };
+}
+
 /** Disabled by the service after too many blocks (D31), or by the switch (D32). */
 export type DisabledReason = 'consecutive_blocks' | 'manual';
 

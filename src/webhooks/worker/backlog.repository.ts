@@ -4,7 +4,7 @@ import type { EntityManager } from 'typeorm';
 import { readAgeSeconds, readWithin, sql } from '../../infra/database/index.js';
 import type { DeliveryKind, DeliveryStatus } from '../delivery.js';
 import { IS_KEPT, IS_OPEN } from '../webhook-delivery.entity.js';
-import type { EndpointStatus } from '../webhook-endpoint.entity.js';
+import { type EndpointStatus, TAKES_ATTEMPTS } from '../webhook-endpoint.entity.js';
 
 export interface DeliveryCount {
   readonly kind: DeliveryKind;
@@ -73,8 +73,7 @@ export class BacklogRepository {
          WHERE d.endpoint_id = w.id AND d.status = 'pending' AND ${IS_KEPT}
          ORDER BY d.next_attempt_at, d.id LIMIT 1
        ) AS due
-       WHERE w.enabled AND w.deleted_at IS NULL
-         AND (w.blocked_until IS NULL OR w.blocked_until <= statement_timestamp())`,
+       WHERE ${TAKES_ATTEMPTS}`,
     );
   }
 

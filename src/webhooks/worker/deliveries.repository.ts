@@ -14,21 +14,23 @@ import type { DeliveryEventType, DeliveryKind, StoredDeliveryStatus } from '../d
 import type { DeliveryAfterAttempt, DeliveryState } from '../delivery-rules.js';
 import { ADD_TO_STATS } from '../endpoint-stats.repository.js';
 import { IS_KEPT, IS_OPEN, STORE_GIVEN_UP } from '../webhook-delivery.entity.js';
+import {
+  TAKES_ATTEMPTS,
+  TARGET_COLUMNS,
+  type TargetRow,
+  toTarget,
+  type WebhookTarget,
+} from '../webhook-endpoint.entity.js';
 import type { FinishedAttempt } from './attempt-result.js';
 
 /** A delivery that this process has started, with all that one attempt needs. */
-export interface StartedDelivery extends DeliveryState {
+export interface StartedDelivery extends DeliveryState, WebhookTarget {
   readonly id: string;
   readonly endpointId: string;
   readonly mode: Mode;
   readonly eventType: DeliveryEventType;
   /** Of the endpoint's lease under which it was started. */
   readonly fence: string;
-  readonly url: string;
-  /** Sealed signing secrets, newest first (D29). */
-  readonly sealedSecrets: readonly string[];
-  /** Whether the headers of Standard Webhooks go with it (D49). */
-  readonly standard: boolean;
   /** The stored bytes (D28); null when the event is past its retention. */
   readonly body: string | null;
   /** Set when an owner before this one had started it: that attempt was interrupted, and is logged first (D30). */
@@ -72,13 +74,9 @@ export interface RecordedAttempt {
 const NOW = 'statement_timestamp()';
 const MS = "interval '1 millisecond'";
 
-interface ClaimRow {
+interface ClaimRow extends TargetRow {
   endpoint_id: string;
   mode: Mode;
-  standard: boolean;
-  url: string;
-  secret: string;
-  previous_secret: string | null;
   consecutive_blocks: number;
   slow_start_since: string | null;
   due_ms: number | null;
@@ -99,9 +97,7 @@ interface ClaimRow {
  */
 const CLAIM = prepared(`
   WITH mine AS MATERIALIZED (
-    SELECT w.id AS endpoint_id, m.fence, m.free, w.mode, 'standard' = ANY (w.signature_schemes) AS standard, w.url, w.secret,
-           CASE WHEN w.previous_secret_until > ${NOW} THEN w.previous_secret END AS previous_secret,
-           w.consecutive_blocks, w.slow_start_since::text, coalesce(w.discard_before, '-infinity') AS kept_from,
+    SELECT w.id AS endpoint_id, m.fence, m.free, w.mode, ${TARGET_COLUMNS}, w.consecutive_blocks, w.slow_start_since::text, coalesce(w.discard_before, '-infinity') AS kept_from,
            CASE WHEN w.blocked_until > ${NOW} THEN extract(epoch FROM w.blocked_until - ${NOW}) * 1000 END AS blocked_ms,
            w.enabled AND w.deleted_at IS NULL AS enabled
     FROM unnest($1::text[], $2::bigint[], $3::int[]) AS m (endpoint_id, fence, free)
@@ -350,7 +346,7 @@ export class DeliveriesRepository {
            AND (l.fence IS NULL OR d.started_fence IS DISTINCT FROM l.fence) AND ${IS_KEPT}
          LIMIT 1
        ) AS due
-       WHERE w.enabled AND w.deleted_at IS NULL AND (w.blocked_until IS NULL OR w.blocked_until <= ${NOW})
+       WHERE ${TAKES_ATTEMPTS}
          AND (l.owner IS NULL OR l.owner = $3)
        ORDER BY w.id LIMIT $2`,
       [after, limit, owner],
@@ -373,9 +369,7 @@ function toStartedDelivery(
     fence,
     countedAttempts: row.counted_attempts,
     interruptions: row.interruptions,
-    url: row.url,
-    sealedSecrets: row.previous_secret === null ? [row.secret] : [row.secret, row.previous_secret],
-    standard: row.standard,
+    ...toTarget(row),
     body: row.event_id === null ? row.test_body : (bodies.get(row.event_id) ?? null),
     interruptedAgoMs: row.interrupted_ago_ms,
   };
