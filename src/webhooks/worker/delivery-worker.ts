@@ -12,7 +12,6 @@ import { METRICS, observeBatches } from '../../infra/metrics.js';
 import { Sweeper } from '../../infra/sweeps.js';
 import { Tracer } from '../../infra/tracing/index.js';
 import { DELIVERY_JOBS, DeliveryFanOut, type ReservedSlot } from '../delivery-fan-out.js';
-import { type DeliveryRules, freeSlots } from '../delivery-rules.js';
 import { AttemptPerformer, DecryptedSecretCache } from './attempt-performer.js';
 import { AttemptRecorder } from './attempt-recorder.js';
 import { DeliveriesRepository, type StartedDelivery } from './deliveries.repository.js';
@@ -44,7 +43,6 @@ const BALANCE_EVERY_MS = 1_000;
  */
 @Processor(DELIVERY_JOBS, { concurrency: 8 })
 export class DeliveryWorker extends JobWorker<StartedDelivery> {
-  private readonly rules: DeliveryRules;
   private readonly performer: AttemptPerformer;
   private readonly shares: EndpointShares;
   private readonly balancer: Sweeper;
@@ -53,7 +51,7 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
     @Inject(APP_CONFIG) config: AppConfig,
     @Inject(LOGGER) logger: Logger,
     @InjectNotifier(DELIVERY_JOBS) notifier: WorkerNotifier,
-    owned: OwnedDeliveries,
+    private readonly owned: OwnedDeliveries,
     deliveries: DeliveriesRepository,
     private readonly leases: EndpointLeases,
     private readonly fanOut: DeliveryFanOut,
@@ -90,7 +88,6 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
       new OutcomeBatcher({ ...outcomes, maxInFlight });
     // Transactions at once: what Sandbox waits for leaves most of the pool's connections to Live (D41).
     const batchers = { live: newBatcher(4), sandbox: newBatcher(2) };
-    this.rules = config.webhooks;
     const secrets = new DecryptedSecretCache(box);
     const { timeoutMs } = config.webhooks;
     const isStopping = (): boolean => this.runner.isStopping;
@@ -108,13 +105,11 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
   }
 
   /** One slot of each endpoint of the partner and mode that this process owns and could send to now. */
-  reserve(partnerId: string, mode: Mode): readonly ReservedSlot[] {
+  private reserve(partnerId: string, mode: Mode): readonly ReservedSlot[] {
     const slots: ReservedSlot[] = [];
     for (const endpoint of this.leases.of(partnerId, mode)) {
-      const { id: endpointId, fence, window, isLeaving } = endpoint;
-      const inFlight = this.leases.inFlightOf(endpointId);
-      if (isLeaving || !this.leases.isSure(endpointId, fence) || freeSlots(this.rules, window, inFlight) < 1)
-        continue;
+      const { id: endpointId, fence, leaving } = endpoint;
+      if (leaving || !this.leases.isSure(endpointId, fence) || this.owned.freeSlotsOf(endpoint) < 1) continue;
       const slot = this.runner.reserve(endpointId);
       if (!slot) continue;
       this.leases.count(endpointId, 1);

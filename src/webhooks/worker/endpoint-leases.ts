@@ -7,6 +7,13 @@ import { prepared, sql } from '../../infra/database/index.js';
 import { WorkSignals } from '../../infra/jobs/index.js';
 import { FULL_WINDOW, type SendWindow, SLOW_START } from '../delivery-rules.js';
 
+/** Where an endpoint that is given up goes, and since when it leaves, in monotonic milliseconds. */
+export interface Leaving {
+  /** A process; null: whichever has room. */
+  readonly to: string | null;
+  readonly sinceMs: number;
+}
+
 /**
  * An endpoint that this process owns: it alone sends to it (D56). What it knows of the endpoint besides its row is here
  * and nowhere else.
@@ -22,8 +29,8 @@ export interface OwnedEndpoint {
   slowStart: { readonly since: string; isOver: boolean } | null;
   consecutiveBlocks: number;
   lastUsedAtMs: number;
-  /** Nothing more begins, and the lease is given up when nothing is in flight. */
-  isLeaving: boolean;
+  /** Nothing more begins, and the lease is given up when nothing is in flight; null: it stays. */
+  leaving: Leaving | null;
   /** It has waited for a slot since then, in monotonic milliseconds; null: it does not wait. */
   waitsSinceMs: number | null;
 }
@@ -213,7 +220,7 @@ export class EndpointLeases {
       slowStart: row.slow_start_since === null ? null : { since: row.slow_start_since, isOver: false },
       consecutiveBlocks: row.consecutive_blocks,
       lastUsedAtMs: askedAtMs,
-      isLeaving: false,
+      leaving: null,
       waitsSinceMs: null,
     };
     this.owned.set(row.id, endpoint);

@@ -25,11 +25,6 @@ export interface EndpointSharesParts {
  * So a process that joins gets its part, and a full one holds up no endpoint.
  */
 export class EndpointShares {
-  /** To whom endpoints that are leaving go, and since when they leave. Null: to whoever has room. */
-  private readonly leaving = new Map<
-    OwnedEndpoint,
-    { readonly to: string | null; readonly sinceMs: number }
-  >();
   private sharedAtMs = -Infinity;
 
   constructor(private readonly parts: EndpointSharesParts) {}
@@ -46,7 +41,7 @@ export class EndpointShares {
     for (const endpoint of leases.all.filter((each) => this.waitsLong(each, nowMs)))
       this.leave(endpoint, peers[0]!.id, nowMs);
     if (nowMs - this.sharedAtMs >= SHARED_EVERY_MS) this.shareWith(peers, nowMs);
-    await this.giveUpEnded([...this.leaving.keys()]);
+    await this.giveUpEnded(leases.all);
   }
 
   /** Nothing more begins at the endpoint under this lease: one of its deliveries could not be recorded or put back. */
@@ -58,7 +53,7 @@ export class EndpointShares {
   /** An attempt of the endpoint has ended; the last one of an endpoint that is leaving lets it go. Never rejects. */
   async attemptEnded(endpointId: string): Promise<void> {
     const endpoint = this.parts.leases.get(endpointId);
-    if (!endpoint || !this.leaving.has(endpoint)) return;
+    if (!endpoint) return;
     await this.giveUpEnded([endpoint]).catch((error: unknown) => {
       this.parts.logger.warn(
         { event: 'webhook.release_failed', endpointId, err: error },
@@ -94,7 +89,7 @@ export class EndpointShares {
   /** The peers get what is too much here, the one with the least first. */
   private shareWith(peers: readonly { readonly id: string; readonly load: number }[], nowMs: number): void {
     const { leases } = this.parts;
-    const own = leases.all.filter((endpoint) => !endpoint.isLeaving);
+    const own = leases.all.filter(({ leaving }) => leaving === null);
     const total = peers.reduce((sum, { load }) => sum + load, own.length);
     const fair = Math.ceil(total / (peers.length + 1));
     if (own.length <= fair + Math.max(1, fair * SLACK)) return;
@@ -109,27 +104,25 @@ export class EndpointShares {
     }
   }
 
-  private leave(endpoint: OwnedEndpoint, to: string | null, nowMs: number): void {
-    endpoint.isLeaving = true;
-    this.leaving.set(endpoint, { to, sinceMs: nowMs });
+  private leave(endpoint: OwnedEndpoint, to: string | null, sinceMs: number): void {
+    endpoint.leaving = { to, sinceMs };
   }
 
   /** A receiver that hangs must not keep its endpoint from being sent to by anybody. */
   private keepWhatDoesNotEnd(nowMs: number): void {
-    for (const [endpoint, { to, sinceMs }] of this.leaving) {
-      if (to === null || nowMs - sinceMs < LEAVING_MS) continue;
-      this.leaving.delete(endpoint);
-      endpoint.isLeaving = false;
+    for (const endpoint of this.parts.leases.all) {
+      const { leaving } = endpoint;
+      if (!leaving || leaving.to === null || nowMs - leaving.sinceMs < LEAVING_MS) continue;
+      endpoint.leaving = null;
       this.parts.notifier.notify(endpoint.id, this.parts.leases.owner);
     }
   }
 
+  /** Of these, the ones that are leaving and have nothing in flight. */
   private async giveUpEnded(endpoints: readonly OwnedEndpoint[]): Promise<void> {
     const { leases, notifier } = this.parts;
-    const ended = endpoints.filter(({ id }) => leases.inFlightOf(id) === 0);
-    const targets = ended.map((endpoint) => this.leaving.get(endpoint)?.to ?? undefined);
-    for (const endpoint of ended) this.leaving.delete(endpoint);
+    const ended = endpoints.filter(({ id, leaving }) => leaving !== null && leases.inFlightOf(id) === 0);
     await leases.release(ended);
-    ended.forEach(({ id }, index) => notifier.notify(id, targets[index]));
+    for (const { id, leaving } of ended) notifier.notify(id, leaving?.to ?? undefined);
   }
 }

@@ -59,9 +59,8 @@ export class OwnedDeliveries implements JobSource<StartedDelivery> {
     const asked = new Map<string, EndpointRequest>();
     for (const { group, limit } of requests) {
       const endpoint = this.leases.get(group);
-      if (!endpoint || endpoint.isLeaving) continue;
-      const free = freeSlots(this.rules, endpoint.window, this.leases.inFlightOf(group));
-      asked.set(group, { endpoint, free: Math.min(limit, free) });
+      if (!endpoint || endpoint.leaving) continue;
+      asked.set(group, { endpoint, free: Math.min(limit, this.freeSlotsOf(endpoint)) });
     }
     const claimed = await this.claimReserved([...asked.values()].filter(({ free }) => free > 0));
     return requests.map(({ group }) => {
@@ -70,6 +69,11 @@ export class OwnedDeliveries implements JobSource<StartedDelivery> {
       if (request.free === 0) return NO_ROOM;
       return this.toClaim(request, claimed.get(group));
     });
+  }
+
+  /** Attempts that the endpoint's window leaves (D34). */
+  freeSlotsOf({ id, window }: OwnedEndpoint): number {
+    return freeSlots(this.rules, window, this.leases.inFlightOf(id));
   }
 
   /** Counts as under way what may come of the claim, so that nobody gives up the lease meanwhile. */
