@@ -37,6 +37,7 @@ import { ClaimAllAtOnce1763700000043 } from './1763700000043-claim-all-at-once.j
 import { IndexKeyIds1763700000051 } from './1763700000051-index-key-ids.js';
 import { CreateSandboxQuotas1763700000052 } from './1763700000052-create-sandbox-quotas.js';
 import { OwnEndpoints1763700000060 } from './1763700000060-own-endpoints.js';
+import { JoinBacklogJobs1763700000061 } from './1763700000061-join-backlog-jobs.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -79,4 +80,5 @@ export const MIGRATIONS = [
   IndexKeyIds1763700000051,
   CreateSandboxQuotas1763700000052,
   OwnEndpoints1763700000060,
+  JoinBacklogJobs1763700000061,
 ];

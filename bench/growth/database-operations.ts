@@ -118,8 +118,8 @@ function purges(bed: GrowthBed): Operation[] {
     step(`${STEP_ROWS} catalogue syncs`, (manager) =>
       within(catalog, manager).purgeSyncs(retention.catalogSyncDays, STEP_ROWS),
     ),
-    step(`${STEP_ROWS} replays`, (manager) =>
-      within(backlog, manager).purgeReplays(retention.replayDays, STEP_ROWS),
+    step(`${STEP_ROWS} backlog jobs`, (manager) =>
+      within(backlog, manager).purgeJobs(retention.replayDays, STEP_ROWS),
     ),
     step(`${STEP_ROWS} deleted endpoints`, (manager) =>
       within(backlog, manager).purgeEndpoints(retention.deletedEndpointDays, STEP_ROWS),

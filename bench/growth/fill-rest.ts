@@ -113,10 +113,10 @@ function smallTables(many: number): Statement[] {
             FROM ${old}`,
     },
     {
-      table: 'webhook_replays',
-      sql: `INSERT INTO webhook_replays (id, endpoint_id, partner_id, status, since, until, statuses, total, created_at, ended_at)
-            SELECT ${id('rpl', 40)}, growth.owned('whe', 1, 10), growth.owned('ptn', 1, 0), 'completed', now() - interval '41 days',
-              now() - interval '40 days', '{failed}', 0, now() - interval '40 days', now() - interval '40 days' FROM ${old}`,
+      table: 'webhook_backlog_jobs',
+      sql: `INSERT INTO webhook_backlog_jobs (id, kind, step, endpoint_id, partner_id, status, since, until, statuses, created_at, ended_at)
+            SELECT ${id('rpl', 40)}, 'replay', 'await', growth.owned('whe', 1, 10), growth.owned('ptn', 1, 0), 'completed', now() - interval '41 days',
+              now() - interval '40 days', '{failed}', now() - interval '40 days', now() - interval '40 days' FROM ${old}`,
     },
     {
       table: 'webhook_endpoints',

@@ -14,6 +14,7 @@ export type IdPrefix =
   | 'ptn'
   | 'req'
   | 'rpl'
+  | 'blg'
   | 'aud'
   | 'alr'
   | 'syn'

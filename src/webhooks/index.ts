@@ -1,14 +1,14 @@
 /**
  * Webhooks: every recorded event is sent, signed, to the partner's endpoints of its mode (spec section 6).
- * Tables: webhook_endpoints, webhook_deliveries, webhook_attempts, webhook_replays, webhook_replay_items,
- * webhook_endpoint_stats, webhook_backlog_requests.
+ * Tables: webhook_endpoints, webhook_deliveries, webhook_attempts, webhook_backlog_jobs,
+ * webhook_endpoint_leases, webhook_endpoint_stats.
  * Callers: `EventRecorder` through `DeliveryFanOut`, in the event's transaction; the portal team on the admin port.
  * Flow: DeliveryFanOut -> DeliveryWorker (claim) -> AttemptPerformer -> WebhookSender -> AttemptRecorder (outcome).
  * Retry, block, disable, slow start: `delivery-rules.ts` has the table of the spec and every transition.
  */
+import { BacklogJobEntity } from './backlog-job.entity.js';
 import { WebhookDeliveryEntity } from './webhook-delivery.entity.js';
 import { WebhookEndpointEntity } from './webhook-endpoint.entity.js';
-import { WebhookReplayEntity } from './webhook-replay.entity.js';
 
 export {
   WebhookAttemptResponse,
@@ -36,4 +36,4 @@ export {
 } from './webhooks.module.js';
 
 /** For the DataSource: entities are listed by hand. */
-export const WEBHOOK_ENTITIES = [WebhookEndpointEntity, WebhookDeliveryEntity, WebhookReplayEntity];
+export const WEBHOOK_ENTITIES = [WebhookEndpointEntity, WebhookDeliveryEntity, BacklogJobEntity];

@@ -1,17 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import { AppError, NotFound, ValidationFailed } from '../common/errors/index.js';
-import { newId } from '../common/ids.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
+import type { BacklogJobEntity } from './backlog-job.entity.js';
+import { BacklogJobs } from './backlog-jobs.js';
+import { BacklogJobsRepository, type ReplayProgress } from './backlog-jobs.repository.js';
+import type { ReplaySelection } from './backlog-steps.repository.js';
 import type { EndpointKey } from './webhook-endpoints.repository.js';
 import { WebhookEndpointsService } from './webhook-endpoints.service.js';
-import type { WebhookReplayEntity } from './webhook-replay.entity.js';
-import {
-  MOST_COUNTED,
-  type ReplayProgress,
-  type ReplaySelection,
-  WebhookReplaysRepository,
-} from './webhook-replays.repository.js';
+
+/** Maximum that a dry run counts; a total of this says "at least". */
+export const MOST_COUNTED = 10_000;
 
 export interface ReplayCommand {
   readonly since: Date;
@@ -23,7 +22,7 @@ export interface ReplayCommand {
 
 /** A replay and what became of its deliveries so far. */
 export interface TrackedReplay {
-  readonly replay: WebhookReplayEntity;
+  readonly replay: BacklogJobEntity;
   readonly progress: ReplayProgress;
 }
 
@@ -33,15 +32,13 @@ export interface ReplayPreview extends ReplaySelection {
   readonly total: number;
 }
 
-/** Deliveries among which one step chooses: a few tens of milliseconds. */
-export const REPLAY_STEP = 2_000;
-
 /** Starts, shows and cancels replays (D33). The worker makes their deliveries, at its pace. */
 @Injectable()
 export class ReplayEvents {
   constructor(
     private readonly endpoints: WebhookEndpointsService,
-    private readonly replays: WebhookReplaysRepository,
+    private readonly backlog: BacklogJobs,
+    private readonly jobs: BacklogJobsRepository,
     private readonly audit: AuditLog,
   ) {}
 
@@ -49,51 +46,42 @@ export class ReplayEvents {
   async preview(tx: Tx, key: EndpointKey, command: ReplayCommand): Promise<ReplayPreview> {
     const { mode } = await this.endpoints.getById(key, tx);
     const selection = await this.select(tx, key.id, command);
-    return { ...selection, total: await this.replays.count(tx, selection, mode, MOST_COUNTED) };
+    return { ...selection, total: await this.jobs.count(tx, selection, mode, MOST_COUNTED) };
   }
 
   /**
    * Whether this replay repeats more than `most` deliveries, together with those that the partner has started within the
-   * last hour; true while one of them is still choosing. Holds back whoever else asks for the partner until the end of
+   * last hour; true while one of them is still counting. Holds back whoever else asks for the partner until the end of
    * `tx`, so that many small ones at once are no large one (D50).
    * @throws NotFound; ValidationFailed when `since` is not in the past
    */
   async isLargerThan(tx: Tx, most: number, key: EndpointKey, command: ReplayCommand): Promise<boolean> {
     const { mode } = await this.endpoints.getById(key, tx);
-    const lately = await this.replays.startedLately(tx, key.partnerId);
+    const lately = await this.jobs.startedLately(tx, key.partnerId);
     if (lately === null || lately > most) return true;
     const selection = await this.select(tx, key.id, command);
     const left = most - lately;
-    return (await this.replays.count(tx, selection, mode, left + 1)) > left;
+    return (await this.jobs.count(tx, selection, mode, left + 1)) > left;
   }
 
   /** @throws NotFound; ValidationFailed when `since` is not in the past */
   async start(tx: Tx, by: ChangeAuthor, key: EndpointKey, command: ReplayCommand): Promise<TrackedReplay> {
     await this.endpoints.getById(key, tx);
-    const id = newId('rpl');
     const { partnerId } = key;
-    const selection = await this.select(tx, key.id, command);
-    await this.replays.insert(tx, { ...selection, id, partnerId });
-    // A small one is known at once; the worker goes on with a large one.
-    await this.replays.choose(tx, id, selection, REPLAY_STEP);
+    const id = await this.backlog.replay(tx, key, await this.select(tx, key.id, command));
     const started = await this.get(id, tx);
-    const { total, choosing } = started.replay;
-    const details = { endpoint_id: key.id, ...(choosing ? {} : { total }) };
-    await this.audit.record(tx, {
-      ...by,
-      action: 'webhook_replay.started',
-      partnerId,
-      subjectId: id,
-      details,
-    });
+    const { total, step } = started.replay;
+    const details = { endpoint_id: key.id, ...(step === 'count' ? {} : { total }) };
+    const action = 'webhook_replay.started';
+    await this.audit.record(tx, { ...by, action, partnerId, subjectId: id, details });
     return started;
   }
 
   /** @throws NotFound */
   async get(id: string, tx?: Tx): Promise<TrackedReplay> {
-    const replay = await this.replays.find(id, tx);
+    const replay = await this.jobs.findReplay(id, tx);
     if (!replay) throw new NotFound();
-    return { replay, progress: await this.replays.progressOf(replay, tx) };
+    return { replay, progress: await this.jobs.progressOf(replay, tx) };
   }
 
   /**
@@ -101,7 +89,7 @@ export class ReplayEvents {
    * @throws NotFound; AppError `conflict` when the replay is completed
    */
   async cancel(tx: Tx, by: ChangeAuthor, id: string): Promise<TrackedReplay> {
-    const replay = await this.replays.findForChange(tx, id);
+    const replay = await this.jobs.findReplayForChange(tx, id);
     if (!replay) throw new NotFound();
     if (replay.status === 'completed')
       throw new AppError('conflict', {
@@ -109,8 +97,8 @@ export class ReplayEvents {
           'The replay is completed and cannot be canceled. GET /internal/v1/replays/{id} shows what it sent.',
       });
     if (replay.status === 'running') {
-      await this.replays.end(tx, id, 'canceled');
-      await this.replays.discardPending(tx, id);
+      await this.jobs.save(tx, { ...replay, status: 'canceled' });
+      await this.jobs.discardPending(tx, id);
       const { partnerId } = replay;
       await this.audit.record(tx, { ...by, action: 'webhook_replay.canceled', partnerId, subjectId: id });
     }

@@ -6,8 +6,8 @@ import { SecretBox } from '../infra/crypto/index.js';
 import type { Tx } from '../infra/database/index.js';
 import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import { PartnersService } from '../partners/index.js';
+import { type BacklogChoice, BacklogJobs } from './backlog-jobs.js';
 import { DELIVERY_JOBS } from './delivery-fan-out.js';
-import { type BacklogChoice, SettleBacklog } from './settle-backlog.js';
 import { newSigningSecret } from './signature.js';
 import { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
 import type { WebhookEndpointEntity } from './webhook-endpoint.entity.js';
@@ -40,7 +40,7 @@ export class WebhookEndpointsService {
     private readonly partners: PartnersService,
     private readonly endpoints: WebhookEndpointsRepository,
     private readonly deliveries: WebhookDeliveriesRepository,
-    private readonly backlog: SettleBacklog,
+    private readonly backlog: BacklogJobs,
     private readonly secrets: SecretBox,
     private readonly audit: AuditLog,
     @InjectNotifier(DELIVERY_JOBS) private readonly notifier: WorkerNotifier,
@@ -111,7 +111,7 @@ export class WebhookEndpointsService {
     // By one row; the worker writes it down (D32).
     if (choice.held === 'discard') await this.endpoints.giveUpBacklog(tx, key.id);
     const discarded = choice.held === 'discard' ? await this.deliveries.countGivenUp(tx, key.id) : 0;
-    const resent = await this.backlog.begin(tx, key.id, choice);
+    const resent = await this.backlog.settle(tx, key, choice);
     await this.endpoints.enable(tx, key.id);
     await this.record(tx, by, key, 'enabled', { ...choice, discarded, resent });
     tx.afterCommit(() => this.notifier.notify(key.id));

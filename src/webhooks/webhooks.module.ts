@@ -10,7 +10,9 @@ import { PartnersModule } from '../partners/index.js';
 import { WebhookDeliveriesController } from './admin/webhook-deliveries.controller.js';
 import { WebhookEndpointsController } from './admin/webhook-endpoints.controller.js';
 import { WebhookReplaysController } from './admin/webhook-replays.controller.js';
-import { BacklogRequestsRepository } from './backlog-requests.repository.js';
+import { BacklogJobs } from './backlog-jobs.js';
+import { BacklogJobsRepository } from './backlog-jobs.repository.js';
+import { BacklogStepsRepository } from './backlog-steps.repository.js';
 import { EndpointStatsRepository } from './endpoint-stats.repository.js';
 import { DeliveryFanOut, DeliveryNotifierModule } from './delivery-fan-out.js';
 import { PortalDeliveriesController } from './portal/portal-deliveries.controller.js';
@@ -25,12 +27,10 @@ import { OwnedWebhooks } from './portal/owned-webhooks.js';
 import { ReplayEvents } from './replay-events.js';
 import { ShowEndpoints } from './show-endpoints.js';
 import { SendOnRequest } from './send-on-request.js';
-import { SettleBacklog } from './settle-backlog.js';
 import { TargetPolicy } from './target-policy.js';
 import { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
 import { WebhookEndpointsRepository } from './webhook-endpoints.repository.js';
 import { WebhookEndpointsService } from './webhook-endpoints.service.js';
-import { WebhookReplaysRepository } from './webhook-replays.repository.js';
 import { AttemptRecorder } from './worker/attempt-recorder.js';
 import { BacklogRepository } from './worker/backlog.repository.js';
 import { BacklogRunner } from './worker/backlog-runner.js';
@@ -42,8 +42,6 @@ import { DiscardsRepository } from './worker/discards.repository.js';
 import { EndedDeliveryCounts } from './worker/ended-delivery-counts.js';
 import { EndpointLeases } from './worker/endpoint-leases.js';
 import { OwnedDeliveries } from './worker/owned-deliveries.js';
-import { ReplayJobsRepository } from './worker/replay-jobs.repository.js';
-import { ReplayRunner } from './worker/replay-runner.js';
 import { WebhookMaintenance } from './worker/webhook-maintenance.js';
 import { WebhookMetrics } from './worker/webhook-metrics.js';
 import { WebhookSender } from './worker/webhook-sender.js';
@@ -53,25 +51,24 @@ import { WebhookSender } from './worker/webhook-sender.js';
   imports: [EventsModule, DeliveryNotifierModule, AuditModule],
   providers: [
     DeliveryFanOut,
-    BacklogRequestsRepository,
+    BacklogJobs,
+    BacklogJobsRepository,
+    BacklogStepsRepository,
     EndpointStatsRepository,
-    SettleBacklog,
     TargetPolicy,
     WebhookDeliveriesRepository,
     WebhookEndpointsRepository,
-    WebhookReplaysRepository,
     { provide: Clock, useClass: SystemClock },
   ],
   exports: [
     DeliveryNotifierModule,
     DeliveryFanOut,
-    BacklogRequestsRepository,
+    BacklogJobs,
+    BacklogJobsRepository,
     EndpointStatsRepository,
-    SettleBacklog,
     TargetPolicy,
     WebhookDeliveriesRepository,
     WebhookEndpointsRepository,
-    WebhookReplaysRepository,
     Clock,
   ],
 })
@@ -127,8 +124,6 @@ export class WebhooksAdminModule {}
         }),
     },
     DeliveryWorker,
-    ReplayJobsRepository,
-    ReplayRunner,
     BacklogRunner,
     BacklogRepository,
     DiscardsRepository,

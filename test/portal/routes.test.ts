@@ -171,7 +171,7 @@ async function rowsOf({ id }: TestPartner): Promise<unknown> {
             (SELECT json_agg(json_build_array(w.enabled, w.secret, w.url, w.deleted_at, w.description) ORDER BY w.id)
              FROM webhook_endpoints w WHERE w.partner_id = $1) AS endpoints,
             (SELECT count(*) FROM webhook_deliveries WHERE partner_id = $1 AND kind <> 'replay') AS deliveries,
-            (SELECT count(*) FROM webhook_replays WHERE partner_id = $1 AND status = 'canceled') AS canceled`,
+            (SELECT count(*) FROM webhook_backlog_jobs WHERE partner_id = $1 AND status = 'canceled') AS canceled`,
     [id],
   );
   return rows[0];

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../src/common/ids.js';
 import { EVENT_TYPES } from '../../src/events/index.js';
-import { MOST_COUNTED } from '../../src/webhooks/webhook-replays.repository.js';
+import { MOST_COUNTED } from '../../src/webhooks/replay-events.js';
 import {
   type ApiAnswer,
   startReceiver,
@@ -196,7 +196,7 @@ describe('a replay in an old session', () => {
     expectStepUp(await replay(first));
     expectStepUp(await replay(second));
     await service.database.pool.query(
-      `UPDATE webhook_replays SET created_at = now() - interval '61 minutes' WHERE partner_id = $1`,
+      `UPDATE webhook_backlog_jobs SET created_at = now() - interval '61 minutes' WHERE partner_id = $1`,
       [partner.id],
     );
     expect((await replay(second)).status).toBe(202);
@@ -210,14 +210,15 @@ describe('a replay in an old session', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([202, ...Array<number>(7).fill(403)]);
   });
 
-  it('waits for one whose deliveries are still being chosen', async () => {
+  it('waits for one whose deliveries are still being counted', async () => {
     const endpoint = await endpointOf('sandbox');
     await delivered(endpoint, 3);
     await beOld(16);
     expect((await replay(endpoint)).status).toBe(202);
-    await service.database.pool.query('UPDATE webhook_replays SET choosing = true WHERE partner_id = $1', [
-      partner.id,
-    ]);
+    await service.database.pool.query(
+      `UPDATE webhook_backlog_jobs SET step = 'count' WHERE partner_id = $1`,
+      [partner.id],
+    );
     expectStepUp(await replay(endpoint));
   });
 });

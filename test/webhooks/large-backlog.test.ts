@@ -81,7 +81,7 @@ describe(`an endpoint with ${DELIVERIES} failed deliveries`, () => {
     // Each step takes its time: not all of them are done before anybody looks.
     await office.database.pool.query(`
       CREATE FUNCTION take_time() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(2); RETURN NULL; END';
-      CREATE TRIGGER take_time AFTER UPDATE OF resent ON webhook_backlog_requests
+      CREATE TRIGGER take_time AFTER UPDATE OF created ON webhook_backlog_jobs
         FOR EACH STATEMENT EXECUTE FUNCTION take_time()`);
     await startWorker();
     await eventually('some are resent', async () => (await numberOf(RESENT)) > AT_ONCE);
@@ -91,8 +91,8 @@ describe(`an endpoint with ${DELIVERIES} failed deliveries`, () => {
     await office.database.pool.query('DROP FUNCTION take_time() CASCADE');
     await startWorker();
     await eventually('all are resent', async () => (await numberOf(RESENT)) === DELIVERIES);
-    const settled = `SELECT count(*)::int AS n FROM webhook_backlog_requests WHERE endpoint_id = $1`;
-    await eventually('the request is done', async () => (await numberOf(settled)) === 0);
+    const running = `SELECT count(*)::int AS n FROM webhook_backlog_jobs WHERE endpoint_id = $1 AND status = 'running'`;
+    await eventually('the job is done', async () => (await numberOf(running)) === 0);
     expect(
       await numberOf(
         `SELECT count(DISTINCT event_id)::int AS n FROM webhook_deliveries WHERE endpoint_id = $1 AND kind = 'resend'`,
@@ -115,7 +115,7 @@ describe(`an endpoint with ${DELIVERIES} failed deliveries`, () => {
     await eventually('all are resent', async () => (await numberOf(RESENT)) === DELIVERIES);
   });
 
-  it('starts a replay of them at once, and chooses all by steps, also when the worker is killed among them (D33)', async () => {
+  it('starts a replay of them at once, and counts all by steps, also when the worker is killed among them (D33)', async () => {
     const started = await timed(() =>
       office.admin.post(`${endpoint.path}/replay`, { since: '2026-01-01T00:00:00Z', statuses: ['failed'] }),
     );
@@ -126,15 +126,12 @@ describe(`an endpoint with ${DELIVERIES} failed deliveries`, () => {
     const tracked = async () =>
       (await office.admin.get(`/internal/v1/replays/${id}`)).body.data as { total: number; status: string };
     await startWorker();
-    await eventually('more are chosen', async () => (await tracked()).total > AT_ONCE);
+    await eventually('more are counted', async () => (await tracked()).total > AT_ONCE);
     await worker!.kill();
     await startWorker();
-    await eventually('all are chosen', async () => (await tracked()).total === DELIVERIES);
-    const items = `SELECT count(DISTINCT i.delivery_id)::int AS n FROM webhook_replay_items i
-                   JOIN webhook_replays r ON r.id = i.replay_id WHERE r.endpoint_id = $1`;
+    await eventually('all are counted', async () => (await tracked()).total === DELIVERIES);
     const canceled = await timed(() => office.admin.post(`/internal/v1/replays/${id}/cancel`));
     expect(canceled.answer.body.data.status).toBe('canceled');
     console.log(`canceled after ${canceled.ms.toFixed(0)} ms`);
-    await eventually('nothing is left of it', async () => (await numberOf(items)) === 0);
   });
 });

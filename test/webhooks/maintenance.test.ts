@@ -135,7 +135,8 @@ describe('writing down what endpoints have given up', () => {
 
   it('is not forgotten while a backlog is resent, whose order it says (D32)', async () => {
     await query(
-      `INSERT INTO webhook_backlog_requests (endpoint_id, step, resend) VALUES ('whe_2', 'resend', true)`,
+      `INSERT INTO webhook_backlog_jobs (id, kind, step, endpoint_id, partner_id, since, until, statuses)
+       VALUES ('blg_1', 'resend', 'resend', 'whe_2', 'ptn_1', now(), now(), '{failed}')`,
     );
     await run('webhooks.discards');
     const { rows } = await query('SELECT id FROM webhook_endpoints WHERE discard_before IS NOT NULL');
@@ -159,21 +160,21 @@ describe('the purge', () => {
 
   it('goes on with its other parts when one fails; the run has failed (D43, D44)', async () => {
     await query(
-      `INSERT INTO webhook_replays (id, endpoint_id, partner_id, status, since, until, statuses, total, ended_at)
-       VALUES ('rpl_1', 'whe_1', 'ptn_1', 'completed', now(), now(), '{failed}', 0, now() - interval '1 year')`,
+      `INSERT INTO webhook_backlog_jobs (id, kind, step, endpoint_id, partner_id, status, since, until, statuses, ended_at)
+       VALUES ('rpl_1', 'replay', 'await', 'whe_1', 'ptn_1', 'completed', now(), now(), '{failed}', now() - interval '1 year')`,
     );
     await query(`UPDATE webhook_endpoints SET deleted_at = now() - interval '1 year' WHERE id = 'whe_2'`);
     await query(
       `INSERT INTO webhook_endpoint_stats (endpoint_id, at, delivered, failed, given_up, given_up_since_success, latencies)
        VALUES ('whe_3', now() - interval '1 year', 0, 0, 0, 0, '{}')`,
     );
-    await refuse('DELETE', 'webhook_replays', 'true');
+    await refuse('DELETE', 'webhook_backlog_jobs', 'true');
     await expect(run('webhooks.purge')).rejects.toThrow('refused by the test');
     expect((await query('SELECT id FROM webhook_endpoints ORDER BY id')).rows.map(({ id }) => id)).toEqual([
       'whe_1',
       'whe_3',
     ]);
     expect((await query('SELECT 1 FROM webhook_endpoint_stats')).rowCount).toBe(0);
-    expect(JSON.parse(lines[0]!)).toMatchObject({ event: 'webhook.maintenance_failed', what: 'replays' });
+    expect(JSON.parse(lines[0]!)).toMatchObject({ event: 'webhook.maintenance_failed', what: 'jobs' });
   });
 });

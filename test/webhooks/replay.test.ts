@@ -88,7 +88,7 @@ describe('a replay', () => {
     expect(await counted({ since: '2026-01-01T00:00:00Z', until: '2026-01-02T00:00:00Z' })).toMatchObject({
       total: 0,
     });
-    const { rows } = await service.database.pool.query('SELECT count(*)::int AS n FROM webhook_replays');
+    const { rows } = await service.database.pool.query('SELECT count(*)::int AS n FROM webhook_backlog_jobs');
     expect(rows[0]).toEqual({ n: 0 });
     expect(receiver.received).toHaveLength(3);
   });
@@ -131,6 +131,17 @@ describe('a replay', () => {
     await eventually('all are sent', () => Promise.resolve(receiver.received.length === before + 200));
     // The first second's worth comes at once. Each at its own pace, they would take a second.
     expect(performance.now() - startedAt).toBeGreaterThan(((200 - 2 * 40) / 40) * 1_000);
+  });
+
+  it('of a few events ends before a large one of its partner that started earlier (D34)', async () => {
+    await deliverEvents(160);
+    await deliverEvents(20, 'esim.expired');
+    const large = (await replay({ since: SINCE })).body.data.id as string;
+    await eventually('it is under way', async () => (await trackedReplay(large)).created > 0);
+    const small = (await replay({ since: SINCE, event_types: ['esim.expired'] })).body.data.id as string;
+    const endOf = (id: string) =>
+      eventually('it is completed', async () => (await trackedReplay(id)).ended_at as string | null);
+    expect(Date.parse((await endOf(small))!)).toBeLessThan(Date.parse((await endOf(large))!) - 1_000);
   });
 
   it('waits while the endpoint is disabled, and goes on when it is enabled', async () => {

@@ -3,6 +3,7 @@ import { ArrayNotEmpty, ArrayUnique, IsArray, IsBoolean, IsIn, Matches } from 'c
 import { ValidationFailed } from '../../common/errors/index.js';
 import { EVENT_TYPES, type EventType } from '../../events/index.js';
 import { ListQueryDto, Optional, QueryInteger, Rfc3339 } from '../../infra/http/index.js';
+import { REPLAYABLE_STATUSES, type ReplayableStatus } from '../backlog-job.entity.js';
 import {
   ATTEMPT_OUTCOMES,
   type AttemptOutcome,
@@ -13,7 +14,6 @@ import {
 } from '../delivery.js';
 import type { ReplayCommand } from '../replay-events.js';
 import type { DeliveryFilters } from '../webhook-deliveries.repository.js';
-import { REPLAYABLE_STATUSES, type ReplayableStatus } from '../webhook-replay.entity.js';
 
 export class DeliveriesQueryDto extends ListQueryDto {
   @ApiPropertyOptional({ enum: DELIVERY_STATUSES })

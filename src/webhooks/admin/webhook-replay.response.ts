@@ -1,13 +1,13 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { EVENT_TYPES, type EventType } from '../../events/index.js';
-import type { ReplayPreview, TrackedReplay } from '../replay-events.js';
 import {
-  REPLAY_STATUSES,
-  type ReplayStatus,
+  BACKLOG_JOB_STATUSES,
+  type BacklogJobStatus,
   REPLAYABLE_STATUSES,
   type ReplayableStatus,
-} from '../webhook-replay.entity.js';
-import type { ReplaySelection } from '../webhook-replays.repository.js';
+} from '../backlog-job.entity.js';
+import type { ReplaySelection } from '../backlog-steps.repository.js';
+import type { ReplayPreview, TrackedReplay } from '../replay-events.js';
 
 export class WebhookReplayResponse {
   @ApiProperty({
@@ -24,8 +24,8 @@ export class WebhookReplayResponse {
   @ApiProperty({ type: Boolean })
   dry_run!: boolean;
 
-  @ApiProperty({ enum: REPLAY_STATUSES, nullable: true, description: 'Null for a dry run.' })
-  status!: ReplayStatus | null;
+  @ApiProperty({ enum: BACKLOG_JOB_STATUSES, nullable: true, description: 'Null for a dry run.' })
+  status!: BacklogJobStatus | null;
 
   @ApiProperty({ type: String, format: 'date-time' })
   since!: string;

@@ -20,14 +20,12 @@ export const MOST_OPEN_COUNTED = 100_000;
 export class BacklogRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  async purgeReplays(days: number, limit: number): Promise<number> {
+  /** Backlog jobs that have ended. */
+  async purgeJobs(days: number, limit: number): Promise<number> {
     const { affected } = await sql(
       this.manager,
-      `DELETE FROM webhook_replays WHERE id = ANY (ARRAY(
-         SELECT r.id FROM webhook_replays r
-         WHERE r.ended_at < now() - $1::int * interval '1 day'
-           -- what it did not repeat is removed in steps before
-           AND NOT EXISTS (SELECT 1 FROM webhook_replay_items i WHERE i.replay_id = r.id)
+      `DELETE FROM webhook_backlog_jobs WHERE id = ANY (ARRAY(
+         SELECT j.id FROM webhook_backlog_jobs j WHERE j.ended_at < now() - $1::int * interval '1 day'
          LIMIT $2 FOR UPDATE SKIP LOCKED))`,
       [days, limit],
     );
@@ -42,7 +40,7 @@ export class BacklogRepository {
          SELECT w.id FROM webhook_endpoints w
          WHERE w.deleted_at < now() - $1::int * interval '1 day'
            AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = w.id AND d.${IS_OPEN})
-           AND NOT EXISTS (SELECT 1 FROM webhook_replays r WHERE r.endpoint_id = w.id)
+           AND NOT EXISTS (SELECT 1 FROM webhook_backlog_jobs j WHERE j.endpoint_id = w.id)
          LIMIT $2 FOR UPDATE SKIP LOCKED))`,
       [days, limit],
     );

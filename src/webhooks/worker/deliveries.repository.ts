@@ -181,7 +181,8 @@ const RECORD = prepared(`
                                WHEN n.retry_ms IS NULL THEN d.next_attempt_at
                                ELSE n.ended_at + n.retry_ms * ${MS} END,
         started_at = NULL, started_fence = NULL,
-        ended_at = CASE WHEN n.status <> 'pending' THEN ${NOW} END,
+        -- behind the wait for the row: a replay that started in the meantime has not counted it (D33)
+        ended_at = CASE WHEN n.status <> 'pending' THEN clock_timestamp() END,
         delivered_at = CASE WHEN n.status = 'delivered' THEN n.ended_at END,
         failed_at = CASE WHEN n.status = 'failed' THEN n.ended_at END,
         last_outcome = n.outcome, last_status_code = n.status_code, last_latency_ms = round(n.latency_ms)::int,

@@ -102,7 +102,8 @@ export class DiscardsRepository {
        WHERE w.deleted_at IS NULL AND w.discard_before < now() - interval '2 minutes'
          AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d
                          WHERE d.endpoint_id = w.id AND d.status = 'pending' AND d.created_at < w.discard_before)
-         AND NOT EXISTS (SELECT 1 FROM webhook_backlog_requests q WHERE q.endpoint_id = w.id)`,
+         AND NOT EXISTS (SELECT 1 FROM webhook_backlog_jobs j
+                         WHERE j.endpoint_id = w.id AND j.status = 'running' AND j.kind = 'resend')`,
     );
   }
 }

@@ -15,7 +15,7 @@ const PURGE_EVERY_MS = 600_000;
 const MOST_DISCARD_STEPS = 50;
 
 /** What a purge counts, and what deletes it. */
-type PurgePart = readonly [what: 'held' | 'replays' | 'endpoints' | 'stats', purge: () => Promise<number>];
+type PurgePart = readonly [what: 'held' | 'jobs' | 'endpoints' | 'stats', purge: () => Promise<number>];
 
 /** Writes down what endpoints have given up (D32), and purges what is past its retention (D44). */
 @Injectable()
@@ -44,12 +44,12 @@ export class WebhookMaintenance {
 
   /**
    * What is held past its retention becomes `discarded`, never before MIN_HELD_DAYS (D32), and stays in the log for as
-   * long again; replays that have ended and endpoints that were deleted go.
+   * long again; backlog jobs that have ended and endpoints that were deleted go.
    * @throws AggregateError after all of it was tried, when a part failed
    */
   async purge(stopping?: AbortSignal): Promise<void> {
     const { eventDays, replayDays, deletedEndpointDays, endpointStatsDays } = this.config.retention;
-    const counts = { held: 0, replays: 0, endpoints: 0, stats: 0 };
+    const counts = { held: 0, jobs: 0, endpoints: 0, stats: 0 };
     const held = (mode: 'sandbox' | 'live') => (): Promise<number> => {
       const days = Math.max(eventDays[mode], MIN_HELD_DAYS);
       return this.discardDeliveries.execute({ of: 'held', mode, days }, { stopping });
@@ -59,7 +59,7 @@ export class WebhookMaintenance {
     const parts: readonly PurgePart[] = [
       ['held', held('sandbox')],
       ['held', held('live')],
-      ['replays', inSteps((limit) => this.backlog.purgeReplays(replayDays, limit))],
+      ['jobs', inSteps((limit) => this.backlog.purgeJobs(replayDays, limit))],
       ['endpoints', inSteps((limit) => this.backlog.purgeEndpoints(deletedEndpointDays, limit))],
       ['stats', inSteps((limit) => this.stats.purge(endpointStatsDays, limit))],
     ];

@@ -25,7 +25,7 @@ const NOT_MAPPED: Readonly<Record<string, readonly string[]>> = {
     ...['test_body', 'counted_attempts', 'interruptions', 'started_fence'],
     ...['failed_at', 'replay_id'],
   ],
-  webhook_replays: ['chosen_to_at', 'chosen_to_id'],
+  webhook_backlog_jobs: ['discard_before', 'last_success_at', 'turn_at'],
 };
 
 let database: TestDatabase;

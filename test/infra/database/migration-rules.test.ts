@@ -13,6 +13,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   RollUpWebhookAttempts1763700000030:
     'no release without it exists: whoever migrates past it makes a new database',
   OwnEndpoints1763700000060: 'no release without it exists: whoever migrates past it makes a new database',
+  JoinBacklogJobs1763700000061: 'no release without it exists: whoever migrates past it makes a new database',
   KeepWhatWasSold1763700000024: 'no release without it exists: whoever migrates past it makes a new database',
 };
 

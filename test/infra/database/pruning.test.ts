@@ -10,9 +10,11 @@ import { dayOf } from '../../../src/infra/partition-days.js';
 import { createDataSource, KeysetPages, sql, Transactions } from '../../../src/infra/database/index.js';
 import { loadConfig } from '../../../src/config/index.js';
 import { WEBHOOK_ENTITIES } from '../../../src/webhooks/index.js';
-import { BacklogRequestsRepository } from '../../../src/webhooks/backlog-requests.repository.js';
+import { BacklogJobEntity } from '../../../src/webhooks/backlog-job.entity.js';
+import { BacklogJobsRepository } from '../../../src/webhooks/backlog-jobs.repository.js';
+import { BacklogJobs } from '../../../src/webhooks/backlog-jobs.js';
+import { BacklogStepsRepository } from '../../../src/webhooks/backlog-steps.repository.js';
 import { WebhookDeliveriesRepository } from '../../../src/webhooks/webhook-deliveries.repository.js';
-import { WebhookReplaysRepository } from '../../../src/webhooks/webhook-replays.repository.js';
 import { DeliveryFanOut } from '../../../src/webhooks/delivery-fan-out.js';
 import {
   DeliveriesRepository,
@@ -152,16 +154,19 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
   describe('in each step', () => {
     /** Of one step: windows of 2, 4, 8 and 16 days, and one that two steps share. */
     const MOST = 31;
-    const backlogs = (manager: EntityManager) => new BacklogRequestsRepository(manager);
-    const replays = (manager: EntityManager) => new WebhookReplaysRepository(manager);
-
-    /** Days of each step, until `step` says that there are no more. */
-    async function daysOfSteps(step: (manager: EntityManager) => Promise<boolean>): Promise<number[]> {
+    /** Days of each run of the job's step, until it has another one. */
+    async function daysOfSteps(id: string): Promise<number[]> {
+      const { manager } = dataSource;
+      const job = await manager.findOneByOrFail(BacklogJobEntity, { id });
+      const { step } = job;
       const days: number[] = [];
-      for (let isMore = true; isMore;)
-        days.push(await daysOf(async (manager) => void (isMore = await step(manager))));
+      while (job.step === step && job.status === 'running')
+        days.push(await daysOf((own) => backlog(own).takeStep(txOf(own), job)));
+      await jobs(manager).save(txOf(manager), job);
       return days;
     }
+    const jobs = (manager: EntityManager) => new BacklogJobsRepository(manager);
+    const backlog = (manager: EntityManager) => new BacklogJobs(jobs(manager), new BacklogStepsRepository());
 
     beforeAll(async () => {
       await database.pool.query(
@@ -174,46 +179,42 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
       );
     });
 
-    it('of a backlog that is settled', async () => {
+    it('of a resend', async () => {
       const tx = txOf(dataSource.manager);
-      await backlogs(tx.manager).replace(tx, 'whe_2', 'find_last_success', true);
-      let request = (await backlogs(tx.manager).lock(tx, 'whe_2'))!;
-      const searched = await daysOfSteps(async (manager) => {
-        const { isMore, ...found } = await backlogs(manager).findLastSuccess(txOf(manager), request, 100);
-        request = { ...request, ...found };
-        return isMore;
+      const selection = {
+        ...{ endpointId: 'whe_2', since: new Date(0), until: new Date() },
+        ...{ eventTypes: null, statuses: ['failed' as const] },
+      };
+      await jobs(tx.manager).insert(tx, {
+        ...{ id: 'blg_1', kind: 'resend', step: 'search', partnerId: 'ptn_1', ...selection },
       });
-      expect(new Date(request.lastSuccessAt!)).toEqual(dayOf(new Date(), -110));
+      const searched = await daysOfSteps('blg_1');
       expect(searched.length).toBeGreaterThan(3);
       expect(Math.max(...searched)).toBeLessThanOrEqual(MOST);
-      request = { ...request, step: 'resend', cursor: null };
-      let resent = 0;
-      const read = await daysOfSteps(async (manager) => {
-        const { isMore, ...found } = await backlogs(manager).resend(txOf(manager), request, 100);
-        request = { ...request, ...found };
-        resent += found.resent;
-        return isMore;
-      });
-      expect(resent).toBe(1);
+      const read = await daysOfSteps('blg_1');
+      const { rows } = await database.pool.query(`SELECT * FROM webhook_backlog_jobs WHERE id = 'blg_1'`);
+      expect(rows[0]).toMatchObject({ last_success_at: dayOf(new Date(), -110), created: 1 });
       expect(read.length).toBeGreaterThan(3);
-      // Besides, the days since the request, for what was resent already, with those made ahead, and the event's.
+      // Besides, the days since the job started, for what was resent already, with those made ahead, and the event's.
       expect(Math.max(...read)).toBeLessThanOrEqual(MOST + 9);
     });
 
-    it('of a replay that is chosen', async () => {
+    it('of a replay', async () => {
       const tx = txOf(dataSource.manager);
       const selection = {
         ...{ endpointId: 'whe_2', since: dayOf(new Date(), -DAYS), until: new Date() },
         ...{ eventTypes: null, statuses: ['failed' as const] },
       };
-      await replays(tx.manager).insert(tx, { id: 'rpl_1', partnerId: 'ptn_1', ...selection });
-      const chosen = await daysOfSteps(async (manager) => {
-        await replays(manager).choose(txOf(manager), 'rpl_1', selection, 100);
-        return (await replays(manager).find('rpl_1', txOf(manager)))!.choosing;
+      await jobs(tx.manager).insert(tx, {
+        ...{ id: 'rpl_1', kind: 'replay', step: 'count', partnerId: 'ptn_1', ...selection },
       });
-      expect(await replays(tx.manager).find('rpl_1')).toMatchObject({ total: 1, choosing: false });
-      expect(chosen.length).toBeGreaterThan(3);
-      expect(Math.max(...chosen)).toBeLessThanOrEqual(MOST);
+      for (const ended of [{ total: 1 }, { created: 1 }]) {
+        const days = await daysOfSteps('rpl_1');
+        expect(await jobs(tx.manager).findReplay('rpl_1')).toMatchObject(ended);
+        expect(days.length).toBeGreaterThan(3);
+        // Besides, the event's.
+        expect(Math.max(...days)).toBeLessThanOrEqual(MOST + 1);
+      }
     });
   });
 

@@ -13,14 +13,20 @@ export interface TableUse {
   readonly access: 'reads' | 'writes';
 }
 
-/** Every table that a migration creates, partitions apart. */
+/** Every table that a migration creates and none drops, partitions apart. */
 export function migratedTables(): ReadonlySet<string> {
-  const created = sourcesOf('migrations').flatMap(({ text }) =>
+  const sources = sourcesOf('migrations');
+  const dropped = sources.flatMap(({ text }) =>
+    [...text.split('async down')[0]!.matchAll(/DROP TABLE ([a-z_, ]+)/g)].flatMap((match) =>
+      match[1]!.split(', '),
+    ),
+  );
+  const created = sources.flatMap(({ text }) =>
     [...text.matchAll(/CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?([a-z_]+)\b(?! PARTITION OF)/g)].map(
       (match) => match[1]!,
     ),
   );
-  return new Set(created);
+  return new Set(created.filter((table) => !dropped.includes(table)));
 }
 
 const WRITES = /\b(?:INSERT INTO|DELETE FROM|LOCK TABLE|TRUNCATE|UPDATE)\s+([a-z_]+)/g;

@@ -1,0 +1,231 @@
+import { Injectable } from '@nestjs/common';
+import {
+  databaseNow,
+  type DayStep,
+  type DayWindow,
+  dayWindows,
+  laterDayWindows,
+  readByDay,
+  type RowCursor,
+  sql,
+  type SqlParameter,
+  type Tx,
+  type WindowRows,
+} from '../infra/database/index.js';
+import { oldestDay } from '../infra/partition-days.js';
+import type { BacklogJobEntity } from './backlog-job.entity.js';
+import { DELIVERY_TABLES } from './delivery-days.js';
+import { deliveryIdSql, deliveryIdStem, STATUS_CONDITIONS } from './webhook-delivery.entity.js';
+
+/** The deliveries that a replay repeats: those of events, created in [since, until), that have ended (D33). */
+export type ReplaySelection = Pick<
+  BacklogJobEntity,
+  'endpointId' | 'since' | 'until' | 'eventTypes' | 'statuses'
+>;
+
+export function selectionParameters({
+  endpointId,
+  since,
+  until,
+  eventTypes,
+}: ReplaySelection): SqlParameter[] {
+  return [endpointId, since, until, eventTypes];
+}
+
+/** Where the deliveries `t` of a selection are; its parameters are the statement's first four. */
+export const OF_SELECTION = 't.endpoint_id = $1 AND t.created_at >= $2 AND t.created_at < $3';
+
+/** Which of them a selection names. */
+export function matchesSelection({ statuses }: Pick<ReplaySelection, 'statuses'>): string {
+  return `t.kind = 'event' AND ($4::text[] IS NULL OR t.event_type = ANY ($4))
+    AND (${statuses.map((status) => STATUS_CONDITIONS[status]).join(' OR ')})`;
+}
+
+/** A replay repeats first deliveries that had ended, or were given up, when it started (D33). */
+const HAD_ENDED = `(t.ended_at <= (SELECT created_at FROM job) OR t.created_at < (SELECT discard_before FROM job))`;
+/** A resend covers what failed between the last 2xx and its start (D32)… */
+const FAILED_SINCE_SUCCESS = `t.event_id IS NOT NULL AND ($4::text[] IS NULL OR t.event_type = ANY ($4))
+  AND t.failed_at > coalesce((SELECT last_success_at FROM job), '-infinity')
+  AND t.failed_at <= (SELECT created_at FROM job)`;
+/**
+ * …but no event that was sent again since, whoever asked for it. OFFSET makes it look by event: by endpoint, each look
+ * would read all that was resent so far.
+ */
+const IS_NOT_RESENT = `NOT EXISTS (
+  SELECT FROM (SELECT endpoint_id, kind FROM webhook_deliveries
+               WHERE event_id = page.event_id AND mode = $5 AND created_at >= $13::timestamptz OFFSET 0) AS r
+  WHERE r.endpoint_id = $1 AND r.kind = 'resend')`;
+
+interface PageRow {
+  read: number;
+  at: string | null;
+  id: string | null;
+}
+
+/** SQL of the steps of backlog jobs over deliveries. No step reads more than its limit. The job is locked. */
+@Injectable()
+export class BacklogStepsRepository {
+  /**
+   * Makes what waits due in the order of its creation, with the attempts that remain (D32). Reads what is due last
+   * first: what is due only later is released by the first step.
+   */
+  async release(tx: Tx, { endpointId, cursor }: BacklogJobEntity, limit: number): Promise<DayStep> {
+    const { rows } = await sql<PageRow>(
+      tx.manager,
+      `WITH page AS (
+         SELECT d.id, d.next_attempt_at AS at FROM webhook_deliveries d
+         WHERE d.endpoint_id = $1 AND d.status = 'pending'
+           AND (d.next_attempt_at, d.id) < ($2::timestamptz, $3::text)
+         ORDER BY d.next_attempt_at DESC, d.id DESC LIMIT $4
+       ), released AS (
+         UPDATE webhook_deliveries SET next_attempt_at = created_at
+         WHERE status = 'pending' AND id = ANY (ARRAY(
+           SELECT d.id FROM webhook_deliveries d
+           WHERE d.id = ANY (ARRAY(SELECT id FROM page)) AND d.status = 'pending' AND d.next_attempt_at > d.created_at
+             AND d.started_at IS NULL
+           ORDER BY d.id FOR UPDATE))
+       )
+       SELECT (SELECT count(*)::int FROM page) AS read, last.at::text, last.id
+       FROM (SELECT) AS one LEFT JOIN (SELECT at, id FROM page ORDER BY at, id LIMIT 1) AS last ON true`,
+      [endpointId, cursor?.at ?? 'infinity', cursor?.id ?? '', limit],
+    );
+    const { read, last } = toWindowRows(rows[0]!);
+    return { cursor: last, isMore: read === limit };
+  }
+
+  /** Reads what was delivered, the newest first, for the last 2xx before the job; tests do not count (D32). */
+  async findLastSuccess(tx: Tx, job: BacklogJobEntity, limit: number): Promise<DayStep> {
+    const { cursor, until, mode } = job;
+    const windows = dayWindows(cursor === null ? until : new Date(cursor.at), await oldestDayOf(tx, mode));
+    return readByDay(windows, 'earlier', limit, (window, left) => readDelivered(tx, job, window, left));
+  }
+
+  /** Reads up to `limit` further deliveries, the oldest first, for up to `most` that match; returns the ids of their events. */
+  async findMatches(
+    tx: Tx,
+    job: BacklogJobEntity,
+    limit: number,
+    most = limit,
+  ): Promise<DayStep & { readonly eventIds: readonly string[] }> {
+    const { cursor, mode, since, until } = job;
+    const oldest = await oldestDayOf(tx, mode);
+    const from = cursor === null ? since : new Date(cursor.at);
+    const windows = laterDayWindows(from < oldest ? null : from, oldest, until);
+    const eventIds: string[] = [];
+    const step = await readByDay(windows, 'later', limit, async (window, left) => {
+      const wanted = Math.min(most, limit) - eventIds.length;
+      const row = await readEnded(tx, job, window, { limit: left, most: wanted });
+      eventIds.push(...row.event_ids);
+      return toWindowRows(row);
+    });
+    return { ...step, eventIds };
+  }
+
+  /**
+   * Creates a delivery of each event that is still kept: days may be dropped while a job waits (D44). Returns the number
+   * created. Those of a replay are due now. Resends are due by the events' times; after a discard not before it, where
+   * claims begin to read (`IS_KEPT`), but in the same order, a microsecond apart.
+   */
+  async insertDeliveries(tx: Tx, job: BacklogJobEntity, eventIds: readonly string[]): Promise<number> {
+    if (eventIds.length === 0) return 0;
+    const isReplay = job.kind === 'replay';
+    const { affected } = await sql(
+      tx.manager,
+      // The ids are values, so that the plan has the days of these events alone.
+      `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, replay_id,
+                                       next_attempt_at)
+       SELECT ${deliveryIdSql('$1')}, $2, e.partner_id, e.mode, e.id, e.type, $3, 'pending', $4,
+              ${isReplay ? 'now() + e.place' : 'greatest(e.created_at, w.discard_before + e.place)'}
+       FROM (SELECT id, partner_id, mode, type, created_at,
+                    ($5::int + row_number() OVER (ORDER BY created_at, id)) * interval '1 microsecond' AS place
+             FROM events e WHERE e.mode = $6 AND e.id = ANY ($7::text[])) AS e
+       JOIN webhook_endpoints w ON w.id = $2`,
+      [
+        ...[deliveryIdStem(await databaseNow(tx)), job.endpointId, job.kind, isReplay ? job.id : null],
+        ...[job.created, job.mode, eventIds],
+      ],
+    );
+    return affected;
+  }
+}
+
+async function readDelivered(
+  tx: Tx,
+  { id, endpointId, mode, until, cursor }: BacklogJobEntity,
+  window: DayWindow,
+  limit: number,
+): Promise<WindowRows> {
+  const { rows } = await sql<PageRow>(
+    tx.manager,
+    `WITH page AS (
+       SELECT d.id, d.created_at AS at, d.delivered_at, d.kind FROM webhook_deliveries d
+       -- begins at the cursor: beside it, a later bound would be where the index begins to be read
+       WHERE d.endpoint_id = $2 AND d.mode = $3 AND d.status = 'delivered'
+         AND d.created_at >= $4::timestamptz AND d.created_at < $5::timestamptz
+         AND d.created_at <= least($6, $7::timestamptz) AND (d.created_at, d.id) < ($7::timestamptz, $8::text)
+       ORDER BY d.created_at DESC, d.id DESC LIMIT $9
+     ), found AS (
+       UPDATE webhook_backlog_jobs j
+       SET last_success_at = greatest(j.last_success_at, (SELECT max(delivered_at) FROM page
+                                                          WHERE kind <> 'test' AND delivered_at <= j.created_at))
+       WHERE j.id = $1
+     )
+     SELECT (SELECT count(*)::int FROM page) AS read, last.at::text, last.id
+     FROM (SELECT) AS one LEFT JOIN (SELECT at, id FROM page ORDER BY at, id LIMIT 1) AS last ON true`,
+    [
+      ...[id, endpointId, mode, ...boundsOf(window)],
+      ...[until, cursor?.at ?? 'infinity', cursor?.id ?? '', limit],
+    ],
+  );
+  return toWindowRows(rows[0]!);
+}
+
+/** Reads as far as `limit` deliveries, or `most` matches: then it says that it has read `limit`. */
+async function readEnded(
+  tx: Tx,
+  job: BacklogJobEntity,
+  window: DayWindow,
+  { limit, most }: { readonly limit: number; readonly most: number },
+): Promise<PageRow & { readonly event_ids: readonly string[] }> {
+  const isReplay = job.kind === 'replay';
+  const { rows } = await sql<PageRow & { event_ids: string[] }>(
+    tx.manager,
+    `WITH job AS (SELECT * FROM webhook_backlog_jobs WHERE id = $6), page AS MATERIALIZED (
+       SELECT t.id, t.created_at AS at, t.event_id,
+              ${isReplay ? `${matchesSelection(job)} AND ${HAD_ENDED}` : FAILED_SINCE_SUCCESS} AS matches
+       FROM webhook_deliveries t
+       -- values, not what a subquery says: the plan must know how little it reads, and begin there
+       WHERE ${OF_SELECTION} AND t.mode = $5 ${isReplay ? '' : `AND t.status = 'failed'`}
+         AND t.created_at >= $7::timestamptz AND (t.created_at, t.id) > ($7::timestamptz, $8::text)
+         AND t.created_at >= $9::timestamptz AND t.created_at < $10::timestamptz
+       ORDER BY t.created_at, t.id LIMIT $11
+     ), chosen AS MATERIALIZED (
+       -- reads the page in its order, and no further than the last match that is wanted
+       SELECT at, id, event_id FROM page WHERE matches ${isReplay ? '' : `AND ${IS_NOT_RESENT}`} LIMIT $12
+     ), passed AS (
+       SELECT at, id FROM chosen WHERE (SELECT count(*) FROM chosen) = $12
+       UNION ALL
+       SELECT at, id FROM page WHERE (SELECT count(*) FROM chosen) < $12
+     )
+     SELECT CASE (SELECT count(*) FROM chosen) WHEN $12 THEN $11 ELSE (SELECT count(*) FROM page) END::int AS read,
+            ARRAY(SELECT DISTINCT event_id FROM chosen) AS event_ids, last.at::text, last.id
+     FROM (SELECT) AS one LEFT JOIN (SELECT at, id FROM passed ORDER BY at DESC, id DESC LIMIT 1) AS last ON true`,
+    [
+      ...[...selectionParameters(job), job.mode, job.id, job.cursor?.at ?? '-infinity', job.cursor?.id ?? ''],
+      ...[...boundsOf(window), limit, most],
+      ...(isReplay ? [] : [job.createdAt]),
+    ],
+  );
+  return rows[0]!;
+}
+
+function oldestDayOf({ manager }: Tx, mode: BacklogJobEntity['mode']): Promise<Date> {
+  return oldestDay(manager, [DELIVERY_TABLES[mode]]);
+}
+
+const boundsOf = ({ from, to }: DayWindow): SqlParameter[] => [from ?? '-infinity', to];
+
+function toWindowRows({ read, at, id }: PageRow): WindowRows {
+  const last: RowCursor | null = at === null || id === null ? null : { at, id };
+  return { read, last };
+}
