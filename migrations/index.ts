@@ -38,6 +38,7 @@ import { IndexKeyIds1763700000051 } from './1763700000051-index-key-ids.js';
 import { CreateSandboxQuotas1763700000052 } from './1763700000052-create-sandbox-quotas.js';
 import { OwnEndpoints1763700000060 } from './1763700000060-own-endpoints.js';
 import { JoinBacklogJobs1763700000061 } from './1763700000061-join-backlog-jobs.js';
+import { IndexOpenDeliveries1763700000062 } from './1763700000062-index-open-deliveries.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -81,4 +82,5 @@ export const MIGRATIONS = [
   CreateSandboxQuotas1763700000052,
   OwnEndpoints1763700000060,
   JoinBacklogJobs1763700000061,
+  IndexOpenDeliveries1763700000062,
 ];

@@ -119,7 +119,7 @@ export class DeliveriesBed {
   }
 
   get deliveries(): DeliveriesRepository {
-    return new DeliveriesRepository(this.manager, this.transactions);
+    return new DeliveriesRepository(this.manager);
   }
 
   async close(): Promise<void> {

@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 const query = (text: string, values: unknown[] = []) => service.database.pool.query(text, values);
-const deliveries = () => new DeliveriesRepository(dataSource.manager, new Transactions(dataSource));
+const deliveries = () => new DeliveriesRepository(dataSource.manager);
 
 async function lease(endpointIds: readonly string[]): Promise<void> {
   await query(

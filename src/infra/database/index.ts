@@ -42,7 +42,7 @@ export { readAgeSeconds, readWithin } from './short-read.js';
 export { KeysetPages, type ListOptions } from './keyset-page.js';
 export { send } from './open-transaction.js';
 export { rowToEntity } from './row-to-entity.js';
-export { commitWithoutDisk, limitLockWait, Transactions, withSavepoint } from './transactions.js';
+export { COMMIT_WITHOUT_DISK, limitLockWait, Transactions, withSavepoint } from './transactions.js';
 export { WriteProbe } from './write-probe.js';
 export { updateVersioned } from './versioned-update.js';
 export { modeIn } from './mode-in.js';

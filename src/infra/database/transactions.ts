@@ -54,12 +54,11 @@ export function limitLockWait(tx: Tx, ms: number): void {
   send(tx, LIMIT_LOCK_WAIT, [String(Math.max(1, Math.ceil(ms)))]);
 }
 
-const WITHOUT_DISK = prepared('SET LOCAL synchronous_commit = off');
-
-/** The commit of `tx` does not wait for the disk (D61): for what may be done again when it is lost in a crash. */
-export function commitWithoutDisk(tx: Tx): void {
-  send(tx, WITHOUT_DISK);
-}
+/**
+ * SQL of a FROM clause with one row: the commit of its transaction, which may be this statement alone, does not wait for
+ * the disk (D61). For what may be done again when it is lost in a crash.
+ */
+export const COMMIT_WITHOUT_DISK = `set_config('synchronous_commit', 'off', true)`;
 
 /**
  * Runs `work` behind a savepoint of `tx`. When it throws, its rows and its after-commit actions are gone and

@@ -3,13 +3,7 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../../common/mode.js';
 import { readBodiesInTheirDays } from '../../events/index.js';
-import {
-  commitWithoutDisk,
-  prepared,
-  sql,
-  type SqlParameter,
-  Transactions,
-} from '../../infra/database/index.js';
+import { COMMIT_WITHOUT_DISK, prepared, sql, type SqlParameter } from '../../infra/database/index.js';
 import type { DeliveryEventType, DeliveryKind, StoredDeliveryStatus } from '../delivery.js';
 import type { DeliveryAfterAttempt, DeliveryState } from '../delivery-rules.js';
 import { ADD_TO_STATS } from '../endpoint-stats.repository.js';
@@ -100,7 +94,7 @@ const CLAIM = prepared(`
     SELECT w.id AS endpoint_id, m.fence, m.free, w.mode, ${TARGET_COLUMNS}, w.consecutive_blocks, w.slow_start_since::text, coalesce(w.discard_before, '-infinity') AS kept_from,
            CASE WHEN w.blocked_until > ${NOW} THEN extract(epoch FROM w.blocked_until - ${NOW}) * 1000 END AS blocked_ms,
            w.enabled AND w.deleted_at IS NULL AS enabled
-    FROM unnest($1::text[], $2::bigint[], $3::int[]) AS m (endpoint_id, fence, free)
+    FROM ${COMMIT_WITHOUT_DISK}, unnest($1::text[], $2::bigint[], $3::int[]) AS m (endpoint_id, fence, free)
     JOIN webhook_endpoint_leases l ON l.endpoint_id = m.endpoint_id AND l.fence = m.fence AND l.owner = $4
       AND l.until > ${NOW}
     JOIN webhook_endpoints w ON w.id = m.endpoint_id
@@ -144,7 +138,7 @@ const CLAIM = prepared(`
   ORDER BY due.next_attempt_at, due.id`);
 
 /**
- * The outcomes of attempts, as columns, and $20 their endpoints, $21 the process. An attempt is recorded if its endpoint's
+ * The outcomes of attempts, as columns, and $20 the process. An attempt is recorded if its endpoint's
  * lease is still the one that started it, and its delivery was not started again: a takeover that this statement does
  * not see yet has started nothing. What the endpoint has given up in the
  * meantime ends by the second state. A delivery that ends moves to the partition of its day.
@@ -156,8 +150,6 @@ const RECORD = prepared(`
       $17::text[], $18::text[], $19::text[])
     AS a (id, endpoint_id, fence, status, status_if_given_up, counted_attempts, interruptions, retry_ms, exhausted, outcome,
           status_code, latency_ms, ended_ago_ms, ran_ms, error, phases, response_body, request_headers, response_headers)
-  ), leases AS MATERIALIZED (
-    SELECT endpoint_id, fence FROM webhook_endpoint_leases WHERE endpoint_id = ANY ($20::text[]) AND owner = $21
   ), next AS MATERIALIZED (
     SELECT a.id, a.endpoint_id, d.partner_id, d.kind, d.attempt_count + 1 AS number, a.counted_attempts, a.interruptions,
            a.retry_ms, a.exhausted AND NOT g.given_up AS exhausted,
@@ -165,14 +157,18 @@ const RECORD = prepared(`
            a.latency_ms, a.ran_ms, a.error, a.phases, a.response_body, a.request_headers, a.response_headers,
            ${NOW} - a.ended_ago_ms * ${MS} AS ended_at
     FROM given a
-    JOIN leases l ON l.endpoint_id = a.endpoint_id AND l.fence = a.fence
-    JOIN webhook_deliveries_open d ON d.id = a.id AND d.started_fence = a.fence
-    JOIN webhook_endpoints w ON w.id = a.endpoint_id
+    -- each a look-up by its key: as joins, the plan of a quiet minute would read whole tables
+    CROSS JOIN LATERAL (
+      SELECT w.discard_before FROM webhook_endpoints w JOIN webhook_endpoint_leases l ON l.endpoint_id = w.id
+      WHERE w.id = a.endpoint_id AND l.endpoint_id = a.endpoint_id AND l.fence = a.fence AND l.owner = $20 LIMIT 1
+    ) w
+    CROSS JOIN LATERAL (
+      SELECT d.partner_id, d.kind, d.status, d.attempt_count, d.created_at FROM webhook_deliveries_open d
+      WHERE d.id = a.id AND d.started_fence = a.fence LIMIT 1 FOR UPDATE
+    ) d
     CROSS JOIN LATERAL (
       SELECT d.status = 'discarding' OR coalesce(d.created_at < w.discard_before, false) AS given_up
     ) g
-    WHERE d.id = ANY ($1::text[])
-    ORDER BY a.id FOR UPDATE OF d
   ), moved AS (
     UPDATE webhook_deliveries d
     SET status = n.status, attempt_count = n.number, counted_attempts = n.counted_attempts,
@@ -205,10 +201,7 @@ const RECORD = prepared(`
 /** SQL of the deliveries that are open: what an endpoint's owner starts and records. Every time is the database's (D40). */
 @Injectable()
 export class DeliveriesRepository {
-  constructor(
-    @InjectEntityManager() private readonly manager: EntityManager,
-    private readonly transactions: Transactions,
-  ) {}
+  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
   /**
    * Starts due deliveries of each endpoint, oldest first. An endpoint whose lease is another process's is not in the
@@ -219,16 +212,12 @@ export class DeliveriesRepository {
     claims: readonly EndpointClaim[],
   ): Promise<ReadonlyMap<string, ClaimedEndpoint>> {
     if (claims.length === 0) return new Map();
-    const rows = await this.transactions.run(async (tx) => {
-      commitWithoutDisk(tx);
-      const { rows } = await sql<ClaimRow>(tx.manager, CLAIM, [
-        claims.map(({ endpointId }) => endpointId),
-        claims.map(({ fence }) => fence),
-        claims.map(({ free }) => free),
-        owner,
-      ]);
-      return rows;
-    });
+    const { rows } = await sql<ClaimRow>(this.manager, CLAIM, [
+      claims.map(({ endpointId }) => endpointId),
+      claims.map(({ fence }) => fence),
+      claims.map(({ free }) => free),
+      owner,
+    ]);
     const bodies = await this.readBodies(rows);
     const fences = new Map(claims.map(({ endpointId, fence }) => [endpointId, fence]));
     const byEndpoint = Map.groupBy(rows, (row) => row.endpoint_id);
@@ -270,11 +259,7 @@ export class DeliveriesRepository {
       status: StoredDeliveryStatus;
       number: number;
       exhausted: boolean;
-    }>(manager, RECORD, [
-      ...columnsOf(outcomes),
-      [...new Set(outcomes.map(({ attempt }) => attempt.endpointId))],
-      owner,
-    ]);
+    }>(manager, RECORD, [...columnsOf(outcomes), owner]);
     return rows.map(({ id, ...row }) => ({ deliveryId: id, ...row }));
   }
 

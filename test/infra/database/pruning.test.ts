@@ -80,10 +80,7 @@ const txOf = (manager: EntityManager) => ({ manager, afterCommit: () => undefine
 const deliveries = (manager: EntityManager) => new WebhookDeliveriesRepository(manager, pages);
 const events = (manager: EntityManager) => new EventsRepository(manager, pages);
 const config = () => loadConfig(testEnvironment(database.url));
-const open = (manager: EntityManager) =>
-  new DeliveriesRepository(manager, {
-    run: (work: (tx: unknown) => unknown) => work(txOf(manager)),
-  } as unknown as Transactions);
+const open = (manager: EntityManager) => new DeliveriesRepository(manager);
 
 describe(`with ${DAYS} days of events, deliveries and attempts, a statement looks at few of them`, () => {
   it('that counts this way sees all of them when nothing says which', async () => {
