@@ -1,11 +1,11 @@
 import { Inject, Injectable, type OnApplicationShutdown, Optional } from '@nestjs/common';
-import { Cluster } from 'ioredis';
+import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { type Counter, Gauge, Registry } from 'prom-client';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { LOGGER } from '../infra/logging.js';
 import { counterIn, METRICS } from '../infra/metrics.js';
-import { openRedis, type RedisClient } from '../infra/redis-client.js';
+import { openRedis } from '../infra/redis-client.js';
 import type { BucketState, RateLimitShape } from './rate-limit.js';
 
 /** Only calls of this first moment wait for a Redis that fails; each false alarm gives keys a second burst. */
@@ -14,8 +14,8 @@ const ANSWER_LIMIT_MS = 250;
 const ASK_AGAIN_MS = 5_000;
 /** Injection token of another interval, milliseconds. */
 const ASK_AGAIN = Symbol('ASK_AGAIN');
-/** Buckets of nobody, written to find out: so many that each node of a cluster has one. */
-const ASKED = new Map(Array.from({ length: 32 }, (_, nth) => [`nobody:${nth}`, 1]));
+/** A bucket of nobody, written to find out. */
+const ASKED = new Map([['nobody', 1]]);
 
 /** GCRA with Redis's own clock; KEYS = buckets, ARGV = burst, microseconds a token, calls of each bucket. */
 const CHARGE_SCRIPT = `
@@ -41,7 +41,7 @@ return out`;
 /** The rate-limit buckets in Redis, when `REDIS_URL` is set (D21). Every failure is answered with null. */
 @Injectable()
 export class RedisBuckets implements OnApplicationShutdown {
-  private readonly redis: RedisClient | null;
+  private readonly redis: Redis | null;
   private readonly fallbacks: Counter;
   private failing = false;
   private stopped = false;
@@ -77,7 +77,7 @@ export class RedisBuckets implements OnApplicationShutdown {
   }
 
   /** From here on no call waits for Redis, until it answers a question of our own. */
-  private fail(redis: RedisClient, err: unknown): void {
+  private fail(redis: Redis, err: unknown): void {
     if (this.failing) return;
     this.failing = true;
     this.fallbacks.inc();
@@ -85,12 +85,12 @@ export class RedisBuckets implements OnApplicationShutdown {
     this.askLater(redis);
   }
 
-  private askLater(redis: RedisClient): void {
+  private askLater(redis: Redis): void {
     if (this.stopped) return;
     this.asking = setTimeout(() => void this.ask(redis), this.askAgainMs).unref();
   }
 
-  private async ask(redis: RedisClient): Promise<void> {
+  private async ask(redis: Redis): Promise<void> {
     try {
       await this.chargeIn(redis, ASKED, { burst: 1, microsecondsPerToken: 1 });
       this.failing = false;
@@ -100,37 +100,29 @@ export class RedisBuckets implements OnApplicationShutdown {
     }
   }
 
+  /** @throws Error when Redis fails, or does not answer within 250 ms */
   private async chargeIn(
-    redis: RedisClient,
+    redis: Redis,
     calls: ReadonlyMap<string, number>,
     shape: RateLimitShape,
   ): Promise<Map<string, BucketState>> {
     const keys = [...calls.keys()];
-    // A cluster has each bucket in a slot, and mostly on a node, of its own.
-    const groups = redis instanceof Cluster ? keys.map((key) => [key]) : [keys];
-    const charges = groups.map((group) => this.chargeTogether(redis, group, calls, shape));
-    return new Map((await withinLimit(Promise.all(charges))).flat());
-  }
-
-  private async chargeTogether(
-    redis: RedisClient,
-    keys: readonly string[],
-    calls: ReadonlyMap<string, number>,
-    shape: RateLimitShape,
-  ): Promise<(readonly [string, BucketState])[]> {
-    const reply = (await redis.eval(
+    const charged = redis.eval(
       CHARGE_SCRIPT,
       keys.length,
       ...keys.map((key) => `rate:${key}`),
       shape.burst,
       shape.microsecondsPerToken,
-      ...keys.map((key) => calls.get(key)!),
-    )) as (string | number)[];
+      ...calls.values(),
+    );
+    const reply = (await withinLimit(charged)) as (string | number)[];
     const nowUs = Number(reply[0]);
-    return keys.map((key, i) => [
-      key,
-      { granted: Number(reply[1 + 2 * i]), tatUs: Number(reply[2 + 2 * i]), nowUs },
-    ]);
+    return new Map(
+      keys.map((key, i) => [
+        key,
+        { granted: Number(reply[1 + 2 * i]), tatUs: Number(reply[2 + 2 * i]), nowUs },
+      ]),
+    );
   }
 
   private showFallback(metrics: Registry): Counter {
@@ -159,11 +151,7 @@ export class RedisBuckets implements OnApplicationShutdown {
   }
 }
 
-/**
- * Not ioredis's `commandTimeout`: that would hold for its own questions too, which find out where a cluster's slots are
- * over a new connection each time.
- * @throws Error when the time is over
- */
+/** @throws Error when the time is over */
 async function withinLimit<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_, reject) => {

@@ -30,21 +30,12 @@ export interface RedisBehindSentinels {
   readonly sentinelLogin: RedisLogin;
 }
 
-export interface RedisCluster {
-  readonly topology: 'cluster';
-  /** Some of its nodes; they name the others. */
-  readonly nodes: readonly RedisNode[];
-  readonly tls: boolean;
-  readonly login: RedisLogin;
-}
-
 /** Where Redis or Valkey is, and who says where it is after a failover (D1). */
-export type RedisAddress = SingleRedis | RedisBehindSentinels | RedisCluster;
+export type RedisAddress = SingleRedis | RedisBehindSentinels;
 
 const SENTINEL_PORT = 26_379;
-const SERVER_PORT = 6_379;
-const OF_SEVERAL =
-  /^(redis|rediss)\+(sentinel|cluster):\/\/(?:([^@/?#]*)@)?([^@/?#]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/i;
+const OF_SENTINELS =
+  /^(redis|rediss)\+sentinel:\/\/(?:([^@/?#]*)@)?([^@/?#]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/i;
 const HOST_AND_PORT = /^(?:\[([0-9a-f:.]+)\]|([^:[\]\s]+))(?::([0-9]{1,5}))?$/i;
 /** A name as sentinels take it, and a database. */
 const PRIMARY = /^([\w.-]+)(?:\/([0-9]{1,4})?)?$/;
@@ -67,25 +58,27 @@ export function readRedisAddress(read: EnvReader): RedisAddress | null {
 
 function parseRedisAddress(text: string): RedisAddress {
   if (/^rediss?:\/\//i.test(text)) return parseSingle(text);
-  const [, scheme, kind, login, hosts, path, query] = OF_SEVERAL.exec(text) ?? [];
-  if (scheme === undefined || kind === undefined || hosts === undefined) {
+  const [, scheme, login, hosts, path, query] = OF_SENTINELS.exec(text) ?? [];
+  if (scheme === undefined || hosts === undefined) {
     throw new WrongAddress(
-      'must begin with redis://, rediss://, redis+sentinel://, rediss+sentinel://, redis+cluster:// or ' +
-        'rediss+cluster://; what is special in a password is percent-encoded (@ is %40, / is %2F)',
+      'must begin with redis://, rediss://, redis+sentinel:// or rediss+sentinel://; special characters in a ' +
+        'password are percent-encoded (@ is %40, / is %2F)',
     );
   }
-  const common = { tls: scheme.toLowerCase() === 'rediss', login: parseLogin(login) };
-  return kind.toLowerCase() === 'sentinel'
-    ? { topology: 'sentinel', ...common, ...parseSentinels(hosts, path, query) }
-    : { topology: 'cluster', ...common, nodes: parseCluster(hosts, path, query) };
+  return {
+    topology: 'sentinel',
+    tls: scheme.toLowerCase() === 'rediss',
+    login: parseLogin(login),
+    ...parseSentinels(hosts, path, query),
+  };
 }
 
 /** Everything else in it is ioredis's to read. */
 function parseSingle(text: string): RedisAddress {
   if (!URL.canParse(text)) {
     throw new WrongAddress(
-      'is no URL of one server; several are redis+sentinel:// or redis+cluster://, and what is special in a ' +
-        'password is percent-encoded (@ is %40, / is %2F)',
+      'is no URL of one server; several are redis+sentinel://, and special characters in a password are ' +
+        'percent-encoded (@ is %40, / is %2F)',
     );
   }
   const { username, password } = new URL(text);
@@ -112,28 +105,18 @@ function parseSentinels(
   if (options.size > [username, password].filter((value) => value !== undefined).length)
     throw new WrongAddress('takes no options but sentinel_username and sentinel_password');
   return {
-    sentinels: parseNodes(hosts, SENTINEL_PORT),
+    sentinels: parseNodes(hosts),
     primary,
     database: Number(database ?? 0),
     sentinelLogin: toLogin(username, password),
   };
 }
 
-function parseCluster(
-  hosts: string,
-  path: string | undefined,
-  query: string | undefined,
-): readonly RedisNode[] {
-  if ((path ?? '') !== '' && path !== '0') throw new WrongAddress('takes no database: a cluster has only 0');
-  if (parseOptions(query).size > 0) throw new WrongAddress('takes no options with a cluster');
-  return parseNodes(hosts, SERVER_PORT);
-}
-
-function parseNodes(hosts: string, defaultPort: number): readonly RedisNode[] {
+function parseNodes(hosts: string): readonly RedisNode[] {
   return hosts.split(',').map((text) => {
     const [, address, name, digits] = HOST_AND_PORT.exec(text) ?? [];
     const host = address ?? name;
-    const port = Number(digits ?? defaultPort);
+    const port = Number(digits ?? SENTINEL_PORT);
     if (host === undefined || port < 1 || port > 65_535)
       throw new WrongAddress(
         'must name its servers as host1:port,host2:port; an IPv6 address is in brackets',

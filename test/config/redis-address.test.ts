@@ -14,7 +14,7 @@ describe('REDIS_URL', () => {
 
   it('reads a scheme in capitals as it is meant: REDISS is TLS', () => {
     expect(load('REDISS://h')).toEqual({ topology: 'single', url: 'rediss://h' });
-    expect(load('REDISS+Cluster://h')).toMatchObject({ topology: 'cluster', tls: true });
+    expect(load('REDISS+Sentinel://h/m')).toMatchObject({ topology: 'sentinel', tls: true });
   });
 
   it('takes sentinels with all that belongs to them', () => {
@@ -45,26 +45,13 @@ describe('REDIS_URL', () => {
     });
   });
 
-  it('takes some nodes of a cluster', () => {
-    expect(load('redis+cluster://:pass@n1:7000,n2')).toEqual({
-      topology: 'cluster',
-      tls: false,
-      login: { password: 'pass' },
-      nodes: [
-        { host: 'n1', port: 7000 },
-        { host: 'n2', port: 6379 },
-      ],
-    });
-    expect(load('redis+cluster://n1/0')).toMatchObject({ topology: 'cluster' });
-  });
-
   it.each([
     ['http://hidden-part@h', 'must begin with'],
     ['redis:hidden-part', 'must begin with'],
     ['redis+sentinel://:hidden-part@/@h/mymaster', 'percent-encoded'],
     ['redis://:hidden-part@h1:1,h2:2', 'redis+sentinel://'],
     ['redis://:hidden-part%zz@h', 'percent sign'],
-    ['redis+cluster://:hidden-part%zz@h', 'percent sign'],
+    ['redis+cluster://:hidden-part@h', 'must begin with'],
     ['redis+sentinel://:hidden-part@h1,h2', 'name under which the sentinels watch'],
     ['redis+sentinel://:hidden-part@h1/my master', 'name under which the sentinels watch'],
     ['redis+sentinel://:hidden-part@h1/mymaster/x', 'name under which the sentinels watch'],
@@ -74,10 +61,8 @@ describe('REDIS_URL', () => {
     ['redis+sentinel://hidden-part@h1/mymaster', 'user without a password'],
     ['redis+sentinel://:hidden-part@h1,/mymaster', 'host1:port,host2:port'],
     ['redis+sentinel://:hidden-part@h1:0/mymaster', 'host1:port,host2:port'],
-    ['redis+cluster://:hidden-part@h1:70000', 'host1:port,host2:port'],
-    ['redis+cluster://:hidden-part@::1', 'host1:port,host2:port'],
-    ['redis+cluster://:hidden-part@h1/1', 'no database'],
-    ['redis+cluster://h1?hidden-part=1', 'no options'],
+    ['redis+sentinel://:hidden-part@h1:70000/mymaster', 'host1:port,host2:port'],
+    ['redis+sentinel://:hidden-part@::1/mymaster', 'host1:port,host2:port'],
   ])('refuses %s in one line, which repeats nothing of it', (url, problem) => {
     let refused: unknown;
     try {

@@ -43,6 +43,6 @@ export function listenArguments(port: number, certificates: TestCertificates | n
   return [
     ...['--port', '0', '--tls-port', String(port), '--tls-auth-clients', 'no'],
     ...['--tls-cert-file', certificates.certFile, '--tls-key-file', certificates.keyFile],
-    ...['--tls-ca-cert-file', certificates.caFile, '--tls-replication', 'yes', '--tls-cluster', 'yes'],
+    ...['--tls-ca-cert-file', certificates.caFile, '--tls-replication', 'yes'],
   ];
 }

@@ -33,7 +33,7 @@ export async function startRedis(
 export const ON_LOOPBACK = ['--bind', '127.0.0.1'];
 export const MEMORY_ONLY = ['--save', '', '--appendonly', 'no'];
 
-/** A redis-server, which may be a sentinel or a node of a cluster. */
+/** A redis-server, which may be a sentinel. */
 export class RedisProcess {
   private constructor(private readonly child: ChildProcess) {}
 

@@ -163,20 +163,6 @@ const ONCE_UNSEEN: readonly Mutant[] = [
     tests: ['test/auth/redis-buckets.test.ts'],
   },
   {
-    name: 'queues-over-the-slots-of-a-cluster',
-    file: 'src/infra/jobs/queue-connection.ts',
-    find: "const CLUSTER_PREFIX = '{bull}';",
-    replace: "const CLUSTER_PREFIX = 'bull';",
-    tests: ['test/redis/cluster.test.ts'],
-  },
-  {
-    name: 'buckets-of-a-cluster-in-one-call',
-    file: 'src/auth/redis-buckets.ts',
-    find: 'redis instanceof Cluster ? keys.map((key) => [key]) : [keys]',
-    replace: 'redis instanceof Cluster ? [keys] : [keys]',
-    tests: ['test/redis/cluster.test.ts'],
-  },
-  {
     name: 'frozen-primary-kept',
     file: 'src/infra/redis-client.ts',
     find: 'failoverDetector: true',

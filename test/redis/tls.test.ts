@@ -2,17 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import type { Cluster, Redis } from 'ioredis';
-import { pino } from 'pino';
+import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/index.js';
-import { ClusterChannel } from '../../src/infra/jobs/signals/cluster-channel.js';
-import { openRedis, type RedisClient } from '../../src/infra/redis-client.js';
+import { openRedis } from '../../src/infra/redis-client.js';
 import { eventually, startReceiver, startTestService, testEnvironment } from '../harness/index.js';
 import { freePort } from '../harness/free-port.js';
 import { placeOrder } from '../harness/order-steps.js';
 import { answers, askRedis, MEMORY_ONLY, ON_LOOPBACK, redisMissing, RedisProcess } from '../harness/redis.js';
-import { ClusterSetup } from '../harness/redis-cluster.js';
 import { SentinelSetup } from '../harness/redis-sentinel.js';
 import { listenArguments, makeCertificates, type TestCertificates } from '../harness/redis-tls.js';
 import { RoleChild } from '../harness/role-child.js';
@@ -46,7 +43,7 @@ describe.skipIf(missing !== null)('with TLS by a private CA (D1)', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const open = (url: string): RedisClient =>
+  const open = (url: string): Redis =>
     openRedis(loadConfig(testEnvironment('postgres://user@localhost/db', { REDIS_URL: url })).redis!, 'wait');
 
   describe('one server', () => {
@@ -69,7 +66,7 @@ describe.skipIf(missing !== null)('with TLS by a private CA (D1)', () => {
     const ownOptions = () => ({ port, tls: { ca: certificates.ca, servername: 'localhost' } });
 
     it('is not believed by a process that was not told of the CA', { timeout: TEST_MS }, async () => {
-      const client = open(url.replace('rediss', 'REDISS')) as Redis;
+      const client = open(url.replace('rediss', 'REDISS'));
       let said = '';
       client.on('error', (error: Error) => (said = error.message));
       await eventually('it refuses the certificate', () => said !== '');
@@ -79,7 +76,7 @@ describe.skipIf(missing !== null)('with TLS by a private CA (D1)', () => {
 
     it('may tell two errors of a connection, which end nothing', { timeout: TEST_MS }, async () => {
       setDefaultCACertificates([...defaults, certificates.ca]);
-      const client = open(url) as Redis;
+      const client = open(url);
       try {
         expect(await client.set('before', 'two errors')).toBe('OK');
         tellTwoErrors(client);
@@ -132,7 +129,7 @@ describe.skipIf(missing !== null)('with TLS by a private CA (D1)', () => {
   it('is spoken with sentinels and the primary that they name', { timeout: TEST_MS }, async () => {
     setDefaultCACertificates([...defaults, certificates.ca]);
     const setup = await SentinelSetup.start({ replicas: 0, certificates });
-    const client = open(setup.url()) as Redis;
+    const client = open(setup.url());
     try {
       expect(await client.set('heard', 'over TLS')).toBe('OK');
       tellTwoErrors(client);
@@ -142,31 +139,4 @@ describe.skipIf(missing !== null)('with TLS by a private CA (D1)', () => {
       setDefaultCACertificates(defaults);
     }
   });
-
-  it(
-    'is spoken with every node of a cluster, by the name in its certificate',
-    { timeout: TEST_MS },
-    async () => {
-      const onlyName = makeCertificates(path.join(folder, 'name'), 'DNS:localhost');
-      setDefaultCACertificates([...defaults, onlyName.ca]);
-      const setup = await ClusterSetup.start({ certificates: onlyName });
-      const client = open(setup.url) as Cluster;
-      const channel = new ClusterChannel(client, pino({ level: 'silent' }));
-      try {
-        for (const key of ['a', 'b', 'c', 'd', 'e']) expect(await client.set(key, 'over TLS')).toBe('OK');
-        client.nodes().forEach(tellTwoErrors);
-        const heard: string[] = [];
-        channel.listen((text) => heard.push(text));
-        await eventually('a signal', async () => {
-          await channel.send('hello');
-          return heard.length > 0;
-        });
-      } finally {
-        await channel.close();
-        client.disconnect();
-        await setup.stop();
-        setDefaultCACertificates(defaults);
-      }
-    },
-  );
 });

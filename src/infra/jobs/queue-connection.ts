@@ -1,13 +1,11 @@
 import type { EventEmitter } from 'node:events';
 import { createRedisBackend, setDefaultBackendFactory, type ConnectionOptions } from 'bullmq';
-import { Cluster } from 'ioredis';
 import { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { RedisAddress } from '../../config/index.js';
 import { clientConfig, ServerContact } from '../database/index.js';
 import { openRedis } from '../redis-client.js';
 import { createRetryingPostgresBackend } from './retrying-postgres-backend.js';
-import { ClusterChannel } from './signals/cluster-channel.js';
 import { PostgresChannel } from './signals/postgres-channel.js';
 import { RedisChannel } from './signals/redis-channel.js';
 import { WorkSignals } from './signals/work-signals.js';
@@ -16,8 +14,6 @@ import { WorkSignals } from './signals/work-signals.js';
 export const QUEUE_SCHEMA = 'bullmq';
 /** BullMQ's own default: the jobs of a running system lie under it. */
 const PREFIX = 'bull';
-/** BullMQ's scripts touch several keys, which a cluster allows in one slot only: what is in braces chooses it. */
-const CLUSTER_PREFIX = '{bull}';
 
 /** The connection that all queues and workers of a process share, and the signals between processes. */
 export interface QueueConnection {
@@ -86,12 +82,10 @@ function openOnRedis(address: RedisAddress, logger: Logger): QueueConnection {
   setDefaultBackendFactory(createRedisBackend);
   const redis = openRedis(address, 'wait');
   reportSentinels(redis, logger);
-  const isCluster = redis instanceof Cluster;
-  const channel = isCluster ? new ClusterChannel(redis, logger) : new RedisChannel(redis);
-  const signals = new WorkSignals(channel, logger);
+  const signals = new WorkSignals(new RedisChannel(redis, logger), logger);
   return {
     options: redis,
-    prefix: isCluster ? CLUSTER_PREFIX : PREFIX,
+    prefix: PREFIX,
     signals,
     close: async () => {
       await signals.close();

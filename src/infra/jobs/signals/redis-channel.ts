@@ -1,11 +1,19 @@
 import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
 import { SIGNAL_CHANNEL, type SignalChannel } from './signal-channel.js';
+
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5_000;
 
 /** PUBLISH and SUBSCRIBE (D51); ioredis connects and subscribes again by itself. */
 export class RedisChannel implements SignalChannel {
   private subscriber: Redis | null = null;
+  private timer: NodeJS.Timeout | null = null;
 
-  constructor(private readonly redis: Redis) {}
+  constructor(
+    private readonly redis: Redis,
+    private readonly logger: Logger,
+  ) {}
 
   async send(text: string): Promise<void> {
     await this.redis.publish(SIGNAL_CHANNEL, text);
@@ -16,11 +24,28 @@ export class RedisChannel implements SignalChannel {
     this.subscriber = this.redis.duplicate();
     this.subscriber.on('error', () => undefined);
     this.subscriber.on('message', (_channel, text) => heard(text));
-    this.subscriber.subscribe(SIGNAL_CHANNEL).catch(() => undefined);
+    void this.subscribe(this.subscriber, FIRST_PAUSE_MS);
   }
 
   close(): Promise<void> {
+    if (this.timer) clearTimeout(this.timer);
     this.subscriber?.disconnect();
+    this.subscriber = null;
     return Promise.resolve();
+  }
+
+  /** A server may refuse it for a time: an ACL user without the channel, a replica that loads. Never rejects. */
+  private async subscribe(subscriber: Redis, pauseMs: number): Promise<void> {
+    try {
+      await subscriber.subscribe(SIGNAL_CHANNEL);
+    } catch (error) {
+      if (this.subscriber !== subscriber) return;
+      this.logger.warn(
+        { event: 'signals.connection_lost', err: error, retryMs: pauseMs },
+        'signals are not heard; the sweeps find the work meanwhile',
+      );
+      const nextPauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+      this.timer = setTimeout(() => void this.subscribe(subscriber, nextPauseMs), pauseMs);
+    }
   }
 }
