@@ -2,6 +2,7 @@ import { type ExecutionContext, Injectable, Logger } from '@nestjs/common';
 import { ThrottlerGuard, type ThrottlerRequest } from '@nestjs/throttler';
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../common/errors/index.js';
+import { mayBeOfOneRow } from '../infra/database/index.js';
 import { GcraThrottlerStorage } from './gcra-throttler.storage.js';
 
 /**
@@ -22,7 +23,7 @@ abstract class BucketGuard extends ThrottlerGuard {
 
   protected async charge(key: string, limit: number, ttl: number): Promise<void> {
     if (!(this.storageService instanceof GcraThrottlerStorage))
-      throw new Error('the throttler has no buckets');
+      throw new TypeError('the throttler has no buckets');
     const { allowed, headers } = await this.storageService.charge(key, ttl, limit);
     if (!allowed) throw new AppError('rate_limited', { headers });
   }
@@ -49,7 +50,8 @@ export class AdminRateLimitGuard extends BucketGuard {
     try {
       await this.charge(keyOf(request), limit, ttl);
     } catch (error) {
-      if (error instanceof AppError) throw error;
+      // A fault of the code must not switch the limit off unseen.
+      if (error instanceof AppError || error instanceof ReferenceError || mayBeOfOneRow(error)) throw error;
       // Only holders of a token come here. Whether the database can serve the call, the call itself finds out.
       this.log.warn(`the admin rate limit cannot be asked: ${(error as Error).message}`);
     }

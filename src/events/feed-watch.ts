@@ -33,6 +33,7 @@ export interface FeedWait {
 
 interface Waiter {
   readonly partnerId: string;
+  readonly position: number;
   readonly end: (how: WaitEnd) => void;
 }
 
@@ -77,7 +78,6 @@ export class FeedWatch implements OnModuleDestroy {
   async wait({ scope, keyId, position, forMs, gone }: FeedWait): Promise<WaitEnd> {
     const watch = this.modes[scope.mode];
     if (this.stopped || gone.aborted || forMs <= 0) return 'over';
-    if (watch.looking && position < watch.seen) return 'new';
     const owner = `${scope.partnerId} ${scope.mode}`;
     if (
       this.countOf(keyId) >= MOST_WAITING_PER_KEY ||
@@ -118,7 +118,7 @@ export class FeedWatch implements OnModuleDestroy {
         resolve(how);
       };
       const hungUp = (): void => end('over');
-      const waiter: Waiter = { partnerId, end };
+      const waiter: Waiter = { partnerId, position, end };
       const timer = setTimeout(() => end('over'), forMs);
       gone.addEventListener('abort', hungUp);
       watch.waiters.add(waiter);
@@ -142,13 +142,14 @@ export class FeedWatch implements OnModuleDestroy {
   }
 
   private async wakeForNew(mode: Mode, watch: ModeWatch): Promise<void> {
+    // Whoever came with an older position reads again.
+    for (const { position, end } of [...watch.waiters]) if (position < watch.seen) end('new');
     const head = await this.feed.head(mode);
     // Less than before: the last day that had events was dropped.
     if (head <= watch.seen) return void (watch.seen = head);
     const waiters = [...watch.waiters];
     const partnerIds = [...new Set(waiters.map(({ partnerId }) => partnerId))];
     const withNew = await this.events.partnersBetween(mode, partnerIds, watch.seen, head);
-    // From here on whoever comes with an older position is sent back to read.
     watch.seen = head;
     for (const { partnerId, end } of waiters) if (withNew.has(partnerId)) end('new');
   }

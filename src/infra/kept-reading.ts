@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
 import { Gauge, type Registry } from 'prom-client';
 
 /** A scraper that asks more often gets the last answer. */
@@ -14,12 +15,15 @@ export class KeptReading<T> {
   private readAtMs: number | null = null;
   private nextAtMs = -Infinity;
   private reading: Promise<void> | null = null;
+  private readonly log = new Logger(KeptReading.name);
 
   /**
+   * @param name of the metric, for the log line of a reading that fails
    * @param shownWhileStale the last value is shown while a new one is read, or cannot be, and none before the first has
    * been read; else there is none meanwhile
    */
   constructor(
+    private readonly name: string,
     private readonly read: () => Promise<T>,
     private readonly options: { readonly shownWhileStale?: true } = {},
   ) {}
@@ -50,7 +54,8 @@ export class KeptReading<T> {
     try {
       this.value = await this.read();
       this.readAtMs = performance.now();
-    } catch {
+    } catch (error) {
+      this.log.warn(`${this.name} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
       if (!this.options.shownWhileStale) this.value = null;
     } finally {
       const tookMs = performance.now() - startedAtMs;
@@ -70,7 +75,7 @@ export function showReading(
   { name, help }: { readonly name: string; readonly help: string },
   read: () => Promise<number | null>,
 ): void {
-  const kept = new KeptReading(read);
+  const kept = new KeptReading(name, read);
   new Gauge({
     name,
     help,
@@ -91,7 +96,7 @@ export function showReadings<Label extends string>(
   read: () => Promise<ReadonlyMap<string, number>>,
 ): void {
   const { name, help, label } = gauge;
-  const kept = new KeptReading(read);
+  const kept = new KeptReading(name, read);
   new Gauge<string>({
     name,
     help,

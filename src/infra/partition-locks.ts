@@ -22,14 +22,21 @@ export async function lockSession(runner: QueryRunner, table: string): Promise<b
   return rows[0]!.locked;
 }
 
-/** Unlocking what is not locked only makes a warning of the server. */
+/**
+ * Gives the session back without its lock and its time limits, or closes it when that fails: the next one who gets it from
+ * the pool must not hold the lock. Unlocking what is not locked only makes a warning of the server.
+ */
 export async function releaseSession(runner: QueryRunner, table: string): Promise<void> {
+  const session = (await runner.connect()) as DatabaseClient;
   try {
     await sql(runner.manager, 'RESET lock_timeout');
     await sql(runner.manager, 'RESET statement_timeout');
     await sql(runner.manager, 'RESET idle_session_timeout');
     await sql(runner.manager, 'SELECT pg_advisory_unlock($1, hashtext($2))', [LOCK_CLASS, table]);
-    ((await runner.connect()) as DatabaseClient).expectAnswersWithin(null);
+    session.expectAnswersWithin(null);
+  } catch (error) {
+    session.abandon(error instanceof Error ? error : new Error(String(error)));
+    throw error;
   } finally {
     await runner.release();
   }

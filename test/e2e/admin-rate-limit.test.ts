@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { Controller, Get } from '@nestjs/common';
-import { APP_GUARD } from '@nestjs/core';
+import { APP_GUARD, Reflector } from '@nestjs/core';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
-import { Throttle, ThrottlerModule } from '@nestjs/throttler';
+import { Throttle, ThrottlerModule, ThrottlerStorageService } from '@nestjs/throttler';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ApiKeyAuthRepository } from '../../src/auth/api-key-auth.repository.js';
 import { GcraThrottlerStorage, toThrottlerLimit } from '../../src/auth/index.js';
@@ -75,6 +76,24 @@ class ThrottledController {
     return 'done';
   }
 }
+
+describe('a fault in the code of the limit', () => {
+  it('refuses the call, and does not let it pass without a limit', async () => {
+    const guard = new AdminRateLimitGuard(
+      { throttlers: [toThrottlerLimit({ perMinute: 1, burst: 1 })] },
+      new ThrottlerStorageService(),
+      new Reflector(),
+    );
+    await guard.onModuleInit();
+    const request = { authResult: { keyId: 'a' }, headers: {} };
+    const context = new ExecutionContextHost(
+      [request, {}],
+      ThrottledController,
+      ThrottledController.prototype.plain,
+    );
+    await expect(guard.canActivate(context)).rejects.toThrow('the throttler has no buckets');
+  });
+});
 
 describe('a route with a @Throttle of its own', () => {
   it('has a bucket of its own for every caller, besides the one of the port', async () => {

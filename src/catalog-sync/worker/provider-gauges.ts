@@ -10,7 +10,7 @@ const MICROS = 1_000_000;
 @Injectable()
 export class ProviderGauges {
   constructor(@Inject(METRICS) registry: Registry, health: ProviderHealthRepository) {
-    const known = new KeptReading(() => health.list());
+    const known = new KeptReading('provider_*', () => health.list());
     const show = (
       name: string,
       help: string,

@@ -85,12 +85,13 @@ export abstract class LeasedJobsRepository<
     limit: number,
     more: readonly SqlParameter[],
   ): Promise<ClaimOfRows<Row>> {
+    const scope = scopeOfGroup(group);
+    if (!scope) return { items: [], more: false, nextDueInMs: null, claimedIn: null };
     const startedAt = Date.now();
-    const { partnerId, mode } = scopeOfGroup(group);
     const { rows } = await sql<{ next_due_in_ms: number | null } & (Row | { readonly id: null })>(
       this.manager,
       this.claimStatement,
-      [partnerId, mode, limit, ...more],
+      [scope.partnerId, scope.mode, limit, ...more],
     );
     const items = rows.filter((row): row is typeof row & Row => row.id !== null);
     const isMore = items.length === limit;
@@ -115,13 +116,14 @@ export abstract class LeasedJobsRepository<
     return span.context;
   }
 
-  ownerOf(group: string): GroupOwner {
-    return { id: group, mode: scopeOfGroup(group).mode };
+  ownerOf(group: string): GroupOwner | null {
+    const scope = scopeOfGroup(group);
+    return scope && { id: group, mode: scope.mode };
   }
 
   /** Groups, in the order of partners and modes, that have something due which nobody holds: their notification was lost (D1). */
   async listGroupsDue(after: string, limit: number): Promise<readonly string[]> {
-    const { partnerId, mode } = scopeOfGroup(after);
+    const { partnerId, mode } = scopeOfGroup(after) ?? { partnerId: '', mode: '' };
     const { rows } = await sql<{ partner_id: string; mode: Mode }>(
       this.manager,
       `SELECT DISTINCT partner_id, mode FROM ${this.jobs.table}

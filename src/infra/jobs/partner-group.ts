@@ -7,8 +7,9 @@ export function partnerGroup({ partnerId, mode }: TenantScope): string {
   return `${partnerId}${SEPARATOR}${mode}`;
 }
 
-/** Whose the group is. */
-export function scopeOfGroup(group: string): TenantScope {
-  const [partnerId = '', mode] = group.split(SEPARATOR);
-  return { partnerId, mode: mode === 'sandbox' ? 'sandbox' : 'live' };
+/** Whose the group is; null when it is no group: whoever reaches the queue's server can name one. */
+export function scopeOfGroup(group: string): TenantScope | null {
+  const [partnerId, mode, ...rest] = group.split(SEPARATOR);
+  if (!partnerId || (mode !== 'sandbox' && mode !== 'live') || rest.length > 0) return null;
+  return { partnerId, mode };
 }

@@ -66,8 +66,10 @@ export class WebhookMetrics {
   private registerGauges(registry: Registry): void {
     const registers = [registry];
     this.registerEndpointGauges(registry);
-    const open = new KeptReading(() => this.backlog.countOpen());
-    const ended = new KeptReading(() => this.endedCounts.read(), { shownWhileStale: true });
+    const open = new KeptReading('webhook_deliveries', () => this.backlog.countOpen());
+    const ended = new KeptReading('webhook_deliveries', () => this.endedCounts.read(), {
+      shownWhileStale: true,
+    });
     new Gauge({
       name: 'webhook_deliveries',
       help:
