@@ -45,16 +45,16 @@ export interface BornStarted {
  * A row for each delivery to an enabled endpoint, with the process that sends to it.
  */
 const OWE = prepared(`
-  WITH owed AS (
-    SELECT e.id AS event_id, e.type AS event_type, w.id AS endpoint_id, w.partner_id, w.mode, w.enabled, ${TARGET_COLUMNS},
-           ${TAKES_ATTEMPTS} AS takes_attempts
+  WITH owed AS MATERIALIZED (
+    SELECT ${deliveryIdSql(`'dlv_' || substr(e.id, 5, 11)`)} AS id, e.id AS event_id, e.type AS event_type,
+           w.id AS endpoint_id, w.partner_id, w.mode, w.enabled, ${TARGET_COLUMNS}, ${TAKES_ATTEMPTS} AS takes_attempts
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS e (id, partner_id, mode, type)
     JOIN webhook_endpoints w ON w.partner_id = e.partner_id AND w.mode = e.mode
     WHERE w.deleted_at IS NULL AND (w.event_types IS NULL OR e.type = ANY (w.event_types)) AND ${isNearNow('$5')}
     -- an endpoint that is being deleted waits, or is not seen
     FOR KEY SHARE OF w
-  ), starting AS (
-    SELECT DISTINCT ON (o.endpoint_id) o.endpoint_id, o.event_id, s.fence
+  ), starting AS MATERIALIZED (
+    SELECT DISTINCT ON (o.endpoint_id) o.id, s.fence
     FROM unnest($6::text[], $7::bigint[]) AS s (endpoint_id, fence)
     JOIN webhook_endpoint_leases l ON l.endpoint_id = s.endpoint_id AND l.fence = s.fence AND l.owner = $8
       AND l.until > ${NOW}
@@ -63,15 +63,14 @@ const OWE = prepared(`
   ), inserted AS (
     INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status,
                                     next_attempt_at, started_at, started_fence)
-    SELECT ${deliveryIdSql(`'dlv_' || substr(o.event_id, 5, 11)`)}, o.endpoint_id, o.partner_id, o.mode, o.event_id,
-           o.event_type, 'event', 'pending', now(), CASE WHEN s.fence IS NOT NULL THEN ${NOW} END, s.fence
-    FROM owed o LEFT JOIN starting s ON s.endpoint_id = o.endpoint_id AND s.event_id = o.event_id
-    RETURNING id, endpoint_id, event_id, started_fence
+    SELECT o.id, o.endpoint_id, o.partner_id, o.mode, o.event_id, o.event_type, 'event', 'pending', now(),
+           CASE WHEN s.fence IS NOT NULL THEN ${NOW} END, s.fence
+    FROM owed o LEFT JOIN starting s ON s.id = o.id
   )
-  SELECT i.id, i.endpoint_id, i.event_id, i.started_fence, o.event_type, o.mode, o.url, o.secret, o.previous_secret,
-         o.standard, l.owner
-  FROM inserted i
-  JOIN owed o ON o.endpoint_id = i.endpoint_id AND o.event_id = i.event_id
+  SELECT o.id, o.endpoint_id, o.event_id, s.fence AS started_fence, o.event_type, o.mode, o.url, o.secret,
+         o.previous_secret, o.standard, l.owner
+  FROM owed o
+  LEFT JOIN starting s ON s.id = o.id
   LEFT JOIN webhook_endpoint_leases l ON l.endpoint_id = o.endpoint_id AND l.until > ${NOW}
   WHERE o.enabled`);
 
