@@ -65,8 +65,8 @@ const CLAIM = `UPDATE orders o
       lease_until = now() + $4 * interval '1 millisecond',
       fence = o.fence + 1,
       upstream_attempts = o.upstream_attempts + 1,
-      -- before the call leaves: whoever finds the order later knows that one may have
-      upstream_placed_at = coalesce(o.upstream_placed_at, now()),
+      -- before the call leaves: whoever finds the order later knows that one may have; a cancellation places nothing
+      upstream_placed_at = CASE o.status WHEN 'canceling' THEN o.upstream_placed_at ELSE coalesce(o.upstream_placed_at, now()) END,
       updated_at = now()
   FROM (SELECT id, upstream_placed_at FROM orders
         WHERE partner_id = $1 AND mode = $2 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())

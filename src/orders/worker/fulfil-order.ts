@@ -31,7 +31,11 @@ export class FindOrPlaceOrder {
    */
   async execute(claimed: ClaimedOrder): Promise<ProviderOrderState | null> {
     const { order } = claimed;
-    const provider = this.providers.getByName(order.provider);
+    const provider = this.providers.findByName(order.provider);
+    if (!provider) {
+      if (claimed.neverPlaced) await this.jobs.clearPlacement(claimed, null);
+      throw new Error(`no provider is called ${order.provider}`);
+    }
     if (claimed.neverPlaced) return this.place(provider, claimed, 'first', claimed.sendWindowStart);
     const request = toProviderOrderRequest(order);
     const found = await callProvider(provider, (signal) => provider.findOrder(request, signal));
