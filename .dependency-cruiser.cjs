@@ -1,6 +1,6 @@
 /** The import direction of docs: main, apps, features, infra, common. A breach fails `npm run check` and `npm test`. */
 const FEATURES =
-  'auth|api-keys|partners|portal-sessions|audit|alerts|call-log|catalog|orders|esims|topups|wallet|providers|catalog-sync|support|esim-sync|reconciliation|restore|retention|events|webhooks';
+  'auth|api-keys|partners|portal-sessions|audit|alerts|call-log|catalog|purchases|orders|esims|topups|wallet|providers|catalog-sync|support|esim-sync|reconciliation|restore|retention|events|webhooks';
 
 /** Which features a feature may use; nobody uses webhooks, and webhooks uses only events (and who is calling, and what people are told). */
 const MAY_USE = {
@@ -17,9 +17,31 @@ const MAY_USE = {
   events: ['auth', 'partners'],
   esims: ['auth', 'audit', 'catalog', 'partners', 'events', 'providers'],
   wallet: ['auth', 'audit', 'alerts', 'partners'],
-  orders: ['auth', 'alerts', 'catalog', 'esims', 'events', 'partners', 'providers', 'wallet', 'catalog-sync'],
-  topups: ['auth', 'catalog', 'esims', 'events', 'partners', 'providers', 'wallet', 'catalog-sync'],
-  support: ['auth', 'audit', 'alerts', 'partners', 'esims', 'orders', 'topups', 'providers'],
+  purchases: ['providers'],
+  orders: [
+    'auth',
+    'alerts',
+    'catalog',
+    'esims',
+    'events',
+    'partners',
+    'providers',
+    'purchases',
+    'wallet',
+    'catalog-sync',
+  ],
+  topups: [
+    'auth',
+    'catalog',
+    'esims',
+    'events',
+    'partners',
+    'providers',
+    'purchases',
+    'wallet',
+    'catalog-sync',
+  ],
+  support: ['auth', 'audit', 'alerts', 'partners', 'esims', 'orders', 'topups', 'providers', 'purchases'],
   'esim-sync': ['esims', 'orders', 'topups', 'providers'],
   reconciliation: ['alerts', 'providers'],
   restore: ['events', 'providers', 'reconciliation'],

@@ -5,7 +5,7 @@ import { openProcess, type ProcessResources } from '../../src/apps/process-resou
 import { WorkerModule } from '../../src/apps/worker.app.js';
 import { loadConfig } from '../../src/config/index.js';
 import { Sweeps, type SweeperOptions } from '../../src/infra/sweeps.js';
-import { OrderReviewAlerts, TopupReviewAlerts } from '../../src/support/worker/review-alerts.js';
+import { ReviewAlerts } from '../../src/support/worker/review-alerts.js';
 
 type Sweep = Omit<SweeperOptions, 'logger'>;
 
@@ -33,8 +33,7 @@ export class WorkerParts {
       .overrideProvider(Sweeps)
       .useValue(sweeps)
       .compile();
-    for (const reviews of [OrderReviewAlerts, TopupReviewAlerts])
-      module.get<OrderReviewAlerts | TopupReviewAlerts>(reviews, { strict: false }).onApplicationBootstrap();
+    module.get(ReviewAlerts, { strict: false }).onApplicationBootstrap();
     return new WorkerParts(module, resources, sweeps.all);
   }
 

@@ -5,8 +5,9 @@ import { type EsimEntity, EsimsRepository, isUntouched } from '../esims/index.js
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
 import type { ProviderFailure } from '../providers/index.js';
+import type { PurchaseLease } from '../purchases/index.js';
 import { Wallet } from '../wallet/index.js';
-import { ORDER_JOBS, type OrderLease, OrderOutcomesRepository } from './order-jobs.repository.js';
+import { ORDER_JOBS, OrderJobsRepository } from './order-jobs.repository.js';
 import { type OrderEntity, priceOf, statusesBefore, uncanceled } from './order.js';
 import { OrdersRepository } from './orders.repository.js';
 
@@ -20,7 +21,7 @@ export class CancelOrder {
   ) {}
 
   /** @throws NotFound, AppError `order_not_cancelable` unless it is issued, nothing was downloaded and nothing topped up */
-  async execute(tx: Tx, scope: TenantScope, orderId: string): Promise<OrderEntity> {
+  async cancel(tx: Tx, scope: TenantScope, orderId: string): Promise<OrderEntity> {
     const order = await this.orders.findForUpdate(tx, scope, orderId);
     if (!order) throw new NotFound();
     if (!statusesBefore('canceling').includes(order.status)) throw new AppError('order_not_cancelable');
@@ -34,7 +35,7 @@ export class CancelOrder {
       cancelFailureCode: null,
       cancelFailureReason: null,
       cancelRequestedAt: now,
-      upstreamAttempts: 0,
+      attempts: 0,
       lastError: null,
       nextAttemptAt: now,
       updatedAt: now,
@@ -58,7 +59,7 @@ export interface CancelOutcome {
 @Injectable()
 export class CompleteCancellation {
   constructor(
-    private readonly outcomes: OrderOutcomesRepository,
+    private readonly jobs: OrderJobsRepository,
     private readonly esims: EsimsRepository,
     private readonly wallet: Wallet,
   ) {}
@@ -67,26 +68,22 @@ export class CompleteCancellation {
    * Locks the order, then its eSIMs, then the wallet (D40). Answers the status that it ended in; null when the lease
    * is void, and then nothing was written.
    */
-  async execute(
+  async complete(
     tx: Tx,
-    lease: OrderLease,
+    lease: PurchaseLease,
     order: OrderEntity,
     outcome: CancelOutcome,
   ): Promise<OrderEntity['status'] | null> {
-    if (!(await this.outcomes.lockIfHeld(tx, lease))) return null;
+    if (!(await this.jobs.lockIfHeld(tx, lease))) return null;
     const esims = uncanceled(await this.esims.listByOrderForUpdate(tx, order.id));
     const canceled = esims.filter(outcome.isCanceled);
     const whole = canceled.length > 0 && canceled.length === esims.length;
     // A sandbox order is taken back as a whole or not at all: what a customer uses is not taken back.
     const taken = order.mode === 'sandbox' && !whole ? [] : canceled;
     const status = whole ? 'canceled' : (order.statusBeforeCancel ?? 'issued');
-    const ended = whole
-      ? await this.outcomes.markCanceled(tx, lease, taken.length)
-      : await this.outcomes.markCancelRefused(tx, lease, status, {
-          canceled: taken.length,
-          failure: outcome.failure,
-        });
-    if (ended === null) return null;
+    const failure = whole ? null : outcome.failure;
+    if (!(await this.jobs.endCancellation(tx, lease, { status, canceled: taken.length, failure })))
+      return null;
     await this.giveBack(tx, order, taken);
     return status;
   }

@@ -4,16 +4,17 @@ import { type EsimIssue, type IssuedEsim, IssueEsims } from '../esims/index.js';
 import { EventRecorder, type NewEvent } from '../events/index.js';
 import type { Tx } from '../infra/database/index.js';
 import type { ProviderFailure, ProviderOrderState, ProviderProfile } from '../providers/index.js';
+import type { ChangedPurchase, PurchaseLease } from '../purchases/index.js';
 import { Wallet } from '../wallet/index.js';
 import { RefreshCatalog, ReportCostOverrun } from '../catalog-sync/index.js';
 import { type OrderEntity, priceOf } from './order.js';
-import { type ChangedOrder, type OrderLease, OrderOutcomesRepository } from './order-jobs.repository.js';
+import { OrderJobsRepository } from './order-jobs.repository.js';
 
 type Provisioned = Extract<ProviderOrderState, { state: 'provisioned' }>;
 
 /** The word that ends the provisioning of an order. */
 export interface OrderEnd {
-  readonly lease: OrderLease;
+  readonly lease: PurchaseLease;
   readonly order: OrderEntity;
   /** What it was sold; without a profile it fails, by its shortfall. */
   readonly result: Provisioned | Extract<ProviderOrderState, { state: 'rejected' }>;
@@ -24,7 +25,7 @@ export interface OrderEnd {
 /** An order that this transaction has ended. */
 interface EndedOrder {
   readonly order: OrderEntity;
-  readonly end: ChangedOrder;
+  readonly end: ChangedPurchase;
   /** Of the order's quantity at most; none: it failed. */
   readonly profiles: readonly ProviderProfile[];
   readonly failure: ProviderFailure | null;
@@ -44,7 +45,7 @@ const NOTHING_PROVISIONED: ProviderFailure = {
 @Injectable()
 export class CompleteOrder {
   constructor(
-    private readonly outcomes: OrderOutcomesRepository,
+    private readonly jobs: OrderJobsRepository,
     private readonly wallet: Wallet,
     private readonly issueEsims: IssueEsims,
     private readonly events: EventRecorder,
@@ -53,9 +54,9 @@ export class CompleteOrder {
     private readonly alerts: Alerts,
   ) {}
 
-  /** Of one order: see `executeAll`. */
-  async execute(tx: Tx, end: OrderEnd): Promise<boolean> {
-    const [ended] = await this.executeAll(tx, [end]);
+  /** Of one order: see `completeAll`. */
+  async complete(tx: Tx, end: OrderEnd): Promise<boolean> {
+    const [ended] = await this.completeAll(tx, [end]);
     return ended!;
   }
 
@@ -64,11 +65,11 @@ export class CompleteOrder {
    * for those whose lease is void: nothing was written for them, whatever the others did. Locks orders, then holds, then
    * wallets (D40, B9).
    */
-  async executeAll(tx: Tx, ends: readonly OrderEnd[]): Promise<readonly boolean[]> {
+  async completeAll(tx: Tx, ends: readonly OrderEnd[]): Promise<readonly boolean[]> {
     const outcomes = ends.map((end) => ({ ...end, ...outcomeOf(end) }));
-    const changed = await this.outcomes.end(
+    const changed = await this.jobs.end(
       tx,
-      outcomes.map(({ lease, profiles, failure }) => ({ lease, issued: profiles.length, failure })),
+      outcomes.map(({ lease, profiles, failure }) => ({ lease, fulfilled: profiles.length, failure })),
     );
     const ended = outcomes.flatMap((outcome, index) => {
       const end = changed[index];

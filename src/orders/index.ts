@@ -2,8 +2,9 @@
  * Orders: a partner buys eSIMs of one package, and may cancel them while they are unused (spec section 5, D19, D22).
  * Owns the table `orders`; reads `topups` to refuse a cancellation.
  * Callers: partners (`/v1/orders`), the worker, `support/` (inspects and resolves), `esim-sync/` (makes orders due).
- * Flow: PlaceOrder (row and hold) -> OrderWorker (claim; no answer: postpone and ask again) -> FulfilOrder -> FindOrPlaceOrder (provider) -> OrderEnds (many in one transaction) -> CompleteOrder
- * (eSIMs, money, event). CancelOrder -> OrderWorker -> SettleCancellation -> CompleteCancellation (refund).
+ * Flow: PlaceOrder (row and hold) -> OrderWorker (claim) -> FulfilOrder (FindOrPlace at the provider, then PurchaseEnds, many
+ * in one transaction) -> CompleteOrder (eSIMs, money, event). CancelOrder -> OrderWorker -> SettleCancellation ->
+ * CompleteCancellation (refund). `purchases/` has the claim and all else that orders share with top-ups.
  */
 export { OrdersQueryDto, toOrderFilters } from './api/order-requests.dto.js';
 export { OrderResponse, toOrderResponse } from './api/order.response.js';
@@ -18,7 +19,7 @@ export {
   toProviderOrderRequest,
   uncanceled,
 } from './order.js';
-export { ORDER_JOBS, OrderJobsRepository, type OrderVersion } from './order-jobs.repository.js';
+export { ORDER_JOBS, OrderJobsRepository } from './order-jobs.repository.js';
 export { OrdersApiModule, OrdersModule, OrdersPortalModule, OrdersWorkerModule } from './orders.module.js';
 export { OrdersRepository, ReadOrders } from './orders.repository.js';
 export { type OrderAge, type PastOrders, PastOrdersRepository } from './past-orders.repository.js';

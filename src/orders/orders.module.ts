@@ -5,23 +5,18 @@ import { EsimsModule } from '../esims/index.js';
 import { EventsModule } from '../events/index.js';
 import { PartnersModule } from '../partners/index.js';
 import { ProvidersModule } from '../providers/index.js';
+import { PurchaseMetricsModule } from '../purchases/index.js';
 import { WalletModule } from '../wallet/index.js';
 import { CatalogSyncModule } from '../catalog-sync/index.js';
 import { OrdersController } from './api/orders.controller.js';
 import { CancelOrder, CompleteCancellation } from './cancel-order.js';
 import { CompleteOrder } from './complete-order.js';
-import {
-  OrderJobsRepository,
-  OrderNotifierModule,
-  OrderOutcomesRepository,
-} from './order-jobs.repository.js';
+import { OrderJobsRepository, OrderNotifierModule } from './order-jobs.repository.js';
 import { OrdersRepository, ReadOrders } from './orders.repository.js';
 import { PastOrdersRepository } from './past-orders.repository.js';
 import { PlaceOrder } from './place-order.js';
 import { PortalOrdersController } from './portal/portal-orders.controller.js';
-import { FindOrPlaceOrder, FulfilOrder } from './worker/fulfil-order.js';
-import { OrderEnds } from './worker/order-ends.js';
-import { OrderMetrics } from './worker/order-metrics.js';
+import { FulfilOrder } from './worker/fulfil-order.js';
 import { OrderWorker } from './worker/order-worker.js';
 import { SettleCancellation } from './worker/settle-cancellation.js';
 
@@ -29,7 +24,6 @@ const PROVIDERS = [
   OrdersRepository,
   PastOrdersRepository,
   OrderJobsRepository,
-  OrderOutcomesRepository,
   PlaceOrder,
   CancelOrder,
   CompleteOrder,
@@ -63,7 +57,7 @@ export class OrdersPortalModule {}
 
 /** Provisioning and cancellations, in the worker. */
 @Module({
-  imports: [OrdersModule, EsimsModule, ProvidersModule],
-  providers: [FindOrPlaceOrder, FulfilOrder, OrderEnds, SettleCancellation, OrderWorker, OrderMetrics],
+  imports: [OrdersModule, EsimsModule, ProvidersModule, PurchaseMetricsModule],
+  providers: [FulfilOrder, SettleCancellation, OrderWorker],
 })
 export class OrdersWorkerModule {}

@@ -38,7 +38,7 @@ export class PlaceOrder {
     @InjectNotifier(ORDER_JOBS) private readonly notifier: WorkerNotifier,
   ) {}
 
-  /** What the order would sell: read with the claim of its key, and given to `execute`. */
+  /** What the order would sell: read with the claim of its key, and given to `place`. */
   findPackage(tx: Tx, scope: TenantScope, { packageId }: PlaceOrderCommand): Promise<SellablePackage | null> {
     return this.catalog.findSellable(tx, scope, packageId);
   }
@@ -47,7 +47,7 @@ export class PlaceOrder {
    * @throws NotFound, AppError `package_unavailable`, `price_changed`, `reference_taken`, `insufficient_balance`,
    * `limit_reached`, `service_unavailable`
    */
-  async execute(
+  async place(
     tx: Tx,
     scope: TenantScope,
     command: PlaceOrderCommand,

@@ -48,7 +48,6 @@ export type {
   SoldPurchase,
 } from './live-provider.js';
 export { EsimPurchasesRepository } from './esim-purchases.repository.js';
-export { type AcceptedRow, insertionByMode, toAccepted } from './placement-record.js';
 export {
   freshReference,
   type PlacementKind,

@@ -9,7 +9,6 @@ import {
   type OrderEntity,
   OrderJobsRepository,
   OrdersRepository,
-  type OrderVersion,
   toProviderCancelRequest,
   toProviderOrderRequest,
   uncanceled,
@@ -20,15 +19,16 @@ import {
   type ProviderCancelStatus,
   ProviderRegistry,
 } from '../providers/index.js';
-import { orderNotWaiting, type ProviderSnapshot, type ResolveOrderAction } from './resolution-rules.js';
+import type { PurchaseVersion } from '../purchases/index.js';
+import { notWaiting, type ProviderSnapshot, type ResolveOrderAction } from './resolution-rules.js';
 
 /** What the provider shows of an order, and how the order stood before it was asked. */
 export interface InspectedOrder<Snapshot extends ProviderSnapshot = ProviderSnapshot> {
-  readonly version: OrderVersion;
+  readonly version: PurchaseVersion;
   readonly snapshot: Snapshot;
 }
 
-type WaitingOrder = OrderEntity & { readonly status: OrderVersion['status'] };
+type WaitingOrder = OrderEntity & { readonly status: PurchaseVersion['status'] };
 
 /** Looks an order up at its provider, for support. Only asks, and outside any transaction (D16). */
 @Injectable()
@@ -72,7 +72,7 @@ export class InspectProviderOrder {
   ): Promise<{ readonly order: OrderEntity; readonly snapshot: ProviderSnapshot }> {
     const order = await this.orders.findById(orderId);
     if (!order) throw new NotFound();
-    if (!isWaiting(order)) throw orderNotWaiting();
+    if (!isWaiting(order)) throw notWaiting('order');
     return { order, snapshot: await this.lookUp(this.providers.findByName(order.provider), order) };
   }
 

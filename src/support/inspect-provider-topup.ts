@@ -8,8 +8,8 @@ import {
   type EsimProvider,
   ProviderRegistry,
 } from '../providers/index.js';
+import type { PurchaseVersion } from '../purchases/index.js';
 import {
-  type PlacementVersion,
   type TopupEntity,
   TopupJobsRepository,
   TopupsRepository,
@@ -19,7 +19,7 @@ import type { ProviderState, ResolveTopupAction } from './resolution-rules.js';
 
 /** What the provider shows of a top-up, and how the top-up stood before it was asked. */
 export interface InspectedTopup {
-  readonly version: PlacementVersion;
+  readonly version: PurchaseVersion;
   readonly state: ProviderState;
 }
 
@@ -44,7 +44,11 @@ export class InspectProviderTopup {
     const topup = action === 'requery' ? null : await this.topups.findById(topupId);
     if (!topup) return null;
     const provider = this.providers.findByName(topup.provider);
-    const version = await this.jobs.deferRetries(topupId, provider?.readLagMs ?? this.usualReadLagMs);
+    const version = await this.jobs.deferRetries(
+      topupId,
+      'processing',
+      provider?.readLagMs ?? this.usualReadLagMs,
+    );
     if (version === null) return null;
     const lookUp = () => this.lookUp(provider, topup, version);
     return { version, state: await runWithin(null, { topupId }, lookUp) };
@@ -53,11 +57,11 @@ export class InspectProviderTopup {
   private async lookUp(
     provider: EsimProvider | null,
     topup: TopupEntity,
-    version: PlacementVersion,
+    version: PurchaseVersion,
   ): Promise<ProviderState> {
     if (version.placedAt === null) return { state: 'not_applied' };
     // Within its read lag the provider may deny what it has applied.
-    if (version.withinReadLag) return { state: 'too_early' };
+    if (version.lagLeftMs > 0) return { state: 'too_early' };
     if (!provider) return { state: 'silent' };
     const esim = await this.esims.getById(topup.esimId);
     const request = toProviderTopupRequest(topup, esim, this.purchases);

@@ -1,6 +1,11 @@
 import { AppError } from '../common/errors/index.js';
 import type { OrderEntity } from '../orders/index.js';
-import type { ProviderCancelStatus, ProviderOrderParts, ProviderTopupState } from '../providers/index.js';
+import type {
+  PlacementKind,
+  ProviderCancelStatus,
+  ProviderOrderParts,
+  ProviderTopupState,
+} from '../providers/index.js';
 
 /** What support may do with an order that does not settle by itself. */
 export const RESOLVE_ORDER_ACTIONS = ['requery', 'mark_issued', 'mark_failed'] as const;
@@ -106,10 +111,11 @@ export function conflict(detail: string): AppError {
   return new AppError('conflict', { detail });
 }
 
-export function orderNotWaiting(): AppError {
-  return conflict('The order does not wait for its upstream, or the upstream is being asked right now.');
-}
+const NOT_WAITING: Readonly<Record<PlacementKind, string>> = {
+  order: 'The order does not wait for its upstream, or the upstream is being asked right now.',
+  topup: 'The top-up has ended, or the upstream is being asked right now.',
+};
 
-export function topupNotWaiting(): AppError {
-  return conflict('The top-up has ended, or the upstream is being asked right now.');
+export function notWaiting(kind: PlacementKind): AppError {
+  return conflict(NOT_WAITING[kind]);
 }

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { AuditLog, type ChangeAuthor } from '../audit/index.js';
-import { NotFound } from '../common/errors/index.js';
+import { AuditLog } from '../audit/index.js';
 import type { Tx } from '../infra/database/index.js';
-import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
+import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import {
   type CancelOutcome,
   CompleteCancellation,
@@ -11,28 +10,19 @@ import {
   type OrderEntity,
   OrderJobsRepository,
   OrdersRepository,
-  type OrderVersion,
 } from '../orders/index.js';
 import type { ProviderFailure } from '../providers/index.js';
+import type { AcquiredLease } from '../purchases/index.js';
 import type { InspectedOrder } from './inspect-provider-order.js';
 import {
   type CancelingSnapshot,
   conflict,
-  orderNotWaiting,
   type OrderOutcomeAction,
   orderRefusal,
   type ProcessingSnapshot,
   type ProviderSnapshot,
-  type ResolveOrderAction,
 } from './resolution-rules.js';
-
-export interface ResolveOrderCommand {
-  readonly orderId: string;
-  readonly action: ResolveOrderAction;
-  readonly note: string;
-  /** What the provider showed a moment ago; null allows `requery` only. */
-  readonly inspected: InspectedOrder | null;
-}
+import { ResolvePurchase } from './resolve-purchase.js';
 
 /** Said to the partner; what support knows is in the note. */
 const UNCONFIRMED: ProviderFailure = {
@@ -48,70 +38,51 @@ const NOT_TAKEN_BACK: ProviderFailure = {
   reason: 'The upstream did not take the order back.',
 };
 
-/**
- * Support's decision on an order that does not settle by itself (D22). It acquires the lease with a higher fence, so
- * that of a worker and support only one can complete the order.
- */
 @Injectable()
-export class ResolveOrder {
+export class ResolveOrder extends ResolvePurchase<OrderEntity, OrderOutcomeAction, InspectedOrder> {
   constructor(
-    private readonly orders: OrdersRepository,
-    private readonly jobs: OrderJobsRepository,
+    orders: OrdersRepository,
+    jobs: OrderJobsRepository,
     private readonly complete: CompleteOrder,
     private readonly completeCancellation: CompleteCancellation,
-    private readonly audit: AuditLog,
-    @InjectNotifier(ORDER_JOBS) private readonly notifier: WorkerNotifier,
-  ) {}
-
-  /** @throws NotFound, AppError `conflict` when the order's state, or what the provider shows, does not allow it */
-  async execute(tx: Tx, by: ChangeAuthor, command: ResolveOrderCommand): Promise<OrderEntity> {
-    const { orderId, action, note, inspected } = command;
-    const order = await this.orders.findByIdForUpdate(tx, orderId);
-    if (!order) throw new NotFound();
-    await this.perform(tx, order, command);
-    await this.audit.record(tx, {
-      ...by,
-      action: 'order.reconciled',
-      partnerId: order.partnerId,
-      subjectId: orderId,
-      details: { action, note, ...(inspected ? { upstream: summaryOf(inspected.snapshot) } : {}) },
-    });
-    return (await this.orders.findByIdForUpdate(tx, orderId))!;
+    audit: AuditLog,
+    @InjectNotifier(ORDER_JOBS) notifier: WorkerNotifier,
+  ) {
+    super(orders, jobs, audit, notifier);
   }
 
-  private async perform(
-    tx: Tx,
+  protected override refusalOf(
+    action: OrderOutcomeAction,
     order: OrderEntity,
-    { action, inspected }: ResolveOrderCommand,
-  ): Promise<void> {
-    if (action === 'requery') return this.requery(tx, order);
-    if (!inspected) throw orderNotWaiting();
-    const { version, snapshot } = inspected;
-    const refusal = orderRefusal(action, order, snapshot);
-    if (refusal !== null) throw conflict(refusal);
-    switch (snapshot.orderStatus) {
-      case 'processing':
-        return this.resolveProvisioning(tx, order, action, version, snapshot);
-      case 'canceling':
-        return this.resolveCancellation(tx, order, action, version, snapshot);
-    }
+    { snapshot }: InspectedOrder,
+  ): string | null {
+    return orderRefusal(action, order, snapshot);
   }
 
-  private async requery(tx: Tx, order: OrderEntity): Promise<void> {
-    if (!(await this.jobs.makeOneDue(tx, order.id))) throw orderNotWaiting();
-    tx.afterCommit(() => this.notifier.notify(partnerGroup(order)));
+  protected override detailsOf({ snapshot }: InspectedOrder): Readonly<Record<string, string>> {
+    return { upstream: summaryOf(snapshot) };
+  }
+
+  protected override end(
+    tx: Tx,
+    lease: AcquiredLease,
+    order: OrderEntity,
+    action: OrderOutcomeAction,
+    { snapshot }: InspectedOrder,
+  ): Promise<boolean> {
+    return snapshot.orderStatus === 'processing'
+      ? this.endProvisioning(tx, lease, order, action, snapshot)
+      : this.endCancellation(tx, lease, order, action, snapshot);
   }
 
   /** Issued with what there is of it, or failed. Nothing that is missing is given up before the provider must show it. */
-  private async resolveProvisioning(
+  private async endProvisioning(
     tx: Tx,
+    lease: AcquiredLease,
     order: OrderEntity,
     action: OrderOutcomeAction,
-    version: OrderVersion,
     { parts }: ProcessingSnapshot,
-  ): Promise<void> {
-    const lease = await this.jobs.acquireLease(tx, order.id, version);
-    if (!lease) throw orderNotWaiting();
+  ): Promise<boolean> {
     const { profiles, failure } = parts ?? { profiles: [], failure: null };
     const isComplete = profiles.length >= order.quantity;
     if (action === 'mark_failed' || !isComplete) refuseTooEarly(lease.lagLeftMs);
@@ -120,30 +91,28 @@ export class ResolveOrder {
       action === 'mark_failed'
         ? ({ state: 'rejected', failure: failure ?? UNCONFIRMED } as const)
         : ({ state: 'provisioned', profiles, shortfall } as const);
-    if (!(await this.complete.execute(tx, { lease, order, result }))) throw orderNotWaiting();
+    return this.complete.complete(tx, { lease, order, result });
   }
 
   /**
    * Issued: the order stays with the partner, but for what the provider took back of it. Failed: it is taken back as a
    * whole, and refunded.
    */
-  private async resolveCancellation(
+  private async endCancellation(
     tx: Tx,
+    lease: AcquiredLease,
     order: OrderEntity,
     action: OrderOutcomeAction,
-    version: OrderVersion,
     snapshot: CancelingSnapshot,
-  ): Promise<void> {
-    const lease = await this.jobs.acquireLease(tx, order.id, version);
-    if (!lease) throw orderNotWaiting();
+  ): Promise<boolean> {
     // What a call of a moment ago took back may not show yet.
     if (action === 'mark_issued') refuseTooEarly(lease.lagLeftMs);
     const isCanceled = action === 'mark_failed' ? () => true : seenCanceled(snapshot);
     const outcome = { isCanceled, failure: NOT_TAKEN_BACK };
-    const status = await this.completeCancellation.execute(tx, lease, order, outcome);
-    if (status === null) throw orderNotWaiting();
-    if (action === 'mark_failed' && status !== 'canceled')
+    const status = await this.completeCancellation.complete(tx, lease, order, outcome);
+    if (action === 'mark_failed' && status !== null && status !== 'canceled')
       throw conflict('No eSIM of the order is left that could be taken back: mark it issued.');
+    return status !== null;
   }
 }
 

@@ -13,7 +13,7 @@ import { InspectProviderTopup } from './inspect-provider-topup.js';
 import { OrdersNeedingReview, TopupsNeedingReview } from './needs-review.js';
 import { ResolveOrder } from './resolve-order.js';
 import { ResolveTopup } from './resolve-topup.js';
-import { OrderReviewAlerts, TopupReviewAlerts } from './worker/review-alerts.js';
+import { ReviewAlerts } from './worker/review-alerts.js';
 import { ReviewMetrics } from './worker/review-metrics.js';
 
 /** A partner's orders and top-ups, what needs review, the provider's view of it, and support's decision, on the admin port. */
@@ -39,6 +39,6 @@ export class SupportAdminModule {}
 /** Alerts about what needs review, in the worker. */
 @Module({
   imports: [AlertsModule, OrdersModule, ProvidersModule, TopupsModule],
-  providers: [OrdersNeedingReview, TopupsNeedingReview, OrderReviewAlerts, TopupReviewAlerts, ReviewMetrics],
+  providers: [OrdersNeedingReview, TopupsNeedingReview, ReviewAlerts, ReviewMetrics],
 })
 export class SupportWorkerModule {}

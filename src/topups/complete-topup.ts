@@ -3,10 +3,11 @@ import { type EsimEntity, EsimObserver, EsimsRepository } from '../esims/index.j
 import { type EventData, EventRecorder, type NewEvent } from '../events/index.js';
 import type { Tx } from '../infra/database/index.js';
 import type { ProviderFailure, ProviderTopupState } from '../providers/index.js';
+import type { ChangedPurchase, PurchaseLease } from '../purchases/index.js';
 import { Wallet } from '../wallet/index.js';
 import { RefreshCatalog, ReportCostOverrun } from '../catalog-sync/index.js';
 import type { TopupEntity } from './topup.js';
-import { type ChangedTopup, type TopupLease, TopupOutcomesRepository } from './topup-jobs.repository.js';
+import { TopupJobsRepository } from './topup-jobs.repository.js';
 
 /** What a provider that has applied a top-up says of the eSIM; null where it does not say. */
 export type AppliedTopup = Pick<
@@ -16,7 +17,7 @@ export type AppliedTopup = Pick<
 
 /** The word that ends a top-up. */
 export interface TopupEnd {
-  readonly lease: TopupLease;
+  readonly lease: PurchaseLease;
   readonly topup: TopupEntity;
   readonly result: Exclude<ProviderTopupState, { state: 'in_progress' }>;
   /** Of the job that ended it; without one its event is traced as a part of the top-up's acceptance. */
@@ -26,7 +27,7 @@ export interface TopupEnd {
 /** A top-up that this transaction has ended. */
 interface EndedTopup extends TopupEnd {
   readonly esim: EsimEntity;
-  readonly end: ChangedTopup;
+  readonly end: ChangedPurchase;
 }
 
 /**
@@ -36,7 +37,7 @@ interface EndedTopup extends TopupEnd {
 @Injectable()
 export class CompleteTopup {
   constructor(
-    private readonly outcomes: TopupOutcomesRepository,
+    private readonly jobs: TopupJobsRepository,
     private readonly esims: EsimsRepository,
     private readonly observer: EsimObserver,
     private readonly wallet: Wallet,
@@ -45,9 +46,9 @@ export class CompleteTopup {
     private readonly reportCostOverrun: ReportCostOverrun,
   ) {}
 
-  /** Of one top-up: see `executeAll`. */
-  async execute(tx: Tx, end: TopupEnd): Promise<boolean> {
-    const [ended] = await this.executeAll(tx, [end]);
+  /** Of one top-up: see `completeAll`. */
+  async complete(tx: Tx, end: TopupEnd): Promise<boolean> {
+    const [ended] = await this.completeAll(tx, [end]);
     return ended!;
   }
 
@@ -56,10 +57,14 @@ export class CompleteTopup {
    * failed one costs nothing. False for those whose lease is void: nothing was written for them, whatever the others did.
    * Locks top-ups, then eSIMs, holds and wallets (D40, B9).
    */
-  async executeAll(tx: Tx, ends: readonly TopupEnd[]): Promise<readonly boolean[]> {
-    const changed = await this.outcomes.end(
+  async completeAll(tx: Tx, ends: readonly TopupEnd[]): Promise<readonly boolean[]> {
+    const changed = await this.jobs.end(
       tx,
-      ends.map(({ lease, result }) => ({ lease, failure: failureOf(result) })),
+      ends.map(({ lease, result }) => ({
+        lease,
+        fulfilled: result.state === 'completed' ? 1 : 0,
+        failure: failureOf(result),
+      })),
     );
     const ended = await this.withEsims(
       tx,

@@ -45,7 +45,7 @@ export class PlaceTopup {
    * @throws NotFound, AppError `esim_expired`, `esim_not_ready`, `topup_not_supported`, `package_unavailable`,
    * `price_changed`, `reference_taken`, `insufficient_balance`, `limit_reached`, `service_unavailable`
    */
-  async execute(tx: Tx, scope: TenantScope, command: PlaceTopupCommand): Promise<TopupEntity> {
+  async place(tx: Tx, scope: TenantScope, command: PlaceTopupCommand): Promise<TopupEntity> {
     const esim = await this.esims.find(scope, command.esimId, tx.manager);
     if (!esim) throw new NotFound('There is no eSIM with this id for this key: GET /v1/esims lists them.');
     await this.assertTakesTopups(tx, esim);

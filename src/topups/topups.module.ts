@@ -4,31 +4,19 @@ import { EsimsModule } from '../esims/index.js';
 import { EventsModule } from '../events/index.js';
 import { PartnersModule } from '../partners/index.js';
 import { ProvidersModule } from '../providers/index.js';
+import { PurchaseMetricsModule } from '../purchases/index.js';
 import { WalletModule } from '../wallet/index.js';
 import { CatalogSyncModule } from '../catalog-sync/index.js';
 import { TopupsController } from './api/topups.controller.js';
 import { CompleteTopup } from './complete-topup.js';
 import { PlaceTopup } from './place-topup.js';
 import { ReadTopups, TopupsRepository } from './topups.repository.js';
-import {
-  TopupJobsRepository,
-  TopupNotifierModule,
-  TopupOutcomesRepository,
-} from './topup-jobs.repository.js';
+import { TopupJobsRepository, TopupNotifierModule } from './topup-jobs.repository.js';
 import { PortalTopupsController } from './portal/portal-topups.controller.js';
-import { FindOrPlaceTopup, FulfilTopup } from './worker/fulfil-topup.js';
-import { TopupEnds } from './worker/topup-ends.js';
-import { TopupMetrics } from './worker/topup-metrics.js';
+import { FulfilTopup } from './worker/fulfil-topup.js';
 import { TopupWorker } from './worker/topup-worker.js';
 
-const PROVIDERS = [
-  TopupsRepository,
-  TopupJobsRepository,
-  TopupOutcomesRepository,
-  PlaceTopup,
-  CompleteTopup,
-  ReadTopups,
-];
+const PROVIDERS = [TopupsRepository, TopupJobsRepository, PlaceTopup, CompleteTopup, ReadTopups];
 
 @Module({
   imports: [
@@ -55,7 +43,7 @@ export class TopupsPortalModule {}
 
 /** Buys and applies top-ups, in the worker. */
 @Module({
-  imports: [TopupsModule, EsimsModule, ProvidersModule],
-  providers: [FindOrPlaceTopup, FulfilTopup, TopupEnds, TopupWorker, TopupMetrics],
+  imports: [TopupsModule, EsimsModule, ProvidersModule, PurchaseMetricsModule],
+  providers: [FulfilTopup, TopupWorker],
 })
 export class TopupsWorkerModule {}

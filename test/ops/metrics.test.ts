@@ -1,8 +1,7 @@
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDataSource } from '../../src/infra/database/index.js';
-import { OrderMetrics } from '../../src/orders/worker/order-metrics.js';
-import { TopupMetrics } from '../../src/topups/worker/topup-metrics.js';
+import { PurchaseMetrics } from '../../src/purchases/purchase-metrics.js';
 import {
   createTestDatabase,
   eventually,
@@ -231,8 +230,7 @@ it('ages of orders and top-ups are read by index, however many have ended and ho
     for (const table of ['orders', 'topups']) await fillTable(database.pool, table, 20_000, columns);
     await database.pool.query('ANALYZE');
     const registry = new Registry();
-    new OrderMetrics(registry, dataSource.manager);
-    new TopupMetrics(registry, dataSource.manager);
+    new PurchaseMetrics(registry, dataSource.manager);
     let text = '';
     const queries = await explainQueriesOf(dataSource, async () => {
       text = await registry.metrics();

@@ -25,18 +25,19 @@ it('places nothing again under a lease that has lapsed, though nobody has taken 
   const queue = shop.api.process.api!.nest.get(OrderJobsRepository, { strict: false });
   const { id } = await place(await shop.buyer(PRICE));
   await leaveBehind(id as string);
-  const lease = { orderId: id as string, fence: 1 };
-  const placedAt = (await shop.row(lease.orderId))['upstream_placed_at'] as Date;
-  expect(await queue.markPlaced(lease, 0)).toBeNull();
-  expect((await shop.row(lease.orderId))['upstream_placed_at']).toEqual(placedAt);
+  const lease = { id: id as string, fence: 1 };
+  const note = [{ lease, readLagMs: 0 }];
+  const placedAt = (await shop.row(lease.id))['upstream_placed_at'] as Date;
+  expect(await queue.markPlaced(note)).toEqual([null]);
+  expect((await shop.row(lease.id))['upstream_placed_at']).toEqual(placedAt);
   // A heartbeat that comes late does not bring it back: support may have acted on its end.
   await queue.renew([lease]);
-  expect(await queue.markPlaced(lease, 0)).toBeNull();
+  expect(await queue.markPlaced(note)).toEqual([null]);
   const live = `UPDATE orders SET lease_until = now() + interval '1 minute' WHERE id = $1`;
   await shop.database.pool.query(live, [id]);
   await queue.renew([lease]);
-  expect(await queue.markPlaced(lease, 0)).toMatchObject({ waitMs: 0 });
-  await leaveBehind(lease.orderId);
+  expect(await queue.markPlaced(note)).toMatchObject([{ waitMs: 0 }]);
+  await leaveBehind(lease.id);
 });
 
 it('asks by reference before it places anything that a dead worker may have placed', async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { sql, Transactions } from '../../src/infra/database/index.js';
-import { OrderOutcomesRepository } from '../../src/orders/order-jobs.repository.js';
+import { OrderJobsRepository } from '../../src/orders/order-jobs.repository.js';
 import type { ProviderOrderRequest, ProviderOrderState } from '../../src/providers/index.js';
 import { eventually } from '../harness/index.js';
 import { issueEsims } from '../harness/order-steps.js';
@@ -174,15 +174,16 @@ describe('orders whose provider answers at the same time', () => {
     const buyer = await shop.buyer(20 * PRICE);
     const [orderId] = (await placeMany([buyer], 1)) as [string];
     const { dataSource } = shop.api.process.resources;
+    const jobs = shop.api.process.api!.nest.get(OrderJobsRepository, { strict: false });
     const end = (fence: number, issued: number) => ({
-      lease: { orderId, fence },
-      issued,
+      lease: { id: orderId, fence },
+      fulfilled: issued,
       failure: issued === 0 ? OUT_OF_STOCK : null,
     });
     let changed: readonly unknown[] = [];
     const rolledBack = new Transactions(dataSource).run(async (tx) => {
       await sql(tx.manager, `UPDATE orders SET status = 'processing', fence = 6 WHERE id = $1`, [orderId]);
-      changed = await new OrderOutcomesRepository().end(tx, [end(5, 0), end(6, 1), end(5, 1)]);
+      changed = await jobs.end(tx, [end(5, 0), end(6, 1), end(5, 1)]);
       throw new Error('the order stays for a worker');
     });
     await expect(rolledBack).rejects.toThrow('stays for a worker');

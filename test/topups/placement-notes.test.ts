@@ -3,11 +3,9 @@ import { DataSource } from 'typeorm';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Mode } from '../../src/common/mode.js';
 import { newId } from '../../src/common/ids.js';
-import { EsimEntity } from '../../src/esims/index.js';
-import type { ProviderTopupState } from '../../src/providers/index.js';
-import { TopupEntity } from '../../src/topups/index.js';
-import { TopupJobsRepository } from '../../src/topups/topup-jobs.repository.js';
-import { FindOrPlaceTopup } from '../../src/topups/worker/fulfil-topup.js';
+import { ProviderRegistry, type ProviderTopupState } from '../../src/providers/index.js';
+import { FindOrPlace } from '../../src/purchases/index.js';
+import { TopupEntity, TopupJobsRepository } from '../../src/topups/index.js';
 import { createTestDatabase, eventually, startTestService, type TestDatabase } from '../harness/index.js';
 import { EsimDevice } from '../harness/esim-device.js';
 import { type ScriptedWorker, ScriptedUpstream, startWorkerWith } from './scripted-upstream.js';
@@ -58,10 +56,20 @@ async function claimed(mode: Mode): Promise<{ id: string; reference: string }> {
 /** All of these top-ups are about to be placed in the same turn of the event loop. */
 async function place(ids: readonly string[]): Promise<readonly Promise<ProviderTopupState | null>[]> {
   const { manager } = worker.app.get(DataSource, { strict: false });
-  const esim = await manager.findOneByOrFail(EsimEntity, { id: esimId });
   const topups = await Promise.all(ids.map((id) => manager.findOneByOrFail(TopupEntity, { id })));
-  const findOrPlace = worker.app.get(FindOrPlaceTopup, { strict: false });
-  return topups.map((topup) => findOrPlace.execute({ topupId: topup.id, fence: 1 }, topup, esim));
+  const providers = worker.app.get(ProviderRegistry, { strict: false });
+  const provider = new FindOrPlace(providers, worker.app.get(TopupJobsRepository, { strict: false }));
+  return topups.map((purchase) => {
+    const { id, providerReference: reference } = purchase;
+    const claim = { neverPlaced: true, firstPlacement: null, sendWindowStart: 0, claimedIn: null };
+    return provider.findOrPlace<ProviderTopupState>(
+      { id, fence: 1, purchase, ...claim },
+      {
+        find: () => Promise.resolve(null),
+        place: () => upstream.placeTopup({ reference } as never, 'first'),
+      },
+    );
+  });
 }
 
 /** Support, say, has the row locked for as long as `work` takes. */
@@ -81,7 +89,7 @@ describe('the notes of placements that are about to be sent', () => {
   it('of Live are written without those of Sandbox, whose rows somebody holds (D41)', async () => {
     const sandbox = await claimed('sandbox');
     const live = [await claimed('live'), await claimed('live')];
-    const written = vi.spyOn(worker.app.get(TopupJobsRepository, { strict: false }), 'markAllPlaced');
+    const written = vi.spyOn(worker.app.get(TopupJobsRepository, { strict: false }), 'markPlaced');
     let placed: readonly Promise<ProviderTopupState | null>[] = [];
     await whileLocked(sandbox.id, async () => {
       placed = await place([sandbox.id, ...live.map(({ id }) => id)]);
@@ -89,7 +97,7 @@ describe('the notes of placements that are about to be sent', () => {
       expect(upstream.callsFor(sandbox.reference)).toEqual([]);
     });
     expect(await placed[0]).toEqual(DONE);
-    const batches = written.mock.calls.map(([notes]) => notes.map(({ lease }) => lease.topupId));
+    const batches = written.mock.calls.map(([notes]) => notes.map(({ lease }) => lease.id));
     expect(batches.slice(0, 2)).toEqual([[sandbox.id], live.map(({ id }) => id)]);
   });
 

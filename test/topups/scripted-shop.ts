@@ -88,7 +88,7 @@ export class ScriptedShop {
   async accept(answers: readonly Answer[]): Promise<TopupEntity> {
     const { app } = this.worker!;
     return app.get(Transactions, { strict: false }).run(async (tx) => {
-      const accepted = await app.get(PlaceTopup, { strict: false }).execute(
+      const accepted = await app.get(PlaceTopup, { strict: false }).place(
         tx,
         { partnerId: this.partnerId, mode: 'live' },
         {

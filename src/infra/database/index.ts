@@ -41,7 +41,7 @@ export { StatementFailures, watchPool } from './database-metrics.js';
 export { readAgeSeconds, readWithin } from './short-read.js';
 export { KeysetPages, type ListOptions } from './keyset-page.js';
 export { send } from './open-transaction.js';
-export { rowToEntity } from './row-to-entity.js';
+export { rowToEntity, selectList } from './row-to-entity.js';
 export { COMMIT_WITHOUT_DISK, limitLockWait, Transactions, withSavepoint } from './transactions.js';
 export { WriteProbe } from './write-probe.js';
 export { updateVersioned } from './versioned-update.js';

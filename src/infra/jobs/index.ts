@@ -10,14 +10,8 @@ export { JobInterrupted, JobRunner, type Reservation } from './job-runner.js';
 export type { JobRunnerOptions } from './job-runner-options.js';
 export type { Claim, ClaimRequest, JobEnd, JobSource, RunJob } from './job-source.js';
 export { JobWorker } from './job-worker.js';
-export { batchEnds, LOCKING_BATCHES, lockWaitMs } from './locking-batches.js';
+export { LOCKING_BATCHES, lockWaitMs } from './locking-batches.js';
 export { InjectNotifier, JobsModule, notifierModule } from './jobs.module.js';
-export {
-  LeasedJobsRepository,
-  NO_OPEN_RESTORE,
-  type PlacementNote,
-  type PlacementSlot,
-} from './leased-jobs.repository.js';
 export type { GroupOwner } from './slot-shares.js';
 export { partnerGroup, scopeOfGroup } from './partner-group.js';
 export { openQueueConnection, QUEUE_SCHEMA, type QueueConnection } from './queue-connection.js';

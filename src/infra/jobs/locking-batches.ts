@@ -1,13 +1,5 @@
-import { type Mode, perMode } from '../../common/mode.js';
-import { Batcher, type BatcherOptions } from '../batcher.js';
-import {
-  isLockTimeout,
-  isTransientConflict,
-  limitLockWait,
-  mayBeOfOneRow,
-  type Transactions,
-  type Tx,
-} from '../database/index.js';
+import type { BatcherOptions } from '../batcher.js';
+import { isLockTimeout, isTransientConflict, mayBeOfOneRow } from '../database/index.js';
 
 const LOCK_WAIT_MS = 500;
 const LOCK_WAIT_AGAIN_MS = 50;
@@ -34,29 +26,4 @@ export const LOCKING_BATCHES = {
 /** How long a statement of such a batch waits for a lock, milliseconds: hardly, once a batch with its items has failed. */
 export function lockWaitMs(failures: number): number {
   return failures === 0 ? LOCK_WAIT_MS : LOCK_WAIT_AGAIN_MS;
-}
-
-/** From one batch of ends to the next, milliseconds. */
-const GATHER_ENDS_MS = 5;
-
-/**
- * Batches of how jobs have ended, each written in one transaction, Live and Sandbox apart (D41).
- * @param write whether each end was written: false when its lease is void
- */
-export function batchEnds<End>(
-  transactions: Transactions,
-  write: (tx: Tx, ends: readonly End[]) => Promise<readonly boolean[]>,
-): Readonly<Record<Mode, Batcher<End, boolean>>> {
-  return perMode(
-    () =>
-      new Batcher<End, boolean>({
-        ...LOCKING_BATCHES,
-        gather: GATHER_ENDS_MS,
-        handle: (ends, failures) =>
-          transactions.run((tx) => {
-            limitLockWait(tx, lockWaitMs(failures));
-            return write(tx, ends);
-          }),
-      }),
-  );
 }

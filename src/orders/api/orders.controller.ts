@@ -56,7 +56,7 @@ export class OrdersController {
       key,
       (tx) => this.placing.findPackage(tx, caller, command),
       async (tx, found) =>
-        accepted({ order: await this.placing.execute(tx, caller, command, found), esims: [] }),
+        accepted({ order: await this.placing.place(tx, caller, command, found), esims: [] }),
     );
   }
 
@@ -102,7 +102,7 @@ export class OrdersController {
     @Param('id', PathId('ord')) id: string,
   ): Promise<RenderedResponse> {
     return this.idempotent.execute(key, async (tx) =>
-      accepted(await this.orders.complete(tx, await this.canceling.execute(tx, caller, id))),
+      accepted(await this.orders.complete(tx, await this.canceling.cancel(tx, caller, id))),
     );
   }
 }

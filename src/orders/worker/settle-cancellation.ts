@@ -4,9 +4,9 @@ import type { EntityManager } from 'typeorm';
 import { type EsimEntity, EsimsRepository, isUntouched } from '../../esims/index.js';
 import { Transactions } from '../../infra/database/index.js';
 import { callProvider, type ProviderFailure, ProviderRegistry } from '../../providers/index.js';
+import type { ClaimedPurchase } from '../../purchases/index.js';
 import { type CancelOutcome, CompleteCancellation } from '../cancel-order.js';
 import { type OrderEntity, toProviderCancelRequest, uncanceled } from '../order.js';
-import type { ClaimedOrder } from '../order-jobs.repository.js';
 
 const IN_USE: ProviderFailure = {
   code: 'provider_rejected',
@@ -27,16 +27,16 @@ export class SettleCancellation {
   ) {}
 
   /** @throws ProviderOutcomeUnknown, ProviderUnavailable: the order stays canceling. */
-  async execute(claimed: ClaimedOrder): Promise<void> {
-    const { order } = claimed;
+  async settle(claimed: ClaimedPurchase<OrderEntity>): Promise<void> {
+    const { purchase: order } = claimed;
     const esims = uncanceled(await this.esims.listByOrders(this.manager, [order.id]));
     // A call of an earlier attempt may have taken some back: only the provider knows.
-    const mayHaveLeft = order.upstreamAttempts > 1;
+    const mayHaveLeft = order.attempts > 1;
     const outcome =
       mayHaveLeft || esims.every(isUntouched)
         ? await this.askProvider(order, esims, claimed.sendWindowStart)
         : NONE_IN_USE;
-    await this.transactions.run((tx) => this.complete.execute(tx, claimed, order, outcome));
+    await this.transactions.run((tx) => this.complete.complete(tx, claimed, order, outcome));
   }
 
   /** Leaves soon after the claim or never: support may have ended the cancellation since, and sold what it takes back. */

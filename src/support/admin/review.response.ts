@@ -1,9 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { MODES, type Mode } from '../../common/mode.js';
 import { MoneyResponse } from '../../infra/http/index.js';
-import { ORDER_STATUSES, type OrderStatus, priceOf } from '../../orders/index.js';
+import { ORDER_STATUSES, type OrderEntity, type OrderStatus, priceOf } from '../../orders/index.js';
 import { TOPUP_STATUSES, type TopupEntity, type TopupStatus } from '../../topups/index.js';
-import type { OrderNeedingReview } from '../needs-review.js';
+import type { NeedingReview } from '../needs-review.js';
 
 /** What support needs to settle an order with its provider. */
 export class OrderReviewResponse {
@@ -62,7 +62,10 @@ export class OrderReviewResponse {
   request_id!: string;
 }
 
-export function toOrderReviewResponse({ order, since }: OrderNeedingReview): OrderReviewResponse {
+export function toOrderReviewResponse({
+  purchase: order,
+  since,
+}: NeedingReview<OrderEntity>): OrderReviewResponse {
   return {
     order_id: order.id,
     partner_id: order.partnerId,
@@ -75,7 +78,7 @@ export function toOrderReviewResponse({ order, since }: OrderNeedingReview): Ord
     provider: order.provider,
     provider_reference: order.providerReference,
     upstream_package_id: order.upstreamPackageId,
-    upstream_attempts: order.upstreamAttempts,
+    upstream_attempts: order.attempts,
     last_error: order.lastError,
     since: since.toISOString(),
     placed_at: order.upstreamPlacedAt?.toISOString() ?? null,
@@ -151,7 +154,10 @@ export class TopupReviewResponse {
   request_id!: string;
 }
 
-export function toTopupReviewResponse(topup: TopupEntity): TopupReviewResponse {
+export function toTopupReviewResponse({
+  purchase: topup,
+  since,
+}: NeedingReview<TopupEntity>): TopupReviewResponse {
   return {
     topup_id: topup.id,
     partner_id: topup.partnerId,
@@ -167,7 +173,7 @@ export function toTopupReviewResponse(topup: TopupEntity): TopupReviewResponse {
     upstream_package_id: topup.upstreamPackageId,
     attempts: topup.attempts,
     last_error: topup.lastError,
-    since: topup.createdAt.toISOString(),
+    since: since.toISOString(),
     upstream_placed_at: topup.upstreamPlacedAt?.toISOString() ?? null,
     next_attempt_at: topup.nextAttemptAt?.toISOString() ?? null,
     request_id: topup.acceptedRequestId,

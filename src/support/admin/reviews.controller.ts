@@ -40,7 +40,7 @@ export class OrderReviewsController {
   constructor(
     private readonly reviews: OrdersNeedingReview,
     private readonly inspect: InspectProviderOrder,
-    private readonly resolve: ResolveOrder,
+    private readonly resolving: ResolveOrder,
     private readonly orders: ReadOrders,
     private readonly idempotent: IdempotentExecutor,
   ) {}
@@ -85,7 +85,7 @@ export class OrderReviewsController {
     // Before the transaction, in which nothing outside the database is called (D16).
     const inspect = () => this.inspect.inspectFor(action, orderId);
     return this.idempotent.executeAfter(key, inspect, async (tx, inspected) => {
-      const order = await this.resolve.execute(tx, by, { orderId, action, note, inspected });
+      const order = await this.resolving.resolve(tx, by, { id: orderId, action, note, inspected });
       return { data: toOrderResponse(await this.orders.complete(tx, order)) };
     });
   }
@@ -99,7 +99,7 @@ export class TopupReviewsController {
   constructor(
     private readonly reviews: TopupsNeedingReview,
     private readonly inspect: InspectProviderTopup,
-    private readonly resolve: ResolveTopup,
+    private readonly resolving: ResolveTopup,
     private readonly idempotent: IdempotentExecutor,
   ) {}
 
@@ -131,7 +131,7 @@ export class TopupReviewsController {
     // Before the transaction, in which nothing outside the database is called (D16).
     const inspect = () => this.inspect.inspectFor(action, topupId);
     return this.idempotent.executeAfter(key, inspect, async (tx, inspected) => {
-      const topup = await this.resolve.execute(tx, by, { topupId, action, note, inspected });
+      const topup = await this.resolving.resolve(tx, by, { id: topupId, action, note, inspected });
       return { data: toTopupResponse(topup) };
     });
   }

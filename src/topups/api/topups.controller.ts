@@ -52,7 +52,7 @@ export class TopupsController {
   ): Promise<RenderedResponse> {
     const command = toPlaceTopup(body, key);
     return this.idempotent.execute(key, async (tx) => {
-      const topup = await this.placing.execute(tx, caller, command);
+      const topup = await this.placing.place(tx, caller, command);
       return { data: toTopupResponse(topup), location: `/v1/topups/${topup.id}` };
     });
   }

@@ -1,89 +1,17 @@
-import { Injectable } from '@nestjs/common';
-import { type EsimEntity, EsimsRepository } from '../../esims/index.js';
+import { Inject, Injectable } from '@nestjs/common';
+import type { Logger } from 'pino';
 import { perMode } from '../../common/mode.js';
+import { type EsimEntity, EsimsRepository } from '../../esims/index.js';
 import { Batcher } from '../../infra/batcher.js';
-import {
-  LOCKING_BATCHES,
-  lockWaitMs,
-  type PlacementNote,
-  type PlacementSlot,
-} from '../../infra/jobs/index.js';
+import { Transactions } from '../../infra/database/index.js';
+import { LOCKING_BATCHES } from '../../infra/jobs/index.js';
+import { LOGGER } from '../../infra/logging.js';
 import { currentTraceparent } from '../../infra/tracing/index.js';
-import {
-  callProvider,
-  type EsimProvider,
-  EsimPurchasesRepository,
-  type Placement,
-  type ProviderFailure,
-  ProviderRegistry,
-  type ProviderTopupRequest,
-  type ProviderTopupState,
-  ProviderUnavailable,
-} from '../../providers/index.js';
-import { type ClaimedTopup, TopupJobsRepository, type TopupLease } from '../topup-jobs.repository.js';
-import { toProviderTopupRequest, type TopupEntity } from '../topup.js';
-import { TopupEnds } from './topup-ends.js';
-
-const BATCHES = { ...LOCKING_BATCHES, gather: 2 } as const;
-
-/**
- * Gets the provider's answer to a top-up without ever buying it twice. Not every provider takes a repeated reference
- * for the same top-up, so a placement is recorded before it is sent; once one may have been, the top-up is looked for
- * before it is placed again, and only a denial that outlives the read lag is believed (D19, D22).
- */
-@Injectable()
-export class FindOrPlaceTopup {
-  /** What is about to be sent at the same time is recorded by one statement. */
-  private readonly notes = perMode(
-    () =>
-      new Batcher<PlacementNote<TopupLease>, PlacementSlot | null>({
-        ...BATCHES,
-        handle: (notes, failures) => this.jobs.markAllPlaced(notes, lockWaitMs(failures)),
-      }),
-  );
-
-  constructor(
-    private readonly providers: ProviderRegistry,
-    private readonly jobs: TopupJobsRepository,
-    private readonly purchases: EsimPurchasesRepository,
-  ) {}
-
-  /**
-   * Null when the lease is void: then nothing was sent.
-   * @throws ProviderOutcomeUnknown, ProviderUnavailable
-   */
-  async execute(lease: TopupLease, topup: TopupEntity, esim: EsimEntity): Promise<ProviderTopupState | null> {
-    const provider = this.providers.getByName(topup.provider);
-    const request = toProviderTopupRequest(topup, esim, this.purchases);
-    if (topup.upstreamPlacedAt === null) return this.place(lease, topup, provider, request, 'first');
-    const found = await callProvider(provider, (signal) => provider.findTopup(request, signal));
-    return found ?? this.place(lease, topup, provider, request, 'again');
-  }
-
-  private async place(
-    lease: TopupLease,
-    topup: TopupEntity,
-    provider: EsimProvider,
-    request: ProviderTopupRequest,
-    placement: Placement,
-  ): Promise<ProviderTopupState | null> {
-    const slot = await this.notes[topup.mode].add({ lease, readLagMs: provider.readLagMs });
-    if (slot === null) return null;
-    if (slot.waitMs > 0) return { state: 'in_progress', checkAfterMs: slot.waitMs };
-    try {
-      return await callProvider(
-        provider,
-        (signal) => provider.placeTopup(request, placement, signal),
-        slot.sendWindowStart,
-      );
-    } catch (error) {
-      if (error instanceof ProviderUnavailable) await this.jobs.clearPlacement(lease, topup.upstreamPlacedAt);
-      // It may have been bought: the read lag begins now, and the next attempt asks before it buys.
-      else await this.jobs.touchPlacement(lease);
-      throw error;
-    }
-  }
-}
+import { EsimPurchasesRepository, type ProviderFailure, ProviderRegistry } from '../../providers/index.js';
+import { type ClaimedPurchase, FindOrPlace, PurchaseEnds } from '../../purchases/index.js';
+import { CompleteTopup, type TopupEnd } from '../complete-topup.js';
+import { TopupJobsRepository } from '../topup-jobs.repository.js';
+import { toProviderTopupRequest, type TopupEntity, TOPUPS } from '../topup.js';
 
 /** Why a top-up fails that has not left for the provider when its eSIM has ended. */
 const ENDED: Readonly<Partial<Record<EsimEntity['status'], ProviderFailure>>> = {
@@ -105,36 +33,50 @@ export class FulfilTopup {
   private readonly esims = perMode(
     () =>
       new Batcher<string, EsimEntity | null>({
-        ...BATCHES,
+        ...LOCKING_BATCHES,
+        gather: 2,
         handle: (ids) => this.esimRows.findAllById(ids),
       }),
   );
 
+  private readonly provider: FindOrPlace<TopupEntity>;
+  private readonly ends: PurchaseEnds<TopupEnd>;
+
   constructor(
-    private readonly findOrPlace: FindOrPlaceTopup,
     private readonly jobs: TopupJobsRepository,
     private readonly esimRows: EsimsRepository,
-    private readonly ends: TopupEnds,
-  ) {}
+    private readonly purchases: EsimPurchasesRepository,
+    providers: ProviderRegistry,
+    transactions: Transactions,
+    complete: CompleteTopup,
+    @Inject(LOGGER) logger: Logger,
+  ) {
+    this.provider = new FindOrPlace(providers, jobs);
+    this.ends = new PurchaseEnds(TOPUPS, transactions, (tx, ends) => complete.completeAll(tx, ends), logger);
+  }
 
   /** @throws ProviderOutcomeUnknown, ProviderUnavailable without an answer: the top-up stays processing. */
-  async execute(lease: ClaimedTopup): Promise<void> {
-    const { topup } = lease;
-    const traceparent = currentTraceparent();
+  async fulfil(claimed: ClaimedPurchase<TopupEntity>): Promise<void> {
+    const { purchase: topup } = claimed;
+    const end = { lease: claimed, topup, traceparent: currentTraceparent() };
     const esim = await this.esims[topup.mode].add(topup.esimId);
     if (!esim) throw new Error(`the eSIM ${topup.esimId} is gone`);
     const failure = ENDED[esim.status];
-    if (failure && topup.upstreamPlacedAt === null)
-      return this.ends.add({ lease, topup, traceparent, result: { state: 'rejected', failure } });
-    const result = await this.findOrPlace.execute(lease, topup, esim);
+    if (failure && claimed.neverPlaced)
+      return this.ends.add(topup.mode, { ...end, result: { state: 'rejected', failure } });
+    const request = toProviderTopupRequest(topup, esim, this.purchases);
+    const result = await this.provider.findOrPlace(claimed, {
+      find: (provider, signal) => provider.findTopup(request, signal),
+      place: (provider, placement, signal) => provider.placeTopup(request, placement, signal),
+    });
     switch (result?.state) {
       case undefined:
         return;
       case 'in_progress':
-        return this.jobs.postpone(lease, result.checkAfterMs);
+        return this.jobs.postpone(claimed, result.checkAfterMs);
       case 'rejected':
       case 'completed':
-        return this.ends.add({ lease, topup, traceparent, result });
+        return this.ends.add(topup.mode, { ...end, result });
     }
   }
 }

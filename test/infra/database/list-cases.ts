@@ -191,7 +191,7 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
       new OrdersNeedingReview(manager, cursors, config).list(options),
     ),
     ...casesOf('top-ups that need review', {}, (_none, options) =>
-      new TopupsNeedingReview(manager, pages, config).list(options),
+      new TopupsNeedingReview(manager, cursors, config).list(options),
     ),
   ];
 }

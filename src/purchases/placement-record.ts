@@ -1,6 +1,6 @@
 import type { Mode } from '../common/mode.js';
 import { prepared, type PreparedStatement } from '../infra/database/index.js';
-import type { PlacementKind } from './placement-reference.js';
+import type { PurchaseKind } from './purchase.js';
 
 /** SQL expressions of what a new row of `orders` or `topups` holds. */
 interface NewRow {
@@ -12,14 +12,13 @@ interface NewRow {
   readonly esimId?: string;
 }
 
-const TABLES: Readonly<Record<PlacementKind, string>> = { order: 'orders', topup: 'topups' };
 /** For so long after a restore a repeated call gets what was bought under it: its key's 24 hours, and as long for who is late. */
 const CLAIMABLE = `interval '48 hours'`;
 
 /** SQL: the name follows from the call unless it was used before, here or in what a restore has lost. */
-function referenceOfNew(kind: PlacementKind, { reference, otherReference }: NewRow): string {
+function referenceOfNew({ table }: PurchaseKind, { reference, otherReference }: NewRow): string {
   return `CASE WHEN
-            EXISTS (SELECT FROM ${TABLES[kind]} WHERE provider_reference = ${reference})
+            EXISTS (SELECT FROM ${table} WHERE provider_reference = ${reference})
             OR EXISTS (SELECT FROM unclaimed_purchases WHERE reference = ${reference} AND found_at < now() - ${CLAIMABLE})
           THEN ${otherReference} ELSE ${reference} END`;
 }
@@ -28,7 +27,7 @@ function referenceOfNew(kind: PlacementKind, { reference, otherReference }: NewR
  * SQL: since when a purchase that is accepted now may have been placed, null for never, which is nearly always. After
  * the database was put back to an earlier time its provider may know it already: it is looked for first (D54).
  */
-function mayBePlacedSince(kind: PlacementKind, { provider, reference, esimId }: NewRow): string {
+function mayBePlacedSince({ table, name }: PurchaseKind, { provider, reference, esimId }: NewRow): string {
   const ofOldEsim =
     esimId === undefined
       ? ''
@@ -37,9 +36,9 @@ function mayBePlacedSince(kind: PlacementKind, { provider, reference, esimId }: 
   return `coalesce(
             (SELECT u.sold_at FROM unclaimed_purchases u
              WHERE u.reference = ${reference} AND u.provider = ${provider} AND u.found_at >= now() - ${CLAIMABLE}
-               AND NOT EXISTS (SELECT FROM ${TABLES[kind]} WHERE provider_reference = ${reference})),
+               AND NOT EXISTS (SELECT FROM ${table} WHERE provider_reference = ${reference})),
             (SELECT l.since FROM placement_lookups l
-             WHERE l.provider = ${provider} AND l.kind = '${kind}' AND l.until > now() ${ofOldEsim}),
+             WHERE l.provider = ${provider} AND l.kind = '${name}' AND l.until > now() ${ofOldEsim}),
             (SELECT restored_to FROM restore_epochs WHERE completed_at IS NULL)
           )`;
 }
@@ -55,7 +54,7 @@ interface Placement {
  * be planned anew at each call, as what Live looks up costs nothing there.
  */
 export function insertionByMode(
-  kind: PlacementKind,
+  kind: PurchaseKind,
   row: NewRow,
   insertion: (placement: Placement) => string,
 ): Readonly<Record<Mode, PreparedStatement>> {
@@ -63,24 +62,5 @@ export function insertionByMode(
   return {
     live: prepared(insertion(live)),
     sandbox: prepared(insertion({ reference: row.reference, placedSince: 'NULL' })),
-  };
-}
-
-/** What the database adds to a new row. */
-export interface AcceptedRow {
-  readonly created_at: Date;
-  readonly next_attempt_at: Date;
-  readonly provider_reference: string;
-  readonly upstream_placed_at: Date | null;
-}
-
-/** The same as the entities have it. */
-export function toAccepted(row: AcceptedRow) {
-  return {
-    createdAt: row.created_at,
-    updatedAt: row.created_at,
-    nextAttemptAt: row.next_attempt_at,
-    providerReference: row.provider_reference,
-    upstreamPlacedAt: row.upstream_placed_at,
   };
 }

@@ -1,0 +1,96 @@
+import { perMode } from '../common/mode.js';
+import { Batcher } from '../infra/batcher.js';
+import { LOCKING_BATCHES, lockWaitMs } from '../infra/jobs/index.js';
+import {
+  callProvider,
+  type EsimProvider,
+  type Placement,
+  type ProviderRegistry,
+  ProviderUnavailable,
+  retryDelayMs,
+} from '../providers/index.js';
+import type { Purchase } from './purchase.js';
+import type {
+  ClaimedPurchase,
+  PlacementNote,
+  PlacementSlot,
+  PurchaseJobsRepository,
+} from './purchase-jobs.repository.js';
+
+/** The provider's calls about one purchase. */
+interface PurchaseCalls<State> {
+  /** Null: the provider denies knowing it. */
+  find(provider: EsimProvider, signal: AbortSignal): Promise<State | null>;
+  place(provider: EsimProvider, placement: Placement, signal: AbortSignal): Promise<State>;
+}
+
+interface InProgress {
+  readonly state: 'in_progress';
+  readonly checkAfterMs: number;
+}
+
+/**
+ * Gets the provider's answer to a purchase without ever buying it twice. A placement is recorded before it is sent. Once
+ * one may have been sent, the purchase is looked for before it is placed again, and only a denial that outlives the read
+ * lag is believed (D19, D22).
+ */
+export class FindOrPlace<P extends Purchase> {
+  /** Records what is about to be sent at the same time in one statement. */
+  private readonly notes = perMode(
+    () =>
+      new Batcher<PlacementNote, PlacementSlot | null>({
+        ...LOCKING_BATCHES,
+        gather: 2,
+        handle: (notes, failures) => this.jobs.markPlaced(notes, lockWaitMs(failures)),
+      }),
+  );
+
+  constructor(
+    private readonly providers: ProviderRegistry,
+    private readonly jobs: PurchaseJobsRepository<P>,
+  ) {}
+
+  /**
+   * Null when the lease is void: then nothing was sent.
+   * @throws ProviderOutcomeUnknown, ProviderUnavailable; Error when the provider is not connected
+   */
+  async findOrPlace<State>(
+    claimed: ClaimedPurchase<P>,
+    calls: PurchaseCalls<State>,
+  ): Promise<State | InProgress | null> {
+    const { purchase, neverPlaced } = claimed;
+    const provider = this.providers.findByName(purchase.provider);
+    if (!provider) {
+      if (claimed.firstPlacement) await this.jobs.clearPlacement(claimed);
+      throw new Error(`no provider is called ${purchase.provider}`);
+    }
+    if (!neverPlaced) {
+      const found = await callProvider(provider, (signal) => calls.find(provider, signal));
+      if (found) return found;
+    }
+    const slot = claimed.firstPlacement ?? (await this.note(claimed, provider));
+    if (slot === null) return null;
+    // It may turn up before the whole lag is over.
+    if (slot.waitMs > 0)
+      return {
+        state: 'in_progress',
+        checkAfterMs: Math.min(slot.waitMs, retryDelayMs(purchase.attempts)),
+      };
+    try {
+      return await callProvider(
+        provider,
+        (signal) => calls.place(provider, neverPlaced ? 'first' : 'again', signal),
+        slot.sendWindowStart,
+      );
+    } catch (error) {
+      if (error instanceof ProviderUnavailable) await this.jobs.clearPlacement(claimed);
+      // It may have been bought: the read lag begins now, and the next attempt asks before it buys.
+      else await this.jobs.touchPlacement(claimed);
+      throw error;
+    }
+  }
+
+  private note(lease: ClaimedPurchase<P>, { readLagMs }: EsimProvider): Promise<PlacementSlot | null> {
+    return this.notes[lease.purchase.mode].add({ lease, readLagMs });
+  }
+}

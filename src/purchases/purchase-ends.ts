@@ -1,0 +1,44 @@
+import type { Logger } from 'pino';
+import { type Mode, perMode } from '../common/mode.js';
+import { Batcher } from '../infra/batcher.js';
+import { limitLockWait, type Transactions, type Tx } from '../infra/database/index.js';
+import { LOCKING_BATCHES, lockWaitMs } from '../infra/jobs/index.js';
+import type { PurchaseKind } from './purchase.js';
+import type { PurchaseLease } from './purchase-jobs.repository.js';
+
+/** From one batch of ends to the next, milliseconds. */
+const GATHER_MS = 5;
+
+/** Ends purchases, many in one transaction, Live and Sandbox apart (D41). */
+export class PurchaseEnds<End extends { readonly lease: PurchaseLease }> {
+  private readonly batchers = perMode(
+    () =>
+      new Batcher<End, boolean>({
+        ...LOCKING_BATCHES,
+        gather: GATHER_MS,
+        handle: (ends, failures) =>
+          this.transactions.run((tx) => {
+            limitLockWait(tx, lockWaitMs(failures));
+            return this.complete(tx, ends);
+          }),
+      }),
+  );
+
+  /** @param complete whether each end was written: false when its lease is void */
+  constructor(
+    private readonly kind: PurchaseKind,
+    private readonly transactions: Transactions,
+    private readonly complete: (tx: Tx, ends: readonly End[]) => Promise<readonly boolean[]>,
+    private readonly logger: Logger,
+  ) {}
+
+  /** Resolves when the end is committed, or when its lease is void. @throws the error of the database for this end */
+  async add(mode: Mode, end: End): Promise<void> {
+    if (await this.batchers[mode].add(end)) return;
+    const { name } = this.kind;
+    this.logger.warn(
+      { event: `${name}.lease_lost`, [`${name}Id`]: end.lease.id },
+      'outcome dropped: lease was taken over',
+    );
+  }
+}

@@ -1,0 +1,103 @@
+import type { Logger } from 'pino';
+import { type JobEnd, JobWorker, type WorkerNotifier } from '../infra/jobs/index.js';
+import { type Concerns, parseTraceparent, type SpanRequest, type Tracer } from '../infra/tracing/index.js';
+import {
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+  type ProviderWorkerConfig,
+  providerWorkerOptions,
+  retryDelayMs,
+} from '../providers/index.js';
+import type { Purchase, PurchaseKind } from './purchase.js';
+import type { ClaimedPurchase, PurchaseJobsRepository } from './purchase-jobs.repository.js';
+
+/** Of the slots, kept for partners that have none under way: however many are busy, the next one finds a slot (D41). */
+const KEPT_FOR_OTHERS = 1 / 4;
+
+interface PurchaseWorkerOptions {
+  /** Purchases under way at once in one worker process, over all partners. */
+  readonly concurrency: number;
+  readonly notifier: WorkerNotifier;
+  readonly config: ProviderWorkerConfig;
+  readonly logger: Logger;
+  readonly tracer: Tracer;
+}
+
+/** Works off the purchases that are due, partner by partner; each partner has its own concurrency (D27, Fairness). */
+export abstract class PurchaseWorker<P extends Purchase> extends JobWorker<ClaimedPurchase<P>> {
+  private readonly kind: PurchaseKind;
+
+  protected constructor(
+    private readonly jobs: PurchaseJobsRepository<P>,
+    private readonly parts: PurchaseWorkerOptions,
+  ) {
+    const { concurrency, notifier, config, logger } = parts;
+    super(jobs, {
+      ...providerWorkerOptions(config),
+      name: jobs.kind.table,
+      concurrency,
+      keptForOthers: KEPT_FOR_OTHERS,
+      concernsOf: (claimed) => this.concernsOf(claimed),
+      notifier,
+      logger,
+    });
+    this.kind = jobs.kind;
+  }
+
+  /**
+   * Takes one to its outcome, or gives it back for later.
+   * @throws ProviderOutcomeUnknown, ProviderUnavailable: it is tried again
+   */
+  protected abstract fulfil(claimed: ClaimedPurchase<P>): Promise<void>;
+
+  /** What its span says besides. */
+  protected attributesOf(_purchase: P): SpanRequest['attributes'] {
+    return {};
+  }
+
+  protected override async run(claimed: ClaimedPurchase<P>): Promise<JobEnd> {
+    await this.parts.tracer.inSpan(this.spanOf(claimed), async (span) => {
+      try {
+        await this.fulfil(claimed);
+      } catch (error) {
+        span.fail((error as Error).name);
+        await this.retryLater(claimed, error as Error);
+      }
+    });
+    return { refetch: true };
+  }
+
+  /** Whatever went wrong, only the provider's answer ends a purchase (D22): it is asked for again. */
+  private async retryLater(claimed: ClaimedPurchase<P>, error: Error): Promise<void> {
+    const { name, noun } = this.kind;
+    const { id, attempts } = claimed.purchase;
+    const known = error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable;
+    this.parts.logger[known ? 'warn' : 'error'](
+      { event: `${name}.attempt_failed`, [`${name}Id`]: id, attempt: attempts, err: error },
+      `no answer from the upstream; the ${noun} is tried again`,
+    );
+    await this.jobs.postpone(claimed, retryDelayMs(attempts, error), error.name);
+  }
+
+  private concernsOf({ purchase }: ClaimedPurchase<P>): Concerns {
+    return { requestId: purchase.acceptedRequestId, [`${this.kind.name}Id`]: purchase.id };
+  }
+
+  /** Each job is a child of the call that accepted the purchase, however many one claim took (D53). */
+  private spanOf(claimed: ClaimedPurchase<P>): SpanRequest {
+    const { purchase, claimedIn } = claimed;
+    return {
+      name: `${purchase.status === 'canceling' ? 'cancel' : 'process'} ${this.kind.name}`,
+      kind: 'consumer',
+      parent: parseTraceparent(purchase.traceparent),
+      links: [claimedIn],
+      concerns: this.concernsOf(claimed),
+      attributes: {
+        'esim.mode': purchase.mode,
+        'esim.provider': purchase.provider,
+        'esim.attempt': purchase.attempts,
+        ...this.attributesOf(purchase),
+      },
+    };
+  }
+}

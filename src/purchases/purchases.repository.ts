@@ -1,0 +1,169 @@
+import type { EntityManager, FindOptionsWhere, SelectQueryBuilder } from 'typeorm';
+import { AppError } from '../common/errors/index.js';
+import { MODES, type Mode } from '../common/mode.js';
+import type { Page } from '../common/page.js';
+import type { PartnerScope, ReadScope, TenantScope } from '../common/tenant-scope.js';
+import {
+  type KeysetPages,
+  type ListOptions,
+  modeIn,
+  type PreparedStatement,
+  rowToEntity,
+  selectList,
+  sql,
+  type SqlParameter,
+  type Tx,
+  violatedUniqueConstraint,
+} from '../infra/database/index.js';
+import { insertionByMode } from './placement-record.js';
+import type { Purchase, PurchaseFilters, PurchaseKind } from './purchase.js';
+
+/** Properties that acceptance decides of every purchase. */
+const ACCEPTED = [
+  'id',
+  'partnerId',
+  'mode',
+  'packageId',
+  'currency',
+  'reference',
+  'metadata',
+  'provider',
+  'providerReference',
+  'upstreamPackageId',
+  'unitCostMicros',
+  'unitCostCurrency',
+  'acceptedRequestId',
+  'traceparent',
+] as const satisfies readonly (keyof Purchase)[];
+
+/** What acceptance decides; `Own` are the properties that only this kind of purchase has. */
+export type NewPurchase<P extends Purchase, Own extends keyof P> = Pick<
+  P,
+  Own | (typeof ACCEPTED)[number]
+> & {
+  /** The provider reference where `providerReference` is that of an earlier purchase: its key is used again. */
+  readonly otherReference: string;
+};
+
+/** SQL of `orders` or `topups` for the APIs; `PurchaseJobsRepository` has the worker's. */
+export abstract class PurchasesRepository<
+  P extends Purchase,
+  Own extends keyof P & string,
+  Filters extends PurchaseFilters,
+> {
+  private readonly insertion: Readonly<Record<Mode, PreparedStatement>>;
+  private readonly accepted: readonly string[];
+
+  protected constructor(
+    protected readonly manager: EntityManager,
+    private readonly pages: KeysetPages,
+    private readonly kind: PurchaseKind<P>,
+    own: readonly Own[],
+  ) {
+    this.accepted = [...ACCEPTED, ...own];
+    this.insertion = this.insertionOf();
+  }
+
+  /**
+   * Keeps a new purchase, due at once; what it does not name has the table's defaults. By hand: TypeORM's insert builder
+   * costs more than the statement.
+   * @throws AppError `reference_taken`
+   */
+  async insert(tx: Tx, purchase: NewPurchase<P, Own>): Promise<P> {
+    const values = purchase as unknown as Readonly<Record<string, SqlParameter>>;
+    const parameters = this.accepted.map((property) => values[property]!);
+    if (purchase.mode === 'live') parameters.push(purchase.otherReference);
+    try {
+      const { rows } = await sql(tx.manager, this.insertion[purchase.mode], parameters);
+      return rowToEntity(this.manager, this.kind.entity, rows[0]!);
+    } catch (error) {
+      const { noun, table } = this.kind;
+      if (violatedUniqueConstraint(error) === `${table}_reference`)
+        throw new AppError('reference_taken', {
+          detail: `Another ${noun} has this reference. GET /v1/${table}?reference= shows it.`,
+        });
+      throw error;
+    }
+  }
+
+  async find(
+    { partnerId, mode }: ReadScope,
+    id: string,
+    manager: EntityManager = this.manager,
+  ): Promise<P | null> {
+    return this.findOne(manager, { partnerId, mode: modeIn(mode), id });
+  }
+
+  /** Any partner's, in any mode, for support. */
+  async findById(id: string): Promise<P | null> {
+    return this.findOne(this.manager, { id });
+  }
+
+  /** As `findById`, with the row locked for `tx`. */
+  async findByIdForUpdate(tx: Tx, id: string): Promise<P | null> {
+    return this.findOne(tx.manager, { id }, true);
+  }
+
+  /** The purchase of a provider reference, whoever it belongs to. @throws Error when there is none */
+  async getByProviderReference(tx: Tx, providerReference: string): Promise<P> {
+    const found = await this.findOne(tx.manager, { providerReference });
+    if (!found) throw new Error(`no ${this.kind.noun} has the provider reference ${providerReference}`);
+    return found;
+  }
+
+  async list(
+    { partnerId, mode }: PartnerScope,
+    filters: Filters,
+    options: ListOptions,
+    manager: EntityManager = this.manager,
+  ): Promise<Page<P>> {
+    const modes = mode === undefined ? MODES : [mode];
+    const queries = modes.map((each) => this.matching({ partnerId, mode: each }, filters, manager));
+    return this.pages.listMerged(queries, options);
+  }
+
+  /** Adds the filters that only this kind of purchase has. */
+  protected abstract narrow(query: SelectQueryBuilder<P>, filters: Filters): void;
+
+  protected findOne(manager: EntityManager, where: object, isLocked = false): Promise<P | null> {
+    const lock = isLocked ? { lock: { mode: 'pessimistic_write' } as const } : {};
+    return manager.findOne(this.kind.entity, { where: where as FindOptionsWhere<P>, ...lock });
+  }
+
+  private matching(
+    { partnerId, mode }: TenantScope,
+    filters: Filters,
+    manager: EntityManager,
+  ): SelectQueryBuilder<P> {
+    const query = manager
+      .createQueryBuilder(this.kind.entity, 't')
+      .where('t.partner_id = :partnerId AND t.mode = :mode', { partnerId, mode });
+    if (filters.status !== undefined) query.andWhere('t.status = :status', { status: filters.status });
+    if (filters.reference !== undefined) query.andWhere('t.reference = :ref', { ref: filters.reference });
+    this.narrow(query, filters);
+    return query;
+  }
+
+  private insertionOf(): Readonly<Record<Mode, PreparedStatement>> {
+    const { table, entity } = this.kind;
+    const { columns } = this.manager.dataSource.getMetadata(entity);
+    const parameterOf = (property: string): string => `$${this.accepted.indexOf(property) + 1}`;
+    const names = this.accepted.map(
+      (property) => columns.find(({ propertyName }) => propertyName === property)!.databaseName,
+    );
+    const row = {
+      provider: parameterOf('provider'),
+      reference: parameterOf('providerReference'),
+      otherReference: `$${this.accepted.length + 1}`,
+      ...(this.accepted.includes('esimId') ? { esimId: parameterOf('esimId') } : {}),
+    };
+    return insertionByMode(this.kind, row, ({ reference, placedSince }) => {
+      const values = this.accepted.map((property) =>
+        property === 'providerReference' ? reference : parameterOf(property),
+      );
+      return `INSERT INTO ${table} AS p (${names.join(', ')}, status, next_attempt_at, upstream_placed_at)
+       VALUES (${values.join(', ')}, 'pending', now(), ${placedSince})
+       RETURNING ${selectList(this.manager, entity, 'p')}`;
+    });
+  }
+}
