@@ -7,7 +7,7 @@ import type { Tx } from '../infra/database/index.js';
 import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
 import { currentTraceparent } from '../infra/tracing/index.js';
 import { SandboxQuota } from '../partners/index.js';
-import { freshReference, placementReference, ProviderRegistry } from '../providers/index.js';
+import { placementReference, ProviderRegistry } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import type { OrderEntity } from './order.js';
 import { ORDER_JOBS } from './order-jobs.repository.js';
@@ -75,7 +75,6 @@ export class PlaceOrder {
       metadata: { ...command.metadata },
       provider: this.providers.nameForNew(mode, source.provider),
       providerReference: placementReference('order', { partnerId, mode, idempotencyKey, bought }),
-      otherReference: freshReference('order'),
       upstreamPackageId: source.upstreamPackageId,
       unitCostMicros: source.unitCost?.micros ?? null,
       unitCostCurrency: source.unitCost?.currency ?? null,

@@ -18,4 +18,4 @@ export {
 } from './purchase-jobs.repository.js';
 export { PurchaseMetricsModule } from './purchase-metrics.js';
 export { PurchaseWorker } from './purchase-worker.js';
-export { type NewPurchase, PurchasesRepository } from './purchases.repository.js';
+export { PurchasesRepository } from './purchases.repository.js';

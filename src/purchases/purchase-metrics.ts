@@ -7,9 +7,9 @@ import { showReading } from '../infra/kept-reading.js';
 import { METRICS } from '../infra/metrics.js';
 import type { PurchaseKind } from './purchase.js';
 
-/** An order that no worker has begun is due since it was accepted. */
-const OLDEST_PENDING_ORDER = `
-  SELECT extract(epoch FROM statement_timestamp() - created_at)::float8 AS seconds FROM orders
+/** A purchase that no worker has begun is due since it was accepted. */
+const oldestPending = (table: PurchaseKind['table']): string => `
+  SELECT extract(epoch FROM statement_timestamp() - created_at)::float8 AS seconds FROM ${table}
   WHERE status = 'pending' AND next_attempt_at <= statement_timestamp() ORDER BY next_attempt_at LIMIT 1`;
 
 /** Due since its time came or, where a worker has lost it, since its lease lapsed. */
@@ -34,7 +34,7 @@ export class PurchaseMetrics {
     show(
       'order_oldest_pending_seconds',
       'Age of the oldest accepted order that no worker has begun',
-      OLDEST_PENDING_ORDER,
+      oldestPending('orders'),
     );
     for (const [name, table, one, noun] of [
       ['order', 'orders', 'an order', 'order'],

@@ -15,6 +15,7 @@ import {
   type Tx,
   violatedUniqueConstraint,
 } from '../infra/database/index.js';
+import { freshReference } from '../providers/index.js';
 import { insertionByMode } from './placement-record.js';
 import type { Purchase, PurchaseFilters, PurchaseKind } from './purchase.js';
 
@@ -37,13 +38,7 @@ const ACCEPTED = [
 ] as const satisfies readonly (keyof Purchase)[];
 
 /** What acceptance decides; `Own` are the properties that only this kind of purchase has. */
-export type NewPurchase<P extends Purchase, Own extends keyof P> = Pick<
-  P,
-  Own | (typeof ACCEPTED)[number]
-> & {
-  /** The provider reference where `providerReference` is that of an earlier purchase: its key is used again. */
-  readonly otherReference: string;
-};
+type NewPurchase<P extends Purchase, Own extends keyof P> = Pick<P, Own | (typeof ACCEPTED)[number]>;
 
 /** SQL of `orders` or `topups` for the APIs; `PurchaseJobsRepository` has the worker's. */
 export abstract class PurchasesRepository<
@@ -72,7 +67,8 @@ export abstract class PurchasesRepository<
   async insert(tx: Tx, purchase: NewPurchase<P, Own>): Promise<P> {
     const values = purchase as unknown as Readonly<Record<string, SqlParameter>>;
     const parameters = this.accepted.map((property) => values[property]!);
-    if (purchase.mode === 'live') parameters.push(purchase.otherReference);
+    // Where the provider reference is that of an earlier purchase: its key is used again.
+    if (purchase.mode === 'live') parameters.push(freshReference(this.kind.name));
     try {
       const { rows } = await sql(tx.manager, this.insertion[purchase.mode], parameters);
       return rowToEntity(this.manager, this.kind.entity, rows[0]!);
@@ -127,7 +123,7 @@ export abstract class PurchasesRepository<
 
   protected findOne(manager: EntityManager, where: object, isLocked = false): Promise<P | null> {
     const lock = isLocked ? { lock: { mode: 'pessimistic_write' } as const } : {};
-    return manager.findOne(this.kind.entity, { where: where as FindOptionsWhere<P>, ...lock });
+    return manager.findOne(this.kind.entity, { where: where, ...lock });
   }
 
   private matching(

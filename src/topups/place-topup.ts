@@ -9,7 +9,7 @@ import type { Tx } from '../infra/database/index.js';
 import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
 import { currentTraceparent } from '../infra/tracing/index.js';
 import { SandboxQuota } from '../partners/index.js';
-import { freshReference, placementReference, ProviderRegistry } from '../providers/index.js';
+import { placementReference, ProviderRegistry } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import type { TopupEntity } from './topup.js';
 import { TOPUP_JOBS } from './topup-jobs.repository.js';
@@ -82,7 +82,6 @@ export class PlaceTopup {
         idempotencyKey: command.idempotencyKey,
         bought: [esim.iccid, item.id],
       }),
-      otherReference: freshReference('topup'),
       upstreamPackageId: source.upstreamPackageId,
       unitCostMicros: source.unitCost?.micros ?? null,
       unitCostCurrency: source.unitCost?.currency ?? null,

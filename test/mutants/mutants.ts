@@ -15,7 +15,8 @@ export interface Edit {
   readonly replace: string;
 }
 
-const ORDER_OUTCOMES = 'src/orders/order-jobs.repository.ts';
+const ORDER_JOBS = 'src/orders/order-jobs.repository.ts';
+const PURCHASE_JOBS = 'src/purchases/purchase-jobs.repository.ts';
 const WORKER_NOTIFIER = 'src/infra/jobs/worker-notifier.ts';
 const WORK_SIGNALS = 'src/infra/jobs/signals/work-signals.ts';
 const KEY_STATEMENTS = 'src/auth/api-key-auth.repository.ts';
@@ -24,9 +25,9 @@ const KEY_STATEMENTS = 'src/auth/api-key-auth.repository.ts';
 const ONCE_UNSEEN: readonly Mutant[] = [
   {
     name: 'order-end-without-fence',
-    file: ORDER_OUTCOMES,
-    find: "JOIN orders o ON o.id = e.id AND o.fence = e.fence AND o.status = 'processing'",
-    replace: "JOIN orders o ON o.id = e.id AND o.status = 'processing'",
+    file: PURCHASE_JOBS,
+    find: "JOIN ${table} p ON p.id = e.id AND p.fence = e.fence AND p.status = 'processing'",
+    replace: "JOIN ${table} p ON p.id = e.id AND p.status = 'processing'",
     tests: ['test/orders-live/late-words.test.ts'],
   },
   {
@@ -45,23 +46,22 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   },
   {
     name: 'cancellation-end-without-fence',
-    file: ORDER_OUTCOMES,
+    file: ORDER_JOBS,
     find: "'SELECT 1 FROM orders WHERE id = $1 AND fence = $2 FOR UPDATE'",
     replace: "'SELECT 1 FROM orders WHERE id = $1 AND $2::bigint > 0 FOR UPDATE'",
     also: [
       {
-        file: ORDER_OUTCOMES,
-        find: "WHERE id = $1 AND fence = $2 AND status = 'canceling' RETURNING version`",
-        replace: "WHERE id = $1 AND $2::bigint > 0 AND status = 'canceling' RETURNING version`",
+        file: ORDER_JOBS,
+        find: "WHERE id = $1 AND fence = $2 AND status = 'canceling'`",
+        replace: "WHERE id = $1 AND $2::bigint > 0 AND status = 'canceling'`",
       },
     ],
     tests: ['test/orders-live/late-words.test.ts'],
   },
   ...(
     [
-      ['orders', 'src/orders/orders.repository.ts'],
+      ['purchases', 'src/purchases/purchases.repository.ts'],
       ['esims', 'src/esims/esims.repository.ts'],
-      ['topups', 'src/topups/topups.repository.ts'],
     ] as const
   ).map(([list, file]) => ({
     name: `${list}-list-of-everybody`,
@@ -245,9 +245,9 @@ const ONCE_UNSEEN: readonly Mutant[] = [
 const FURTHER: readonly Mutant[] = [
   {
     name: 'topup-end-without-fence',
-    file: 'src/topups/topup-jobs.repository.ts',
-    find: "JOIN topups t ON t.id = e.id AND t.fence = e.fence AND t.status = 'processing'",
-    replace: "JOIN topups t ON t.id = e.id AND t.status = 'processing'",
+    file: PURCHASE_JOBS,
+    find: "JOIN ${table} p ON p.id = e.id AND p.fence = e.fence AND p.status = 'processing'",
+    replace: "JOIN ${table} p ON p.id = e.id AND p.status = 'processing'",
     tests: ['test/topups/late-words.test.ts'],
   },
   {

@@ -151,16 +151,10 @@ const EXCEPTIONS: readonly Exception[] = [
     why: 'what a restored database says of open work and of sessions is distrusted in one transaction (D54)',
   },
   {
-    feature: 'providers',
+    feature: 'purchases',
     access: 'reads',
     tables: ['unclaimed_purchases', 'placement_lookups', 'restore_epochs'],
-    why: 'a row that is accepted says whether its purchase may have been placed already (D54)',
-  },
-  {
-    feature: 'infra',
-    access: 'reads',
-    tables: ['restore_epochs'],
-    why: 'nothing is claimed that is to be placed while a restored database is being repaired (D54)',
+    why: 'a row that is accepted says whether its purchase may have been placed already, and nothing is claimed during a repair (D54)',
   },
   {
     feature: 'reconciliation',
