@@ -2,10 +2,9 @@ import { Module } from '@nestjs/common';
 import { AlertsModule } from '../alerts/index.js';
 import { AuditModule } from '../audit/index.js';
 import { PartnersModule } from '../partners/index.js';
-import { ApiKeysController } from './admin/api-keys.controller.js';
+import { ApiKeysController, PortalApiKeysController } from './admin/api-keys.controller.js';
 import { ApiKeysRepository, LastUsedRepository } from './api-keys.repository.js';
 import { ApiKeysService } from './api-keys.service.js';
-import { PortalApiKeysController } from './portal/portal-api-keys.controller.js';
 import { ExpiringKeys } from './worker/expiring-keys.js';
 
 @Module({

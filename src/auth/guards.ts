@@ -1,8 +1,9 @@
 import { type CanActivate, createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { AppError } from '../common/errors/index.js';
+import { AppError, NotFound } from '../common/errors/index.js';
+import { isId } from '../common/ids.js';
 import { Authenticates } from '../infra/http/index.js';
-import { AdminPrincipal, PartnerPrincipal } from './principal.js';
+import { AdminPrincipal, PartnerPrincipal, PortalPrincipal } from './principal.js';
 import { assertScope } from './scopes.js';
 
 /**
@@ -42,6 +43,18 @@ export class SandboxOnlyGuard implements CanActivate {
 
 /** The partner, mode and key of the call. */
 export const Caller = createParamDecorator((_: unknown, context: ExecutionContext) => principalOf(context));
+
+/**
+ * Whose rows a handler of the admin API and the portal reaches: those of the session's partner, or of `:pid` in the path.
+ * @throws NotFound for a malformed id
+ */
+export const PartnerId = createParamDecorator((_: unknown, context: ExecutionContext): string => {
+  const principal = principalOf(context);
+  if (principal instanceof PortalPrincipal) return principal.partnerId;
+  const { pid } = context.switchToHttp().getRequest<FastifyRequest<{ Params: { pid: string } }>>().params;
+  if (!isId('ptn', pid)) throw new NotFound();
+  return pid;
+});
 
 function principalOf(context: ExecutionContext): unknown {
   return context.switchToHttp().getRequest<FastifyRequest>().principal;

@@ -17,10 +17,16 @@ export {
 } from './auth.module.js';
 export { AdminAuthenticator, PartnerAuthenticator } from './authenticators.js';
 export { GcraThrottlerStorage, toThrottlerLimit } from './gcra-throttler.storage.js';
-export { AdminTokenGuard, BearerKeyGuard, Caller, SandboxOnlyGuard } from './guards.js';
+export { AdminTokenGuard, BearerKeyGuard, Caller, PartnerId, SandboxOnlyGuard } from './guards.js';
 export { codeRefused, PortalAuthenticator } from './portal-authenticator.js';
 export { cookieName, writeCookie } from './portal-cookie.js';
 export { PortalCodeGuard, PortalSessionGuard } from './portal-guards.js';
 export { PurgeRateBuckets } from './purge-rate-buckets.js';
-export { AdminPrincipal, PartnerPrincipal, PortalPrincipal, type PortalSession } from './principal.js';
+export {
+  type AdminOrPortalPrincipal,
+  AdminPrincipal,
+  PartnerPrincipal,
+  PortalPrincipal,
+  type PortalSession,
+} from './principal.js';
 export { assertEveryRouteNeedsAScope, type NeededScopes, NeedsScope, scopesOf } from './scopes.js';

@@ -32,6 +32,23 @@ export class AdminPrincipal implements IdempotencyOwner {
   ) {
     this.idempotencyScope = `admin:${tokenName}`;
   }
+
+  // A token reaches every partner in both modes, and never steps up: what a session is asked, it always passes.
+  readonly isYoung = true;
+
+  chosenMode<T extends Mode | null | undefined>(mode: T): T {
+    return mode;
+  }
+
+  assertSees(): void {}
+
+  assertReaches(): void {}
+
+  assertYoung(): void {}
+
+  locationOf(path: string): { readonly location: string } {
+    return { location: `/internal/v1/${path}` };
+  }
 }
 
 /** A session of the partner portal as the check of its cookie found it (D50). */
@@ -97,8 +114,26 @@ export class PortalPrincipal implements IdempotencyOwner {
     if (!this.session.modes.includes(mode)) throw new NotFound();
   }
 
+  /** Another partner's row is not there for the session either. @throws NotFound */
+  assertReaches({ partnerId, mode }: TenantScope): void {
+    if (partnerId !== this.partnerId) throw new NotFound();
+    this.assertSees(mode);
+  }
+
+  /** Nothing: the portal's pages follow no `Location`. */
+  locationOf(_path: string): { readonly location?: never } {
+    return {};
+  }
+
+  get isYoung(): boolean {
+    return this.session.isYoung;
+  }
+
   /** @throws AppError `step_up_required` for a session that is older than 15 minutes (D50) */
   assertYoung(): void {
-    if (!this.session.isYoung) throw new AppError('step_up_required');
+    if (!this.isYoung) throw new AppError('step_up_required');
   }
 }
+
+/** Who calls a handler that the admin API and the portal share. */
+export type AdminOrPortalPrincipal = AdminPrincipal | PortalPrincipal;

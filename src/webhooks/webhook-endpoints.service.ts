@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type AuditEntry, AuditLog, type ChangeAuthor } from '../audit/index.js';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { newId } from '../common/ids.js';
+import { EVENT_TYPES } from '../events/index.js';
 import { SecretBox } from '../infra/crypto/index.js';
 import type { Tx } from '../infra/database/index.js';
 import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
@@ -168,6 +169,23 @@ export class WebhookEndpointsService {
 function found(endpoint: WebhookEndpointEntity | null): WebhookEndpointEntity {
   if (!endpoint) throw new NotFound();
   return endpoint;
+}
+
+/**
+ * Whether somebody else receives the endpoint's events, or its receiver some of them no longer. A receiver of other
+ * people's events learns of their customers; one that misses a signature refuses every event.
+ */
+export function takesAway(before: WebhookEndpointEntity, wanted: EndpointChange): boolean {
+  const { url = before.url, eventTypes = before.eventTypes, signatureSchemes } = wanted;
+  return (
+    url !== before.url ||
+    lacksAny(eventTypes ?? EVENT_TYPES, before.eventTypes ?? EVENT_TYPES) ||
+    lacksAny(signatureSchemes ?? before.signatureSchemes, before.signatureSchemes)
+  );
+}
+
+function lacksAny(wanted: readonly string[], before: readonly string[]): boolean {
+  return before.some((each) => !wanted.includes(each));
 }
 
 function differences(before: WebhookEndpointEntity, wanted: EndpointChange): EndpointChange {

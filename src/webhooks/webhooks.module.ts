@@ -7,23 +7,30 @@ import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { EventsModule } from '../events/index.js';
 import { nameServerResolver, systemResolver } from '../infra/network/resolve-addresses.js';
 import { PartnersModule } from '../partners/index.js';
-import { WebhookDeliveriesController } from './admin/webhook-deliveries.controller.js';
-import { WebhookEndpointsController } from './admin/webhook-endpoints.controller.js';
-import { WebhookReplaysController } from './admin/webhook-replays.controller.js';
+import {
+  EndpointDeliveriesController,
+  PortalEndpointDeliveriesController,
+} from './admin/endpoint-deliveries.controller.js';
+import {
+  AllEndpointsController,
+  PortalDeliveriesController,
+  WebhookDeliveriesController,
+} from './admin/webhook-deliveries.controller.js';
+import {
+  PortalEndpointsController,
+  WebhookEndpointsController,
+} from './admin/webhook-endpoints.controller.js';
 import { BacklogJobs } from './backlog-jobs.js';
 import { BacklogJobsRepository } from './backlog-jobs.repository.js';
 import { BacklogStepsRepository } from './backlog-steps.repository.js';
 import { EndpointStatsRepository } from './endpoint-stats.repository.js';
 import { DeliveryFanOut, DeliveryNotifierModule } from './delivery-fan-out.js';
-import { PortalDeliveriesController } from './portal/portal-deliveries.controller.js';
-import { PortalEndpointActionsController } from './portal/portal-endpoint-actions.controller.js';
-import { PortalEndpointsController } from './portal/portal-endpoints.controller.js';
 import { Explain } from './explain.js';
 import { FindExplanation } from './find-explanation.js';
 import { PortalExplanationsController } from './portal/portal-explanations.controller.js';
 import { SignatureDoctor } from './signature-doctor.js';
-import { ManualSends } from './portal/manual-sends.js';
-import { OwnedWebhooks } from './portal/owned-webhooks.js';
+import { ManualSends } from './manual-sends.js';
+import { OwnedWebhooks } from './owned-webhooks.js';
 import { ReplayEvents } from './replay-events.js';
 import { ShowEndpoints } from './show-endpoints.js';
 import { SendOnRequest } from './send-on-request.js';
@@ -81,15 +88,17 @@ const USE_CASES = [
   ShowEndpoints,
   Explain,
   FindExplanation,
+  OwnedWebhooks,
+  ManualSends,
 ];
 
 /** Endpoints and the delivery log, on the portal's port. */
 @Module({
   imports: [WebhooksCoreModule, PartnersModule, AuditModule, RateLimitStorageModule],
-  providers: [...USE_CASES, OwnedWebhooks, ManualSends, SignatureDoctor],
+  providers: [...USE_CASES, SignatureDoctor],
   controllers: [
     PortalEndpointsController,
-    PortalEndpointActionsController,
+    PortalEndpointDeliveriesController,
     PortalDeliveriesController,
     PortalExplanationsController,
   ],
@@ -98,9 +107,14 @@ export class WebhooksPortalModule {}
 
 /** Administration of endpoints and the delivery log, on the admin port. */
 @Module({
-  imports: [WebhooksCoreModule, PartnersModule, AuditModule],
+  imports: [WebhooksCoreModule, PartnersModule, AuditModule, RateLimitStorageModule],
   providers: USE_CASES,
-  controllers: [WebhookEndpointsController, WebhookDeliveriesController, WebhookReplaysController],
+  controllers: [
+    WebhookEndpointsController,
+    AllEndpointsController,
+    EndpointDeliveriesController,
+    WebhookDeliveriesController,
+  ],
 })
 export class WebhooksAdminModule {}
 

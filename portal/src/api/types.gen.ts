@@ -3386,89 +3386,6 @@ export type UpdateEndpointResponses = {
 
 export type UpdateEndpointResponse = UpdateEndpointResponses[keyof UpdateEndpointResponses];
 
-export type GetEndpointStatsData = {
-    body?: never;
-    path: {
-        /**
-         * Begins with `whe_`; a malformed one is 404 like an unknown one.
-         */
-        id: string;
-    };
-    query?: {
-        /**
-         * Default: `24h`.
-         */
-        window?: '1h' | '24h' | '7d';
-    };
-    url: '/portal/v1/webhook-endpoints/{id}/stats';
-};
-
-export type GetEndpointStatsErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
-     */
-    400: Problem;
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem;
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem;
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem;
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem;
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem;
-    /**
-     * `session_changed`: The browser has another session of the portal than this page.
-     */
-    409: Problem;
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem;
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem;
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem;
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem;
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem;
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem;
-};
-
-export type GetEndpointStatsError = GetEndpointStatsErrors[keyof GetEndpointStatsErrors];
-
-export type GetEndpointStatsResponses = {
-    /**
-     * Done.
-     */
-    200: EndpointStatsResponse;
-};
-
-export type GetEndpointStatsResponse = GetEndpointStatsResponses[keyof GetEndpointStatsResponses];
-
 export type EnableEndpointData = {
     body?: EnableWebhookEndpointRequest;
     headers?: {
@@ -4055,19 +3972,24 @@ export type ListDeliveriesResponses = {
 
 export type ListDeliveriesResponse = ListDeliveriesResponses[keyof ListDeliveriesResponses];
 
-export type GetDeliveryData = {
+export type GetEndpointStatsData = {
     body?: never;
     path: {
         /**
-         * Begins with `dlv_`; a malformed one is 404 like an unknown one.
+         * Begins with `whe_`; a malformed one is 404 like an unknown one.
          */
         id: string;
     };
-    query?: never;
-    url: '/portal/v1/deliveries/{id}';
+    query?: {
+        /**
+         * Default: `24h`.
+         */
+        window?: '1h' | '24h' | '7d';
+    };
+    url: '/portal/v1/webhook-endpoints/{id}/stats';
 };
 
-export type GetDeliveryErrors = {
+export type GetEndpointStatsErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
@@ -4122,112 +4044,16 @@ export type GetDeliveryErrors = {
     503: Problem;
 };
 
-export type GetDeliveryError = GetDeliveryErrors[keyof GetDeliveryErrors];
+export type GetEndpointStatsError = GetEndpointStatsErrors[keyof GetEndpointStatsErrors];
 
-export type GetDeliveryResponses = {
+export type GetEndpointStatsResponses = {
     /**
      * Done.
      */
-    200: WebhookDeliveryWithAttemptsResponse;
+    200: EndpointStatsResponse;
 };
 
-export type GetDeliveryResponse = GetDeliveryResponses[keyof GetDeliveryResponses];
-
-export type ResendDeliveryData = {
-    body?: never;
-    headers?: {
-        /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
-         */
-        'Idempotency-Key'?: string;
-    };
-    path: {
-        /**
-         * Begins with `dlv_`; a malformed one is 404 like an unknown one.
-         */
-        id: string;
-    };
-    query?: never;
-    url: '/portal/v1/deliveries/{id}/resend';
-};
-
-export type ResendDeliveryErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
-     */
-    400: Problem;
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem;
-    /**
-     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
-     */
-    403: Problem;
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem;
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem;
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem;
-    /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `conflict`: The current state does not allow this.
-     */
-    409: Problem;
-    /**
-     * `payload_too_large`: The body is too large.
-     */
-    413: Problem;
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem;
-    /**
-     * `unsupported_media_type`: Only application/json is accepted.
-     */
-    415: Problem;
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem;
-    /**
-     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
-     */
-    422: Problem;
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem;
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem;
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem;
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem;
-};
-
-export type ResendDeliveryError = ResendDeliveryErrors[keyof ResendDeliveryErrors];
-
-export type ResendDeliveryResponses = {
-    /**
-     * Accepted; the work goes on.
-     */
-    202: WebhookDeliveryResponse;
-};
-
-export type ResendDeliveryResponse = ResendDeliveryResponses[keyof ResendDeliveryResponses];
+export type GetEndpointStatsResponse = GetEndpointStatsResponses[keyof GetEndpointStatsResponses];
 
 export type StartReplayData = {
     body: ReplayEventsRequest;
@@ -4324,6 +4150,258 @@ export type StartReplayResponses = {
 };
 
 export type StartReplayResponse = StartReplayResponses[keyof StartReplayResponses];
+
+export type GetDeliveryData = {
+    body?: never;
+    path: {
+        /**
+         * Begins with `dlv_`; a malformed one is 404 like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/portal/v1/deliveries/{id}';
+};
+
+export type GetDeliveryErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: There is no such resource.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: The method is not allowed here.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The expectation cannot be met.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is not available right now.
+     */
+    503: Problem;
+};
+
+export type GetDeliveryError = GetDeliveryErrors[keyof GetDeliveryErrors];
+
+export type GetDeliveryResponses = {
+    /**
+     * Done.
+     */
+    200: WebhookDeliveryWithAttemptsResponse;
+};
+
+export type GetDeliveryResponse = GetDeliveryResponses[keyof GetDeliveryResponses];
+
+export type ExplainDeliveryData = {
+    body?: never;
+    path: {
+        /**
+         * Begins with `dlv_`; a malformed one is 404 like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/portal/v1/deliveries/{id}/explanation';
+};
+
+export type ExplainDeliveryErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: There is no such resource.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: The method is not allowed here.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The expectation cannot be met.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is not available right now.
+     */
+    503: Problem;
+};
+
+export type ExplainDeliveryError = ExplainDeliveryErrors[keyof ExplainDeliveryErrors];
+
+export type ExplainDeliveryResponses = {
+    /**
+     * Done.
+     */
+    200: ExplanationResponse;
+};
+
+export type ExplainDeliveryResponse = ExplainDeliveryResponses[keyof ExplainDeliveryResponses];
+
+export type ResendDeliveryData = {
+    body?: never;
+    headers?: {
+        /**
+         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Begins with `dlv_`; a malformed one is 404 like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/portal/v1/deliveries/{id}/resend';
+};
+
+export type ResendDeliveryErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
+     */
+    403: Problem;
+    /**
+     * `not_found`: There is no such resource.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: The method is not allowed here.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `conflict`: The current state does not allow this.
+     */
+    409: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The expectation cannot be met.
+     */
+    417: Problem;
+    /**
+     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is not available right now.
+     */
+    503: Problem;
+};
+
+export type ResendDeliveryError = ResendDeliveryErrors[keyof ResendDeliveryErrors];
+
+export type ResendDeliveryResponses = {
+    /**
+     * Accepted; the work goes on.
+     */
+    202: WebhookDeliveryResponse;
+};
+
+export type ResendDeliveryResponse = ResendDeliveryResponses[keyof ResendDeliveryResponses];
 
 export type GetReplayData = {
     body?: never;
@@ -4498,84 +4576,6 @@ export type CancelReplayResponses = {
 };
 
 export type CancelReplayResponse = CancelReplayResponses[keyof CancelReplayResponses];
-
-export type ExplainDeliveryData = {
-    body?: never;
-    path: {
-        /**
-         * Begins with `dlv_`; a malformed one is 404 like an unknown one.
-         */
-        id: string;
-    };
-    query?: never;
-    url: '/portal/v1/deliveries/{id}/explanation';
-};
-
-export type ExplainDeliveryErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
-     */
-    400: Problem;
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem;
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem;
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem;
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem;
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem;
-    /**
-     * `session_changed`: The browser has another session of the portal than this page.
-     */
-    409: Problem;
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem;
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem;
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem;
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem;
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem;
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem;
-};
-
-export type ExplainDeliveryError = ExplainDeliveryErrors[keyof ExplainDeliveryErrors];
-
-export type ExplainDeliveryResponses = {
-    /**
-     * Done.
-     */
-    200: ExplanationResponse;
-};
-
-export type ExplainDeliveryResponse = ExplainDeliveryResponses[keyof ExplainDeliveryResponses];
 
 export type ExplainEndpointData = {
     body?: never;

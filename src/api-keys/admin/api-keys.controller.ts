@@ -1,7 +1,15 @@
-import { Body, Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
+import { Body, Controller, Get, Injectable, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
-import { AdminTokenGuard, NeedsScope } from '../../auth/index.js';
+import {
+  type AdminOrPortalPrincipal,
+  AdminTokenGuard,
+  Caller,
+  NeedsScope,
+  PartnerId,
+  PortalSessionGuard,
+} from '../../auth/index.js';
+import type { Tx } from '../../infra/database/index.js';
 import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
 import { RespondsPage } from '../../infra/http/openapi/responds.js';
 import {
@@ -28,11 +36,9 @@ import {
   toShownOnce,
 } from './api-key.response.js';
 
-/** The portal team's administration of a partner's keys (D12, D15). */
-@ApiTags('API keys')
-@UseGuards(AdminTokenGuard)
-@Controller('internal/v1/partners/:pid/api-keys')
-export class ApiKeysController {
+/** A partner's keys, for the portal team and for the partner's own people (D12, D15). */
+@Injectable()
+abstract class ApiKeyHandlers {
   constructor(
     private readonly keys: ApiKeysService,
     private readonly partners: PartnersService,
@@ -44,17 +50,28 @@ export class ApiKeysController {
     response: IssuedApiKeyResponse,
     summary: 'Create an API key',
     description: 'Only this answer shows the key.',
-    refusals: ['limit_reached'],
+    on: {
+      portal: {
+        description: 'Only this answer shows the key. A live key needs a session younger than 15 minutes.',
+      },
+    },
+    refusals: ['limit_reached', 'step_up_required'],
   })
   @NeedsScope('keys:write')
   async createKey(
     @Author() by: ChangeAuthor,
+    @Caller() caller: AdminOrPortalPrincipal,
     @IdempotencyKeyParam() key: IdempotencyKey,
-    @Param('pid', PathId('ptn')) partnerId: string,
+    @PartnerId() partnerId: string,
     @Body() body: CreateApiKeyDto,
   ): Promise<RenderedResponse> {
+    const mode = caller.chosenMode(body.mode);
     const terms = toKeyTerms(partnerId, body);
-    return this.idempotent.execute(key, async (tx) => toShownOnce(await this.keys.create(tx, by, terms)));
+    return this.idempotent.execute(key, async (tx) => {
+      // It spends money, and outlives the session.
+      if (mode === 'live') caller.assertYoung();
+      return toShownOnce(await this.keys.create(tx, by, terms));
+    });
   }
 
   @Get()
@@ -62,14 +79,17 @@ export class ApiKeysController {
     summary: "List a partner's keys, newest first",
     description:
       'Returns active, replaced, expired and revoked keys, each with its prefix and last four characters.',
+    on: { portal: { summary: 'List the API keys of a mode, newest first' } },
   })
   @NeedsScope('keys:read')
   async listKeys(
-    @Param('pid', PathId('ptn')) partnerId: string,
+    @Caller() caller: AdminOrPortalPrincipal,
+    @PartnerId() partnerId: string,
     @Query() query: ApiKeysQueryDto,
   ): Promise<ListResponse<ApiKeyResponse>> {
+    const mode = caller.chosenMode(query.mode);
     await this.partners.getById(partnerId);
-    return new ListResponse(toApiKeyPage(await this.keys.list(partnerId, query.mode, toListOptions(query))));
+    return new ListResponse(toApiKeyPage(await this.keys.list(partnerId, mode, toListOptions(query))));
   }
 
   @IdempotentPost(':id/revoke', {
@@ -77,17 +97,26 @@ export class ApiKeysController {
     response: ApiKeyResponse,
     summary: 'Revoke a key',
     description: 'Calls with the key get 401, from the next one on. Revoking it twice is 200.',
+    on: {
+      portal: {
+        description:
+          'Calls with the key get 401, from the next one on. A live key needs a session younger than 15 minutes.',
+      },
+    },
+    refusals: ['step_up_required'],
   })
   @NeedsScope('keys:write')
   async revokeKey(
     @Author() by: ChangeAuthor,
+    @Caller() caller: AdminOrPortalPrincipal,
     @IdempotencyKeyParam() key: IdempotencyKey,
-    @Param('pid', PathId('ptn')) partnerId: string,
+    @PartnerId() partnerId: string,
     @Param('id', PathId('key')) id: string,
   ): Promise<RenderedResponse> {
-    return this.idempotent.execute(key, async (tx) => ({
-      data: toApiKeyResponse(await this.keys.revoke(tx, by, partnerId, id)),
-    }));
+    return this.idempotent.execute(key, async (tx) => {
+      await this.assertMayChange(tx, caller, partnerId, id);
+      return { data: toApiKeyResponse(await this.keys.revoke(tx, by, partnerId, id)) };
+    });
   }
 
   @IdempotentPost(':id/rotate', {
@@ -96,19 +125,50 @@ export class ApiKeysController {
     summary: 'Replace a key',
     description:
       'Returns the new key, which only this answer shows. The old key stays valid for `grace_seconds`. A key that it had replaced ends at once.',
-    refusals: ['conflict'],
+    on: {
+      portal: {
+        description:
+          'Returns the new key, which only this answer shows. A key that the old one had replaced ends at once. A live key needs a session younger than 15 minutes.',
+      },
+    },
+    refusals: ['conflict', 'step_up_required'],
   })
   @NeedsScope('keys:write')
   async rotateKey(
     @Author() by: ChangeAuthor,
+    @Caller() caller: AdminOrPortalPrincipal,
     @IdempotencyKeyParam() key: IdempotencyKey,
-    @Param('pid', PathId('ptn')) partnerId: string,
+    @PartnerId() partnerId: string,
     @Param('id', PathId('key')) keyId: string,
-    @Body() body: RotateApiKeyDto,
+    @Body() body?: RotateApiKeyDto,
   ): Promise<RenderedResponse> {
-    const graceSeconds = body.grace_seconds ?? DEFAULT_GRACE_SECONDS;
-    return this.idempotent.execute(key, async (tx) =>
-      toShownOnce(await this.keys.rotate(tx, by, { partnerId, keyId, graceSeconds })),
-    );
+    const graceSeconds = body?.grace_seconds ?? DEFAULT_GRACE_SECONDS;
+    return this.idempotent.execute(key, async (tx) => {
+      // The answer is a new live key, whatever becomes of the old one.
+      await this.assertMayChange(tx, caller, partnerId, keyId);
+      return toShownOnce(await this.keys.rotate(tx, by, { partnerId, keyId, graceSeconds }));
+    });
+  }
+
+  /** @throws NotFound for a key of a mode that the session does not allow; AppError `step_up_required` for a live one */
+  private async assertMayChange(
+    tx: Tx,
+    caller: AdminOrPortalPrincipal,
+    partnerId: string,
+    id: string,
+  ): Promise<void> {
+    const { mode } = await this.keys.getById(tx, partnerId, id);
+    caller.assertSees(mode);
+    if (mode === 'live') caller.assertYoung();
   }
 }
+
+@ApiTags('API keys')
+@UseGuards(AdminTokenGuard)
+@Controller('internal/v1/partners/:pid/api-keys')
+export class ApiKeysController extends ApiKeyHandlers {}
+
+@ApiTags('API keys')
+@UseGuards(PortalSessionGuard)
+@Controller('portal/v1/api-keys')
+export class PortalApiKeysController extends ApiKeyHandlers {}

@@ -9,10 +9,10 @@ import { NoIdempotencyKey } from '../../infra/idempotency/index.js';
 import { ExplanationResponse, toExplanationResponse } from '../admin/explanation.response.js';
 import { FindExplanation } from '../find-explanation.js';
 import { SignatureDoctor } from '../signature-doctor.js';
-import { OwnedWebhooks } from './owned-webhooks.js';
+import { OwnedWebhooks } from '../owned-webhooks.js';
 import { DiagnosisResponse, SignatureDoctorDto, toDiagnosisResponse } from './signature-doctor.dto.js';
 
-/** Why something is not delivered, and why a signature is not accepted, in words. */
+/** Why an endpoint receives nothing, and why a signature is not accepted, in words. */
 @ApiTags('Explanations')
 @UseGuards(PortalSessionGuard)
 @Controller('portal/v1')
@@ -22,20 +22,6 @@ export class PortalExplanationsController {
     private readonly explanations: FindExplanation,
     private readonly doctor: SignatureDoctor,
   ) {}
-
-  @Get('deliveries/:id/explanation')
-  @NeedsScope('webhooks:read')
-  @Responds(ExplanationResponse, {
-    summary: 'Explain the state of a delivery',
-    description: 'Says who can fix it, how, and what happens next.',
-  })
-  async explainDelivery(
-    @Caller() caller: PortalPrincipal,
-    @Param('id', PathId('dlv')) id: string,
-  ): Promise<ExplanationResponse> {
-    const { delivery } = await this.owned.deliveryWithLog(caller, id);
-    return toExplanationResponse(await this.explanations.ofDelivery(delivery));
-  }
 
   @Get('webhook-endpoints/:id/explanation')
   @NeedsScope('webhooks:read')
@@ -47,7 +33,8 @@ export class PortalExplanationsController {
     @Caller() caller: PortalPrincipal,
     @Param('id', PathId('whe')) id: string,
   ): Promise<ExplanationResponse> {
-    return toExplanationResponse(await this.explanations.ofEndpoint(await this.owned.endpoint(caller, id)));
+    const endpoint = await this.owned.endpoint(caller, { partnerId: caller.partnerId, id });
+    return toExplanationResponse(await this.explanations.ofEndpoint(endpoint));
   }
 
   /** No `Idempotency-Key`: it changes nothing. */
@@ -64,7 +51,7 @@ export class PortalExplanationsController {
     @Body() { endpoint_id, headers, body, received_at, computed }: SignatureDoctorDto,
   ): Promise<DiagnosisResponse> {
     if (!isId('whe', endpoint_id)) throw new NotFound();
-    const endpoint = await this.owned.endpoint(caller, endpoint_id);
+    const endpoint = await this.owned.endpoint(caller, { partnerId: caller.partnerId, id: endpoint_id });
     const { modes } = caller.session;
     const call = {
       headers,

@@ -13,6 +13,12 @@ import { ReadsList } from '../bounded-lists.interceptor.js';
 /** Operation extensions that carry what the decorators say to the document; none of them stays in it. */
 export const REFUSALS = 'x-refusals';
 export const RESPONSE_TRAITS = 'x-response-traits';
+export const WORDING = 'x-wording';
+
+/** How the document of one port describes an operation that the admin API and the portal share. */
+export type Wording = Partial<
+  Record<'admin' | 'portal', { summary?: string; description?: string; tag?: string }>
+>;
 
 /** What the success response of an operation has besides its body. */
 export interface ResponseTraits {
@@ -26,18 +32,21 @@ export interface ResponseTraits {
   readonly anonymous?: true;
 }
 
-export interface RespondsOptions extends ResponseTraits {
+interface Described extends ResponseTraits {
   /** One line of the reference, at most 90 characters. */
   readonly summary: string;
   /** What the call does beyond the summary, in one to three sentences. */
   readonly description: string;
+  /** Replaces words and tag in the document of one port. */
+  readonly on?: Wording;
+}
+
+export interface RespondsOptions extends Described {
   /** Default 200. */
   readonly status?: 200 | 201 | 202;
 }
 
-export interface PageOptions extends ResponseTraits {
-  readonly summary: string;
-  readonly description: string;
+export interface PageOptions extends Described {
   /** The list has no last page: `next_cursor` is never null (D39). Its handler takes `ListSlots`: it may wait without one. */
   readonly endless?: true;
 }
@@ -63,14 +72,7 @@ export function ApiRefusals(...codes: readonly ErrorCode[]): MethodDecorator {
 
 function responds(
   model: Type<unknown>,
-  {
-    summary,
-    description,
-    location,
-    cached,
-    waits,
-    anonymous,
-  }: ResponseTraits & { summary: string; description: string },
+  { summary, description, location, cached, waits, anonymous, on }: Described,
   { status, schema }: { status: number; schema: ReturnType<typeof envelopeOf> },
 ): MethodDecorator {
   const traits: ResponseTraits = {
@@ -84,6 +86,7 @@ function responds(
     ApiOperation({ summary, description }),
     ApiResponse({ status, description: SUCCESS[status] ?? 'Done.', schema }),
     ApiExtension(RESPONSE_TRAITS, traits),
+    ...(on ? [ApiExtension(WORDING, on)] : []),
   );
 }
 

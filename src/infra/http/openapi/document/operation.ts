@@ -6,7 +6,7 @@ import type {
   ResponseObject,
 } from '@nestjs/swagger';
 import type { ErrorCode } from '../../../../common/errors/index.js';
-import { REFUSALS, RESPONSE_TRAITS, type ResponseTraits } from '../responds.js';
+import { REFUSALS, RESPONSE_TRAITS, type ResponseTraits, type Wording, WORDING } from '../responds.js';
 import type { IdPrefix } from '../../../../common/ids.js';
 import { parameterRef } from './components.js';
 
@@ -28,6 +28,7 @@ export interface DescribedOperation {
 interface Extensions {
   [REFUSALS]?: readonly ErrorCode[];
   [RESPONSE_TRAITS]?: ResponseTraits;
+  [WORDING]?: Wording;
 }
 
 /** Every operation of a fresh document; the decorators' extensions are taken out of it. */
@@ -36,17 +37,41 @@ export function describeOperations(document: OpenAPIObject, port: Port): Describ
     METHODS.flatMap((method) => {
       const operation = item[method];
       if (!operation) return [];
-      const { [REFUSALS]: refusals = [], [RESPONSE_TRAITS]: traits = {} } = operation as Extensions;
-      delete (operation as Extensions)[REFUSALS];
-      delete (operation as Extensions)[RESPONSE_TRAITS];
-      return [{ port, path, method, operation, refusals, traits }];
+      const extensions = operation as Extensions;
+      const { [REFUSALS]: all = [], [RESPONSE_TRAITS]: traits = {}, [WORDING]: on = {} } = extensions;
+      for (const name of [REFUSALS, RESPONSE_TRAITS, WORDING] as const) delete extensions[name];
+      const { tag, ...words } = (port === 'partner' ? undefined : on[port]) ?? {};
+      Object.assign(operation, words, tag === undefined ? {} : { tags: [tag] });
+      // Only the sessions of the portal step up, and its pages follow no `Location`.
+      const refusals = port === 'admin' ? all.filter((code) => code !== 'step_up_required') : all;
+      return [
+        {
+          ...{ port, path, method, operation, refusals },
+          traits: port === 'portal' ? omitLocation(traits) : traits,
+        },
+      ];
     }),
   );
+}
+
+function omitLocation({ location: _, ...traits }: ResponseTraits): ResponseTraits {
+  return traits;
 }
 
 /** The operation's own parameters, before references are added. */
 export function parametersOf({ operation }: DescribedOperation): ParameterObject[] {
   return (operation.parameters ?? []).filter((parameter) => 'name' in parameter);
+}
+
+/** Those of the path, in its order: Swagger does not see the one that `@PartnerId()` reads. */
+function pathParametersOf(described: DescribedOperation): ParameterObject[] {
+  const known = parametersOf(described).filter((parameter) => parameter.in === 'path');
+  return [...described.path.matchAll(/\{(\w+)\}/g)].map(
+    ([, name = '']) =>
+      known.find((parameter) => parameter.name === name) ?? {
+        ...{ name, required: true, in: 'path', schema: { type: 'string' } },
+      },
+  );
 }
 
 /** The one success response of an operation. @throws Error when there is none */
@@ -84,16 +109,14 @@ export function addParameters(described: DescribedOperation): void {
   if (traits.cached) headers.push(parameterRef('IfNoneMatch'));
   if (traits.waits) headers.push(parameterRef('PreferWait'));
   if (port === 'admin') headers.push(parameterRef('Actor'));
-  const own = parametersOf(described).map((parameter) => describePathId(parameter, described.path));
   operation.parameters = [
-    ...own.filter((parameter) => parameter.in === 'path'),
-    ...own.filter((parameter) => parameter.in !== 'path'),
+    ...pathParametersOf(described).map((parameter) => describePathId(parameter, described.path)),
+    ...parametersOf(described).filter((parameter) => parameter.in !== 'path'),
     ...headers,
   ];
 }
 
 function describePathId(parameter: ParameterObject, path: string): ParameterObject {
-  if (parameter.in !== 'path') return parameter;
   const segments = path.split('/');
   const prefix = ID_AFTER[segments[segments.indexOf(`{${parameter.name}}`) - 1] ?? ''];
   if (prefix === undefined) throw new Error(`no id is known for {${parameter.name}} of ${path}`);
