@@ -7,9 +7,6 @@ export default defineConfig(
     '**/dist',
     'node_modules',
     '.data',
-    '.ci',
-    'scripts',
-    'ops',
     'bench/results',
     'portal/src/api/types.gen.ts',
     'sdk/src/generated',
@@ -54,5 +51,12 @@ export default defineConfig(
     },
   },
   { files: ['**/*.js', '**/*.cjs', '**/*.mjs'], extends: [tseslint.configs.disableTypeChecked] },
+  {
+    files: ['scripts/**', 'ops/**', '.ci/**'],
+    // ESLint runs on the same Node as these programs, and knows its globals.
+    languageOptions: {
+      globals: Object.fromEntries(Object.getOwnPropertyNames(globalThis).map((name) => [name, 'readonly'])),
+    },
+  },
   { files: ['**/*.cjs'], languageOptions: { globals: { module: 'writable' } } },
 );

@@ -9,7 +9,7 @@ const CHECKS = {
   types: 'tsc --noEmit',
   'types of the portal': 'tsc -p portal',
   format: 'prettier --check .',
-  'import direction': 'depcruise src migrations --config .dependency-cruiser.cjs',
+  'import direction': 'depcruise src migrations portal/src --config .dependency-cruiser.cjs',
   'OpenAPI drift': 'node --enable-source-maps scripts/start.mjs openapi --check',
   'routes drift': 'node --enable-source-maps scripts/start.mjs routes --check',
   'docs drift': 'node scripts/docs.mjs --check',

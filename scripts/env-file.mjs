@@ -48,7 +48,7 @@ export function loadEnvFile(file, env = process.env) {
     bytes = readFileSync(file);
   } catch (error) {
     if (error.code === 'ENOENT') return;
-    throw new Error(`cannot read ${file} (${error.code})`);
+    throw new Error(`cannot read ${file} (${error.code})`, { cause: error });
   }
   const text = textOf(bytes, file).replaceAll(/\r\n?/g, '\n');
   const line = malformedLine(text);

@@ -73,7 +73,7 @@ const webhooks = createRoute({
   path: '/developers/webhooks',
   component: lazyRouteComponent(() => import('./screens/webhooks/webhooks.tsx'), 'Webhooks'),
 });
-export const endpointRoute = createRoute({
+const endpointRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/developers/webhooks/$endpointId',
   validateSearch: texts(
@@ -89,13 +89,13 @@ export const endpointRoute = createRoute({
   ),
   component: lazyRouteComponent(() => import('./screens/endpoint/endpoint.tsx'), 'EndpointPage'),
 });
-export const eventsRoute = createRoute({
+const eventsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/developers/events',
   validateSearch: texts('type'),
   component: lazyRouteComponent(() => import('./screens/events.tsx'), 'Events'),
 });
-export const requestsRoute = createRoute({
+const requestsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/developers/requests',
   validateSearch: texts(
@@ -109,40 +109,40 @@ export const requestsRoute = createRoute({
   ),
   component: lazyRouteComponent(() => import('./screens/requests.tsx'), 'Requests'),
 });
-export const requestRoute = createRoute({
+const requestRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/developers/requests/$requestId',
   component: lazyRouteComponent(() => import('./screens/request.tsx'), 'RequestPage'),
 });
-export const doctorRoute = createRoute({
+const doctorRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/developers/signature-doctor',
   validateSearch: texts('endpoint'),
   component: lazyRouteComponent(() => import('./screens/signature-doctor.tsx'), 'SignatureDoctor'),
 });
-export const ordersRoute = createRoute({
+const ordersRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/orders',
   validateSearch: texts('status', 'reference'),
   component: lazyRouteComponent(() => import('./screens/orders.tsx'), 'Orders'),
 });
-export const orderRoute = createRoute({
+const orderRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/orders/$orderId',
   component: lazyRouteComponent(() => import('./screens/order.tsx'), 'OrderPage'),
 });
-export const esimsRoute = createRoute({
+const esimsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/esims',
   validateSearch: texts('status', 'iccid', 'order_id'),
   component: lazyRouteComponent(() => import('./screens/esims.tsx'), 'Esims'),
 });
-export const esimRoute = createRoute({
+const esimRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/esims/$esimId',
   component: lazyRouteComponent(() => import('./screens/esim.tsx'), 'EsimPage'),
 });
-export const topupsRoute = createRoute({
+const topupsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/top-ups',
   validateSearch: texts('status', 'esim_id', 'reference'),

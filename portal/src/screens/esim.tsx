@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import { oneQuery } from '../api/queries.ts';
@@ -12,8 +12,9 @@ import { words } from '../components/format.ts';
 import { Time } from '../components/time.tsx';
 import { InItsMode } from '../layout/in-its-mode.tsx';
 import { MODE_NAMES } from '../layout/use-mode.ts';
-import { esimRoute } from '../router.tsx';
 import { EsimStatus, usage } from './esims.tsx';
+
+const esimRoute = getRouteApi('/esims/$esimId');
 
 export function EsimPage() {
   const { esimId } = esimRoute.useParams();

@@ -1,4 +1,4 @@
-import { Link } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { useNewest } from '../api/newest.ts';
 import { useSession } from '../api/session.ts';
 import type { Esim, Mode, Order } from '../api/types.ts';
@@ -9,7 +9,8 @@ import { bytes } from '../components/format.ts';
 import { List } from '../components/list.tsx';
 import { Time } from '../components/time.tsx';
 import { useMode } from '../layout/use-mode.ts';
-import { esimsRoute } from '../router.tsx';
+
+const esimsRoute = getRouteApi('/esims');
 
 const STATUSES = ['issued', 'active', 'depleted', 'expired', 'suspended', 'canceled'] as const;
 const TONES = {

@@ -1,3 +1,4 @@
+import { getRouteApi } from '@tanstack/react-router';
 import { useSession } from '../api/session.ts';
 import { EVENT_TYPES, type Event } from '../api/types.ts';
 import { CopyButton } from '../components/copy-button.tsx';
@@ -6,7 +7,8 @@ import { UrlFilters } from '../components/filters.tsx';
 import { List } from '../components/list.tsx';
 import { Time } from '../components/time.tsx';
 import { useMode } from '../layout/use-mode.ts';
-import { eventsRoute } from '../router.tsx';
+
+const eventsRoute = getRouteApi('/developers/events');
 
 export function Events() {
   const mode = useMode();

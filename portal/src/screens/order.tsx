@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { every, oneQuery } from '../api/queries.ts';
 import type { Order } from '../api/types.ts';
 import { CopyFact } from '../components/copy-button.tsx';
@@ -10,8 +10,9 @@ import { Table } from '../components/list.tsx';
 import { Time } from '../components/time.tsx';
 import { InItsMode } from '../layout/in-its-mode.tsx';
 import { MODE_NAMES } from '../layout/use-mode.ts';
-import { orderRoute } from '../router.tsx';
 import { OrderStatus } from './orders.tsx';
+
+const orderRoute = getRouteApi('/orders/$orderId');
 
 export function OrderPage() {
   const { orderId } = orderRoute.useParams();

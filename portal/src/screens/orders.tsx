@@ -1,4 +1,4 @@
-import { Link } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { useSession } from '../api/session.ts';
 import type { Order } from '../api/types.ts';
 import { orderCommand } from '../components/commands.ts';
@@ -8,7 +8,8 @@ import { money, words } from '../components/format.ts';
 import { List } from '../components/list.tsx';
 import { Time } from '../components/time.tsx';
 import { useMode } from '../layout/use-mode.ts';
-import { ordersRoute } from '../router.tsx';
+
+const ordersRoute = getRouteApi('/orders');
 
 const STATUSES = [
   'pending',

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { ApiError } from '../api/client.ts';
 import { oneQuery } from '../api/queries.ts';
 import type { Call } from '../api/types.ts';
@@ -9,7 +9,8 @@ import { Facts } from '../components/facts.tsx';
 import { milliseconds } from '../components/format.ts';
 import { Time } from '../components/time.tsx';
 import { InItsMode } from '../layout/in-its-mode.tsx';
-import { requestRoute } from '../router.tsx';
+
+const requestRoute = getRouteApi('/developers/requests/$requestId');
 
 export function RequestPage() {
   const { requestId } = requestRoute.useParams();

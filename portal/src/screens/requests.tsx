@@ -1,4 +1,4 @@
-import { Link, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useSession } from '../api/session.ts';
 import type { Call } from '../api/types.ts';
@@ -9,7 +9,8 @@ import { milliseconds } from '../components/format.ts';
 import { List } from '../components/list.tsx';
 import { Time } from '../components/time.tsx';
 import { useMode } from '../layout/use-mode.ts';
-import { requestsRoute } from '../router.tsx';
+
+const requestsRoute = getRouteApi('/developers/requests');
 
 /** Those that a call of a program can get, as they are in the log; by how often one looks for them. */
 const ERROR_CODES = [

@@ -1,3 +1,4 @@
+import { getRouteApi } from '@tanstack/react-router';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 import { send } from '../api/client.ts';
@@ -8,7 +9,8 @@ import { ErrorNote } from '../components/feedback.tsx';
 import { fieldError, SelectField, Submit, TextField } from '../components/form.tsx';
 import { inWords } from '../components/time.tsx';
 import { useMode } from '../layout/use-mode.ts';
-import { doctorRoute } from '../router.tsx';
+
+const doctorRoute = getRouteApi('/developers/signature-doctor');
 
 /** More than a partner may have in a mode: all are in one page. */
 const MOST_ENDPOINTS = 100;

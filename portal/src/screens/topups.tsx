@@ -1,4 +1,4 @@
-import { Link } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { useNewest } from '../api/newest.ts';
 import { useSession } from '../api/session.ts';
 import type { Esim, Mode, Topup } from '../api/types.ts';
@@ -9,7 +9,8 @@ import { bytes, money, words } from '../components/format.ts';
 import { List } from '../components/list.tsx';
 import { Time } from '../components/time.tsx';
 import { useMode } from '../layout/use-mode.ts';
-import { topupsRoute } from '../router.tsx';
+
+const topupsRoute = getRouteApi('/top-ups');
 
 const STATUSES = ['pending', 'processing', 'completed', 'failed'] as const;
 const TONES = {

@@ -1,9 +1,8 @@
-import { useNavigate } from '@tanstack/react-router';
+import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { TypedFilter } from '../../components/filters.tsx';
 import { SelectField } from '../../components/form.tsx';
 import { words } from '../../components/format.ts';
-import { endpointRoute } from '../../router.tsx';
 import {
   EVENT_ID,
   OUTCOMES,
@@ -13,6 +12,8 @@ import {
   validFilters,
   type Filter,
 } from './valid-filters.ts';
+
+const endpointRoute = getRouteApi('/developers/webhooks/$endpointId');
 
 const any = ['', 'Any'] as const;
 const options = (values: readonly string[]) => [any, ...values.map((value) => [value, value] as const)];
@@ -29,7 +30,7 @@ function local(at: string | undefined): string {
 
 export function DeliveryFilters() {
   const { filters, ignored } = validFilters(endpointRoute.useSearch());
-  const navigate = useNavigate({ from: endpointRoute.fullPath });
+  const navigate = endpointRoute.useNavigate();
   const set = (name: Filter) => (value: string) =>
     void navigate({
       search: ({ [name]: _before, ...others }) => (value === '' ? others : { ...others, [name]: value }),

@@ -1,4 +1,4 @@
-import { useNavigate } from '@tanstack/react-router';
+import { getRouteApi } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
 import { post } from '../../api/client.ts';
 import { useScope, useSession } from '../../api/session.ts';
@@ -7,19 +7,20 @@ import { orderCommand } from '../../components/commands.ts';
 import { Empty, ErrorNote, Loading } from '../../components/feedback.tsx';
 import { LoadMore, Table } from '../../components/list.tsx';
 import { notify } from '../../components/toasts.tsx';
-import { endpointRoute } from '../../router.tsx';
 import { DeliveryFilters } from './delivery-filters.tsx';
 import { DeliveryRow } from './delivery-row.tsx';
 import { useDeliveryLog } from './use-delivery-log.ts';
 import { useKeptPlace } from './use-kept-place.ts';
 import { FILTERS, validFilters } from './valid-filters.ts';
 
+const endpointRoute = getRouteApi('/developers/webhooks/$endpointId');
+
 const COLUMNS = ['Event', 'Delivery', 'Status code', 'Latency', 'Time'];
 
 /** Every delivery of an endpoint, live. Filters and the open row are in the address. */
 export function DeliveryLog({ endpoint }: { endpoint: Endpoint }) {
   const search = endpointRoute.useSearch();
-  const navigate = useNavigate({ from: endpointRoute.fullPath });
+  const navigate = endpointRoute.useNavigate();
   const mayResend = useScope('webhooks:replay');
   const [error, setError] = useState<unknown>(null);
   const filters = useMemo(

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { ApiError } from '../../api/client.ts';
 import { endpointQuery } from '../../api/queries.ts';
@@ -8,7 +8,6 @@ import type { Endpoint } from '../../api/types.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { ErrorNote, Loading } from '../../components/feedback.tsx';
 import { InItsMode } from '../../layout/in-its-mode.tsx';
-import { endpointRoute } from '../../router.tsx';
 import { EndpointState } from '../webhooks/endpoint-state.tsx';
 import { EndpointSwitch } from '../webhooks/endpoint-switch.tsx';
 import { RotateSecretDialog } from '../webhooks/rotate-secret.tsx';
@@ -22,6 +21,8 @@ import { EnableOptionsDialog } from './enable-options.tsx';
 import { EndpointExplanation } from './explanation.tsx';
 import { ReplayDialog } from './replay-dialog.tsx';
 import { ReplayProgress } from './replay-progress.tsx';
+
+const endpointRoute = getRouteApi('/developers/webhooks/$endpointId');
 
 export function EndpointPage() {
   const { endpointId } = endpointRoute.useParams();
@@ -47,7 +48,7 @@ export function EndpointPage() {
 
 function Page({ endpoint }: { endpoint: Endpoint }) {
   const { delivery, replay } = endpointRoute.useSearch();
-  const navigate = useNavigate({ from: endpointRoute.fullPath });
+  const navigate = endpointRoute.useNavigate();
   const close = () =>
     void navigate({ search: ({ delivery: _closed, ...others }) => others, resetScroll: false });
   return (

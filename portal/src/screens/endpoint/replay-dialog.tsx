@@ -1,4 +1,4 @@
-import { useNavigate } from '@tanstack/react-router';
+import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { post } from '../../api/client.ts';
 import type { Endpoint, Replay } from '../../api/types.ts';
@@ -7,8 +7,9 @@ import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
 import { count } from '../../components/format.ts';
 import { Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
-import { endpointRoute } from '../../router.tsx';
 import { TYPE_OPTIONS } from '../webhooks/new-endpoint.tsx';
+
+const endpointRoute = getRouteApi('/developers/webhooks/$endpointId');
 
 const STATUSES = [
   ['failed', 'failed'],
@@ -32,7 +33,7 @@ export function ReplayDialog({ endpoint, onClose }: { endpoint: Endpoint; onClos
   const [types, setTypes] = useState<string[]>([]);
   const [statuses, setStatuses] = useState<string[]>(['failed']);
   const [counted, setCounted] = useState<Replay | null>(null);
-  const navigate = useNavigate({ from: endpointRoute.fullPath });
+  const navigate = endpointRoute.useNavigate();
   const ask = (dryRun: boolean) =>
     post<Replay>(`webhook-endpoints/${endpoint.id}/replay`, {
       since: since === '' ? '' : new Date(since).toISOString(),

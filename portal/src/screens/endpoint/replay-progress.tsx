@@ -1,18 +1,19 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { getRouteApi } from '@tanstack/react-router';
 import { post } from '../../api/client.ts';
 import { refreshDeliveryLog, replayQuery } from '../../api/queries.ts';
 import type { Endpoint } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { ErrorNote, Loading } from '../../components/feedback.tsx';
 import { count } from '../../components/format.ts';
-import { endpointRoute } from '../../router.tsx';
+
+const endpointRoute = getRouteApi('/developers/webhooks/$endpointId');
 
 /** How far a replay is; the link with its id shows it again. */
 export function ReplayProgress({ id, endpoint }: { id: string; endpoint: Endpoint }) {
   const query = useQuery(replayQuery(id));
   const queries = useQueryClient();
-  const navigate = useNavigate({ from: endpointRoute.fullPath });
+  const navigate = endpointRoute.useNavigate();
   const cancel = useAction(async () => {
     await post(`replays/${id}/cancel`);
     await queries.invalidateQueries({ queryKey: ['replays', id] });
