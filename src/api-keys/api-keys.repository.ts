@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { Pool } from 'pg';
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, IsNull } from 'typeorm';
 import { newId } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
@@ -59,13 +59,11 @@ export class ApiKeysRepository {
 
   /** Valid keys of partner and mode; one that is replaced and in its grace does not count (see ApiKeysService.rotate). */
   async countActive(tx: Tx, partnerId: string, mode: Mode): Promise<number> {
-    const { rows } = await sql<{ active: number }>(
-      tx.manager,
-      `SELECT count(*)::int AS active FROM api_keys k
-       WHERE k.partner_id = $1 AND k.mode = $2 AND k.replaced_by IS NULL AND ${valid('k')}`,
-      [partnerId, mode],
-    );
-    return rows[0]!.active;
+    return tx.manager
+      .createQueryBuilder(ApiKeyEntity, 'k')
+      .where({ partnerId, mode, replacedBy: IsNull() })
+      .andWhere(valid('k'))
+      .getCount();
   }
 
   /** Valid keys after `after`, in id order, that expire within `days`; those in the grace of a rotation do not count. */
@@ -85,25 +83,26 @@ export class ApiKeysRepository {
 
   /** False when there is no such key or it is revoked already. */
   async revoke(tx: Tx, partnerId: string, id: string): Promise<boolean> {
-    const { affected } = await sql(
-      tx.manager,
-      `UPDATE api_keys SET revoked_at = clock_timestamp(), updated_at = now()
-       WHERE id = $1 AND partner_id = $2 AND revoked_at IS NULL`,
-      [id, partnerId],
-    );
+    const open = { id, partnerId, revokedAt: IsNull() };
+    const { affected } = await tx.manager.update(ApiKeyEntity, open, {
+      revokedAt: () => 'clock_timestamp()',
+    });
     return affected === 1;
   }
 
   /** Lets a valid key that has no successor yet end after its grace; false when it is not such a key (any more). */
   async replace(tx: Tx, id: string, successorId: string, graceSeconds: number): Promise<boolean> {
-    const { affected } = await sql(
-      tx.manager,
-      `UPDATE api_keys k
-       SET replaced_by = $2, updated_at = now(),
-           expires_at = least(k.expires_at, clock_timestamp() + make_interval(secs => $3))
-       WHERE k.id = $1 AND k.replaced_by IS NULL AND ${valid('k')}`,
-      [id, successorId, graceSeconds],
-    );
+    const { affected } = await tx.manager
+      .createQueryBuilder()
+      .update(ApiKeyEntity)
+      .set({
+        replacedBy: successorId,
+        expiresAt: () => 'least(expires_at, clock_timestamp() + make_interval(secs => :graceSeconds))',
+      })
+      .where({ id, replacedBy: IsNull() })
+      .andWhere(valid('api_keys'))
+      .setParameters({ graceSeconds })
+      .execute();
     return affected === 1;
   }
 

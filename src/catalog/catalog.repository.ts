@@ -2,52 +2,60 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../common/mode.js';
-import { sql, toSafeInteger, type Tx } from '../infra/database/index.js';
+import { columnsOf, sql, type SqlColumn, toSafeInteger, type Tx } from '../infra/database/index.js';
 import { newestFirst } from './newest-first.js';
 import type { CatalogPackage } from './package.js';
 import { PackageEntity } from './package.entity.js';
 
-/** What a package is made of, with its type in SQL. */
-const COLUMNS: Readonly<Record<string, string>> = {
-  id: 'text',
-  title: 'text',
-  type: 'text',
-  region: 'text',
-  coverage: 'text[]',
-  kind: 'text',
-  data_bytes: 'bigint',
-  unlimited: 'boolean',
-  voice_minutes: 'int',
-  sms_count: 'int',
-  validity_days: 'int',
-  activation_policy: 'text',
-  topup_supported: 'boolean',
-  networks: 'jsonb',
-  speed_policy: 'text',
-  notes: 'text',
-  price_amount: 'bigint',
-  currency: 'text',
-  retail_amount: 'bigint',
-  available: 'boolean',
-  cost_micros: 'bigint',
+/** What each column holds of a package: one without an entry does not compile. */
+const VALUES: Record<
+  Exclude<keyof PackageEntity, 'mode' | 'id' | 'createdAt' | 'updatedAt'>,
+  (item: CatalogPackage) => unknown
+> = {
+  title: (item) => item.title,
+  type: (item) => item.type,
+  region: (item) => item.region,
+  coverage: (item) => item.coverage,
+  kind: (item) => item.kind,
+  dataBytes: (item) => item.dataBytes,
+  unlimited: (item) => item.unlimited,
+  voiceMinutes: (item) => item.voiceMinutes,
+  smsCount: (item) => item.smsCount,
+  validityDays: (item) => item.validityDays,
+  activationPolicy: (item) => item.activationPolicy,
+  topupSupported: (item) => item.topupSupported,
+  networks: (item) => item.networks,
+  speedPolicy: (item) => item.speedPolicy,
+  notes: (item) => item.notes,
+  priceAmount: (item) => item.price.amount,
+  currency: (item) => item.price.currency,
+  retailAmount: (item) => item.retailPrice?.amount ?? null,
+  available: (item) => item.available,
+  costMicros: (item) => item.costMicros,
 };
-const NAMES = Object.keys(COLUMNS);
-const CHANGING = NAMES.filter((name) => name !== 'id');
-const NEW_VALUES = CHANGING.map((name) => `EXCLUDED.${name}`).join(', ');
+const FIELDS = Object.keys(VALUES) as (keyof typeof VALUES)[];
 
-const UPSERT = `
-  INSERT INTO packages AS p (mode, ${NAMES.join(', ')})
+function upsertOf(columns: readonly SqlColumn[]): string {
+  const names = columns.map(({ name }) => name);
+  const values = names.map((name) => `EXCLUDED.${name}`).join(', ');
+  return `
+  INSERT INTO packages AS p (mode, id, ${names.join(', ')})
   SELECT $1, r.* FROM jsonb_to_recordset($2::jsonb)
-    AS r (${Object.entries(COLUMNS)
-      .map((column) => column.join(' '))
-      .join(', ')})
-  ON CONFLICT (mode, id) DO UPDATE SET (${CHANGING.join(', ')}, updated_at) = (${NEW_VALUES}, now())
-  WHERE (${CHANGING.map((name) => `p.${name}`).join(', ')}) IS DISTINCT FROM (${NEW_VALUES})`;
+    AS r (id text, ${columns.map(({ name, type }) => `${name} ${type}`).join(', ')})
+  ON CONFLICT (mode, id) DO UPDATE SET (${names.join(', ')}, updated_at) = (${values}, now())
+  WHERE (${names.map((name) => `p.${name}`).join(', ')}) IS DISTINCT FROM (${values})`;
+}
 
 /** SQL of `packages` and `catalog_versions`. */
 @Injectable()
 export class CatalogRepository {
-  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+  private readonly columns: readonly SqlColumn[];
+  private readonly upsertStatement: string;
+
+  constructor(@InjectEntityManager() private readonly manager: EntityManager) {
+    this.columns = columnsOf(manager, PackageEntity, FIELDS);
+    this.upsertStatement = upsertOf(this.columns);
+  }
 
   async findPackage(
     mode: Mode,
@@ -73,36 +81,16 @@ export class CatalogRepository {
 
   /** Inserts new packages, updates changed ones, leaves the rest; the version moves only when a row did. */
   async upsert(tx: Tx, mode: Mode, packages: readonly CatalogPackage[]): Promise<number> {
-    const { affected } = await sql(tx.manager, UPSERT, [mode, JSON.stringify(packages.map(toRow))]);
+    const rows = packages.map((item) => this.toRow(item));
+    const { affected } = await sql(tx.manager, this.upsertStatement, [mode, JSON.stringify(rows)]);
     if (affected > 0) {
       await sql(tx.manager, 'UPDATE catalog_versions SET version = version + 1 WHERE mode = $1', [mode]);
     }
     return affected;
   }
-}
 
-function toRow(item: CatalogPackage): Record<string, unknown> {
-  return {
-    id: item.id,
-    title: item.title,
-    type: item.type,
-    region: item.region,
-    coverage: item.coverage,
-    kind: item.kind,
-    data_bytes: item.dataBytes,
-    unlimited: item.unlimited,
-    voice_minutes: item.voiceMinutes,
-    sms_count: item.smsCount,
-    validity_days: item.validityDays,
-    activation_policy: item.activationPolicy,
-    topup_supported: item.topupSupported,
-    networks: item.networks,
-    speed_policy: item.speedPolicy,
-    notes: item.notes,
-    price_amount: item.price.amount,
-    currency: item.price.currency,
-    retail_amount: item.retailPrice?.amount ?? null,
-    available: item.available,
-    cost_micros: item.costMicros,
-  };
+  private toRow(item: CatalogPackage): Record<string, unknown> {
+    const values = this.columns.map(({ name }, at) => [name, VALUES[FIELDS[at]!](item)]);
+    return { id: item.id, ...(Object.fromEntries(values) as Record<string, unknown>) };
+  }
 }

@@ -5,12 +5,15 @@ import { type Mode, MODES } from '../common/mode.js';
 import type { Page } from '../common/page.js';
 import type { PartnerScope, ReadScope, TenantScope } from '../common/tenant-scope.js';
 import {
+  columnsOf,
   KeysetPages,
   type ListOptions,
   modeIn,
   prepared,
+  type PreparedStatement,
   send,
   sql,
+  type SqlColumn,
   type Tx,
   updateVersioned,
 } from '../infra/database/index.js';
@@ -24,41 +27,35 @@ export interface EsimFilters {
 }
 
 /** What issuing decides about an eSIM: nobody has installed or used it. */
-export type NewEsim = Pick<
-  EsimEntity,
-  | 'id'
-  | 'partnerId'
-  | 'mode'
-  | 'orderId'
-  | 'packageId'
-  | 'iccid'
-  | 'apn'
-  | 'installSecrets'
-  | 'totalBytes'
-  | 'usageAsOf'
-  | 'usageSource'
-  | 'validityDays'
-  | 'activationPolicy'
-  | 'installBy'
-  | 'expiresAt'
-  | 'provider'
-  | 'providerEsimId'
-  | 'nextPollAt'
->;
+const ISSUED = [
+  'id',
+  'partnerId',
+  'mode',
+  'orderId',
+  'packageId',
+  'iccid',
+  'apn',
+  'installSecrets',
+  'totalBytes',
+  'usageAsOf',
+  'usageSource',
+  'validityDays',
+  'activationPolicy',
+  'installBy',
+  'expiresAt',
+  'provider',
+  'providerEsimId',
+  'nextPollAt',
+] as const satisfies readonly (keyof EsimEntity)[];
+export type NewEsim = Pick<EsimEntity, (typeof ISSUED)[number]>;
 
-const INSERT_ESIMS = prepared(`
-  INSERT INTO esims (id, partner_id, mode, order_id, package_id, iccid, status, profile_status, apn, install_secrets,
-                     unlimited, total_bytes, usage_as_of, usage_source, validity_days, activation_policy, install_by,
-                     expires_at, provider, provider_esim_id, next_poll_at)
-  SELECT id, partner_id, mode, order_id, package_id, iccid, 'issued', 'released', apn, install_secrets,
-         total_bytes IS NULL, total_bytes, usage_as_of, usage_source, validity_days, activation_policy, install_by,
-         expires_at, provider, provider_esim_id, next_poll_at
-  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-              $9::bigint[], $10::timestamptz[], $11::text[], $12::int[], $13::text[], $14::timestamptz[],
-              $15::timestamptz[], $16::text[], $17::text[], $18::timestamptz[])
-    AS e (id, partner_id, mode, order_id, package_id, iccid, apn, install_secrets, total_bytes, usage_as_of,
-          usage_source, validity_days, activation_policy, install_by, expires_at, provider, provider_esim_id,
-          next_poll_at)`);
+function insertStatement(columns: readonly SqlColumn[]): PreparedStatement {
+  const names = columns.map(({ name }) => name).join(', ');
+  return prepared(`
+  INSERT INTO esims (status, profile_status, unlimited, ${names})
+  SELECT 'issued', 'released', total_bytes IS NULL, ${names}
+  FROM unnest(${columns.map(({ type }, at) => `$${at + 1}::${type}[]`).join(', ')}) AS e (${names})`);
+}
 
 /** Null: as it is. No top-up takes anything away. */
 const UPDATE_TOPPED_UP = prepared(`
@@ -84,10 +81,14 @@ const HAS_ENDED = `status IN ('issued', 'active', 'depleted', 'suspended') AND c
 /** SQL of `esims`. */
 @Injectable()
 export class EsimsRepository {
+  private readonly insertEsims: PreparedStatement;
+
   constructor(
     @InjectEntityManager() private readonly manager: EntityManager,
     private readonly pages: KeysetPages,
-  ) {}
+  ) {
+    this.insertEsims = insertStatement(columnsOf(manager, EsimEntity, ISSUED));
+  }
 
   async listIdsOfOrders(tx: Tx, orderIds: readonly string[]): Promise<readonly string[]> {
     const { rows } = await sql<{ id: string }>(tx.manager, 'SELECT id FROM esims WHERE order_id = ANY ($1)', [
@@ -103,26 +104,11 @@ export class EsimsRepository {
 
   /** Keeps new eSIMs, of one order or of many, without a round trip; what `NewEsim` does not name has the table's defaults. */
   insert(tx: Tx, esims: readonly NewEsim[]): void {
-    send(tx, INSERT_ESIMS, [
-      esims.map((esim) => esim.id),
-      esims.map((esim) => esim.partnerId),
-      esims.map((esim) => esim.mode),
-      esims.map((esim) => esim.orderId),
-      esims.map((esim) => esim.packageId),
-      esims.map((esim) => esim.iccid),
-      esims.map((esim) => esim.apn),
-      esims.map((esim) => esim.installSecrets),
-      esims.map((esim) => esim.totalBytes),
-      esims.map((esim) => esim.usageAsOf),
-      esims.map((esim) => esim.usageSource),
-      esims.map((esim) => esim.validityDays),
-      esims.map((esim) => esim.activationPolicy),
-      esims.map((esim) => esim.installBy),
-      esims.map((esim) => esim.expiresAt),
-      esims.map((esim) => esim.provider),
-      esims.map((esim) => esim.providerEsimId),
-      esims.map((esim) => esim.nextPollAt),
-    ]);
+    send(
+      tx,
+      this.insertEsims,
+      ISSUED.map((property) => esims.map((esim) => esim[property])),
+    );
   }
 
   async find(

@@ -33,6 +33,10 @@ export class PortalSessionEntity {
   @Column({ name: 'return_url', type: 'text', nullable: true })
   returnUrl!: string | null;
 
+  /** SHA-256 of the code; never read back. */
+  @Column({ name: 'code_hash', type: 'bytea', select: false })
+  codeHash!: Buffer;
+
   @Column({ name: 'code_expires_at', type: 'timestamptz' })
   codeExpiresAt!: Date;
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, IsNull } from 'typeorm';
 import type { Page } from '../common/page.js';
 import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
 import { PortalSessionEntity } from './portal-session.entity.js';
@@ -10,8 +10,8 @@ export const CODE_SECONDS = 300;
 
 export type NewPortalSession = Pick<
   PortalSessionEntity,
-  'id' | 'partnerId' | 'mintedBy' | 'actorId' | 'actorName' | 'scopes' | 'modes' | 'returnUrl'
-> & { readonly codeHash: Buffer; readonly ttlSeconds: number };
+  'id' | 'partnerId' | 'mintedBy' | 'actorId' | 'actorName' | 'scopes' | 'modes' | 'returnUrl' | 'codeHash'
+> & { readonly ttlSeconds: number };
 
 /** A cookie that a code has just been exchanged for. */
 export interface ExchangedSession {
@@ -40,30 +40,21 @@ export class PortalSessionsRepository {
 
   /** Its times begin now, not with `tx`, which may have waited for a suspension or a revocation. */
   async insert(tx: Tx, session: NewPortalSession): Promise<PortalSessionEntity> {
-    const { id, partnerId, mintedBy, actorId, actorName, scopes, modes, returnUrl, codeHash, ttlSeconds } =
-      session;
-    await sql(
-      tx.manager,
-      `INSERT INTO portal_sessions (id, partner_id, minted_by, actor_id, actor_name, scopes, modes, return_url, code_hash,
-                                    created_at, code_expires_at, expires_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, statement_timestamp(),
-               statement_timestamp() + $10::int * interval '1 second',
-               statement_timestamp() + $11::int * interval '1 second')`,
-      [
-        id,
-        partnerId,
-        mintedBy,
-        actorId,
-        actorName,
-        scopes,
-        modes,
-        returnUrl,
-        codeHash,
-        CODE_SECONDS,
-        ttlSeconds,
-      ],
-    );
-    return tx.manager.findOneByOrFail(PortalSessionEntity, { id });
+    const { ttlSeconds, ...fields } = session;
+    const after = (seconds: string) => () => `statement_timestamp() + ${seconds}::int * interval '1 second'`;
+    await tx.manager
+      .createQueryBuilder()
+      .insert()
+      .into(PortalSessionEntity)
+      .values({
+        ...fields,
+        createdAt: () => 'statement_timestamp()',
+        codeExpiresAt: after(':codeSeconds'),
+        expiresAt: after(':ttlSeconds'),
+      })
+      .setParameters({ codeSeconds: CODE_SECONDS, ttlSeconds })
+      .execute();
+    return tx.manager.findOneByOrFail(PortalSessionEntity, { id: session.id });
   }
 
   /**
@@ -107,12 +98,9 @@ export class PortalSessionsRepository {
 
   /** False when there is no such session or it is revoked already. */
   async revoke(tx: Tx, partnerId: string, id: string): Promise<boolean> {
-    const { affected } = await sql(
-      tx.manager,
-      `UPDATE portal_sessions SET revoked_at = clock_timestamp()
-       WHERE id = $1 AND partner_id = $2 AND revoked_at IS NULL`,
-      [id, partnerId],
-    );
+    const open = { id, partnerId, revokedAt: IsNull() };
+    const change = { revokedAt: () => 'clock_timestamp()' };
+    const { affected } = await tx.manager.update(PortalSessionEntity, open, change);
     return affected === 1;
   }
 

@@ -41,6 +41,7 @@ export { StatementFailures, watchPool } from './database-metrics.js';
 export { readAgeSeconds, readWithin } from './short-read.js';
 export { KeysetPages, type ListOptions } from './keyset-page.js';
 export { send } from './open-transaction.js';
+export { columnsOf, type SqlColumn } from './entity-columns.js';
 export { rowToEntity, selectList } from './row-to-entity.js';
 export { COMMIT_WITHOUT_DISK, limitLockWait, Transactions, withSavepoint } from './transactions.js';
 export { WriteProbe } from './write-probe.js';

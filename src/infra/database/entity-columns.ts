@@ -1,0 +1,26 @@
+import type { EntityManager, ObjectLiteral } from 'typeorm';
+
+/** A column as hand-written SQL names it. */
+export interface SqlColumn {
+  readonly name: string;
+  /** With `[]` for a list. */
+  readonly type: string;
+}
+
+/**
+ * The columns of these properties, in this order, so that hand-written SQL repeats nothing of the entity. A repository
+ * calls it in its constructor.
+ * @throws Error for a property without a column
+ */
+export function columnsOf<Entity extends ObjectLiteral>(
+  manager: EntityManager,
+  target: new () => Entity,
+  properties: readonly (keyof Entity & string)[],
+): readonly SqlColumn[] {
+  const metadata = manager.dataSource.getMetadata(target);
+  return properties.map((property) => {
+    const column = metadata.findColumnWithPropertyName(property);
+    if (typeof column?.type !== 'string') throw new Error(`${metadata.name}.${property} is no column`);
+    return { name: column.databaseName, type: `${column.type}${column.isArray ? '[]' : ''}` };
+  });
+}
