@@ -33,15 +33,14 @@ export interface FeedWait {
 
 interface Waiter {
   readonly partnerId: string;
-  readonly position: number;
+  /** No event of the partner up to this position is new to the caller. */
+  position: number;
   readonly end: (how: WaitEnd) => void;
 }
 
 /** Those who wait for events of one mode. */
 interface ModeWatch {
   readonly waiters: Set<Waiter>;
-  /** Waiters know of events after this one. */
-  seen: number;
   looking: boolean;
 }
 
@@ -123,7 +122,6 @@ export class FeedWatch implements OnModuleDestroy {
       gone.addEventListener('abort', hungUp);
       watch.waiters.add(waiter);
       if (watch.looking) return;
-      watch.seen = position;
       watch.looking = true;
       setTimeout(() => void this.look(mode, watch), LOOK_EVERY_MS);
     });
@@ -142,19 +140,20 @@ export class FeedWatch implements OnModuleDestroy {
   }
 
   private async wakeForNew(mode: Mode, watch: ModeWatch): Promise<void> {
-    // Whoever came with an older position reads again.
-    for (const { position, end } of [...watch.waiters]) if (position < watch.seen) end('new');
     const head = await this.feed.head(mode);
-    // Less than before: the last day that had events was dropped.
-    if (head <= watch.seen) return void (watch.seen = head);
     const waiters = [...watch.waiters];
-    const partnerIds = [...new Set(waiters.map(({ partnerId }) => partnerId))];
-    const withNew = await this.events.partnersBetween(mode, partnerIds, watch.seen, head);
-    watch.seen = head;
-    for (const { partnerId, end } of waiters) if (withNew.has(partnerId)) end('new');
+    const behind = waiters.filter(({ position }) => position < head);
+    if (behind.length > 0) {
+      const partnerIds = [...new Set(behind.map(({ partnerId }) => partnerId))];
+      const from = Math.min(...behind.map(({ position }) => position));
+      const withNew = await this.events.partnersBetween(mode, partnerIds, from, head);
+      for (const { partnerId, end } of behind) if (withNew.has(partnerId)) end('new');
+    }
+    // It may be lower than before: the last day that had events was dropped.
+    for (const waiter of waiters) waiter.position = head;
   }
 }
 
 function newWatch(): ModeWatch {
-  return { waiters: new Set(), seen: 0, looking: false };
+  return { waiters: new Set(), looking: false };
 }

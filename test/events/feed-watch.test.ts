@@ -1,0 +1,55 @@
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import type { EventFeed } from '../../src/events/event-feed.js';
+import type { EventsRepository } from '../../src/events/events.repository.js';
+import { FeedWatch, type FeedWait, type WaitEnd } from '../../src/events/feed-watch.js';
+
+/** Watches a feed with this head, in which a partner has events at these positions. */
+function watchFeed(state: { head: number; readonly events: readonly number[] }): FeedWatch {
+  const feed = { head: () => Promise.resolve(state.head) };
+  const between = (_mode: string, partnerIds: string[], after: number, to: number) =>
+    Promise.resolve(new Set(state.events.some((at) => at > after && at <= to) ? partnerIds : []));
+  const repository = { partnersBetween: between };
+  return new FeedWatch(
+    feed as unknown as EventFeed,
+    repository as unknown as EventsRepository,
+    pino({ level: 'silent' }),
+  );
+}
+
+function waitAt(watch: FeedWatch, position: number, more: Partial<FeedWait> = {}): Promise<WaitEnd> {
+  const scope = { partnerId: 'ptn_1', mode: 'live' } as const;
+  const { signal } = new AbortController();
+  return watch.wait({ scope, keyId: 'key_1', position, forMs: 60_000, gone: signal, ...more });
+}
+
+describe('a wait in the feed (D39)', () => {
+  it('waits when the last day with events was dropped, and does not send callers to read again', async () => {
+    const watch = watchFeed({ head: 100, events: [] });
+    const held = new AbortController();
+    const other = waitAt(watch, 100, { gone: held.signal });
+    expect(await waitAt(watch, 0, { forMs: 1 })).toBe('over');
+    held.abort();
+    expect(await other).toBe('over');
+  });
+
+  it('ends for an event that others have passed before this caller came', async () => {
+    const watch = watchFeed({ head: 100, events: [50] });
+    const held = new AbortController();
+    const other = waitAt(watch, 100, { gone: held.signal });
+    expect(await waitAt(watch, 40)).toBe('new');
+    held.abort();
+    expect(await other).toBe('over');
+  });
+
+  it('ends for an event after the drop, whose position is below the one before', async () => {
+    const state = { head: 0, events: [] as number[] };
+    const watch = watchFeed(state);
+    const waiting = waitAt(watch, 100);
+    // A look sees the lower head before the event comes.
+    expect(await waitAt(watch, 0, { forMs: 200 })).toBe('over');
+    state.events.push(10);
+    state.head = 10;
+    expect(await waiting).toBe('new');
+  });
+});
