@@ -76,7 +76,7 @@ function connectToPrimary(address: RedisBehindSentinels, withoutServer: WithoutS
 }
 
 /**
- * ioredis's own, with two faults mended in private methods. A sentinel that is away is no unhandled error, written to stderr
+ * ioredis's own, with two faults mended. A sentinel that is away is no unhandled error, written to stderr
  * for every connection. And the failover listener of a lost connection is removed: it ended the next connection for good
  * when it saw the failover while the sentinels were asked.
  */
@@ -94,7 +94,7 @@ class FailoverConnector extends SentinelConnector {
   }
 
   override connect(...args: Parameters<SentinelConnector['connect']>): Connecting {
-    (this['failoverDetector'] as { cleanup(): void } | null)?.cleanup();
+    this.disconnect();
     return ignoringErrors(super.connect(...args));
   }
 }

@@ -170,13 +170,6 @@ const ONCE_UNSEEN: readonly Mutant[] = [
     tests: ['test/redis/sentinel.test.ts'],
   },
   {
-    name: 'redis-name-looked-up-before-tls',
-    file: 'src/infra/redis-client.ts',
-    find: '    dnsLookup: (name, done) => done(null, name),\n',
-    replace: '',
-    tests: ['test/redis/tls.test.ts'],
-  },
-  {
     name: 'second-error-of-redis-unheard',
     file: 'src/infra/redis-client.ts',
     find: "return stream.on('error', () => undefined);",

@@ -25,7 +25,7 @@ export class JobsModule {
       exports: [WorkSignals],
       imports: [
         BullModule.forRootAsync({
-          useFactory: () => ({ connection: connection.options, prefix: connection.prefix }),
+          useFactory: () => ({ connection: connection.options }),
           extraOptions: { manualRegistration: true },
         }),
       ],

@@ -12,14 +12,10 @@ import { WorkSignals } from './signals/work-signals.js';
 
 /** BullMQ's own schema: its table names (job, event, migration) must not meet ours. */
 export const QUEUE_SCHEMA = 'bullmq';
-/** BullMQ's own default: the jobs of a running system lie under it. */
-const PREFIX = 'bull';
 
 /** The connection that all queues and workers of a process share, and the signals between processes. */
 export interface QueueConnection {
   readonly options: ConnectionOptions;
-  /** What the names of all keys in Redis begin with; PostgreSQL has none. */
-  readonly prefix: string;
   readonly signals: WorkSignals;
   /** To be called last, after every queue and worker is closed. */
   close(): Promise<void>;
@@ -69,7 +65,6 @@ function openPostgres(settings: QueueConnectionSettings): QueueConnection {
   const signals = new WorkSignals(new PostgresChannel({ pool, listenUrl, logger, contact }), logger);
   return {
     options: pool,
-    prefix: PREFIX,
     signals,
     close: async () => {
       await signals.close();
@@ -85,7 +80,6 @@ function openOnRedis(address: RedisAddress, logger: Logger): QueueConnection {
   const signals = new WorkSignals(new RedisChannel(redis, logger), logger);
   return {
     options: redis,
-    prefix: PREFIX,
     signals,
     close: async () => {
       await signals.close();
