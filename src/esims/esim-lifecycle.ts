@@ -1,10 +1,10 @@
+import { DAY_MS } from '../common/day.js';
 import { AppError } from '../common/errors/index.js';
 import type { UsageSource } from './esim.js';
 import type { EsimEntity } from './esim.entity.js';
 import { applyUsageReport, type UsageReport } from './usage-report.js';
 import {
   activatedEvent,
-  DAY_MS,
   earlier,
   type EsimTransition,
   expiredEvent,

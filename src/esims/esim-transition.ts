@@ -4,8 +4,6 @@ import type { EsimEntity } from './esim.entity.js';
 /** Levels of `esim.usage.threshold`, in percent (spec section 8). */
 export const USAGE_THRESHOLDS = [50, 80, 100] as const;
 
-export const DAY_MS = 86_400_000;
-
 type EsimEventType = 'esim.activated' | 'esim.expired' | 'esim.usage.threshold';
 
 /** An event about an eSIM before the change is written, so without the version that the eSIM will have (D48). */

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { ActivationPolicy } from '../catalog/index.js';
+import { DAY_MS } from '../common/day.js';
 import { newId } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
 import { SecretBox } from '../infra/crypto/index.js';
@@ -8,7 +9,6 @@ import type { ProviderProfile } from '../providers/index.js';
 import type { InstallData } from './esim.js';
 import { EsimsRepository, type NewEsim } from './esims.repository.js';
 
-const DAY_MS = 86_400_000;
 /** D23: `install_by` = issue + 180 days. */
 const INSTALL_WITHIN_DAYS = 180;
 /** Nobody installs sooner, and a provider may deny a new eSIM for a moment. */

@@ -1,9 +1,9 @@
+import { DAY_MS } from '../common/day.js';
 import type { ProviderUsageReport } from '../providers/index.js';
 import type { EsimStatus, UsageSource } from './esim.js';
 import type { EsimEntity } from './esim.entity.js';
 import {
   activatedEvent,
-  DAY_MS,
   earlier,
   type EsimEvent,
   type EsimTransition,

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { Gauge, type Registry } from 'prom-client';
+import { endsWithin } from '../common/ends-within.js';
 
 /** A scraper that asks more often gets the last answer. */
 const KEPT_MS = 10_000;
@@ -31,22 +31,14 @@ export class KeptReading<T> {
   /** Null when nothing is known. */
   async current(): Promise<T | null> {
     if (performance.now() >= this.nextAtMs) this.reading ??= this.refresh();
-    if (this.reading) await (this.options.shownWhileStale ? this.waitShortly(this.reading) : this.reading);
+    if (this.reading)
+      await (this.options.shownWhileStale ? endsWithin(this.reading, STALE_WAIT_MS) : this.reading);
     return this.value;
   }
 
   /** Milliseconds since the value was read; null when none was. */
   ageMs(): number | null {
     return this.readAtMs === null ? null : performance.now() - this.readAtMs;
-  }
-
-  private async waitShortly(reading: Promise<void>): Promise<void> {
-    const ended = new AbortController();
-    const limit = sleep(STALE_WAIT_MS, undefined, { signal: ended.signal, ref: false }).catch(
-      () => undefined,
-    );
-    await Promise.race([reading, limit]);
-    ended.abort();
   }
 
   private async refresh(): Promise<void> {

@@ -1,4 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
+import { DAY_MS } from '../common/day.js';
 import { idFloor, type IdPrefix } from '../common/ids.js';
 import { sql } from './database/index.js';
 
@@ -25,7 +26,6 @@ export interface DailyTable {
   openDays?(manager: EntityManager): Promise<readonly Date[]>;
 }
 
-const DAY_MS = 86_400_000;
 /** Every process that writes makes them when it starts and every ten minutes: a week without any is what this bridges. */
 export const LAST_DAY = 7;
 /** Ids that are ranges lie at most so many days ahead of the database's clock: later ones have no partition. */

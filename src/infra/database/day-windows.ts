@@ -1,4 +1,5 @@
-const DAY_MS = 86_400_000;
+import { DAY_MS } from '../../common/day.js';
+
 /** A statement over more days than these would lock and plan the partitions of all of them. */
 const MAX_DAYS = 16;
 

@@ -1,3 +1,4 @@
+import { endsWithin } from '../../common/ends-within.js';
 import { AppError } from '../../common/errors/index.js';
 
 /** How long a duplicate waits for the first call (D18). */
@@ -31,22 +32,10 @@ export class KeyedMutex {
     });
     try {
       const since = performance.now();
-      if (before) await this.waitFor(before);
+      if (before && !(await endsWithin(before, this.waitLimitMs))) throw inProgress();
       return await work(before ? performance.now() - since : 0);
     } finally {
       finish();
-    }
-  }
-
-  private async waitFor(before: Promise<void>): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(inProgress()), this.waitLimitMs);
-    });
-    try {
-      await Promise.race([before, limit]);
-    } finally {
-      clearTimeout(timer);
     }
   }
 }

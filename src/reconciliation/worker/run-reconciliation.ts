@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { Alerts } from '../../alerts/index.js';
+import { DAY_MS } from '../../common/day.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { Transactions } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging.js';
@@ -8,7 +9,6 @@ import { Reconcile } from '../reconcile.js';
 import { type HeldRun, ReconciliationRunsRepository } from './reconciliation-runs.repository.js';
 import { RunJournal, RunTakenOver } from './run-journal.js';
 
-const DAY_MS = 86_400_000;
 /** A lease is renewed so often within its time that one missed renewal does not lose it. */
 const RENEWALS_PER_LEASE = 3;
 
