@@ -23,9 +23,8 @@ import {
   StatementFailures,
   watchPool,
 } from '../infra/database/index.js';
-import { logDestinationOf } from '../infra/log-destination.js';
 import { openQueueConnection, type QueueConnection } from '../infra/jobs/index.js';
-import { createLogger } from '../infra/logging.js';
+import { createLogger, logDestinationOf } from '../infra/logging.js';
 import { openTracer, type Tracer } from '../infra/tracing/index.js';
 import { OrderEntity } from '../orders/index.js';
 import { PARTNER_ENTITIES } from '../partners/index.js';

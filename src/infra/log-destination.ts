@@ -110,9 +110,3 @@ export class LogDestination implements DestinationStream {
     };
   }
 }
-
-/** The destination of a logger; null for one that writes elsewhere. */
-export function logDestinationOf(logger: Logger): LogDestination | null {
-  const stream: unknown = (logger as unknown as Record<symbol, unknown>)[pino.symbols.streamSym];
-  return stream instanceof LogDestination ? stream : null;
-}

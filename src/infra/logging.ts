@@ -42,6 +42,8 @@ export function toLoggableError(error: unknown): LoggableError {
   };
 }
 
+const destinations = new WeakMap<Logger, LogDestination>();
+
 /** JSON lines, on stdout unless said. Each names what the work concerns that it is written in, and its trace (D53). */
 export function createLogger(
   level: string,
@@ -63,7 +65,13 @@ export function createLogger(
     },
     destination,
   );
+  if (destination instanceof LogDestination) destinations.set(logger, destination);
   return logger;
+}
+
+/** The destination that `createLogger` gave the logger; null for one that writes elsewhere. */
+export function logDestinationOf(logger: Logger): LogDestination | null {
+  return destinations.get(logger) ?? null;
 }
 
 @Global()

@@ -2,6 +2,7 @@ import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { getDataSourceToken, getEntityManagerToken } from '@nestjs/typeorm';
 import pg, { type Pool } from 'pg';
 import { DataSource, type DataSourceOptions, type Logger } from 'typeorm';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { DEFAULT_POOL_WAIT_MS } from '../../config/index.js';
 import { clientConfig, type DatabaseClientSettings } from './database-client.js';
 import { KeysetPages } from './keyset-page.js';
@@ -31,7 +32,7 @@ export const IDLE_CONNECTION_MS = 180_000;
 
 /** The connections of an open DataSource. */
 export function poolOf(dataSource: DataSource): Pool {
-  return (dataSource.driver as unknown as { master: Pool }).master;
+  return (dataSource.driver as PostgresDriver).master as Pool;
 }
 
 /**
