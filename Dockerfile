@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# The service in one image; the command chooses the role: dist/roles/main.{api,admin,portal,worker}.js, dist/roles/migrate.js.
+# The service in one image; the command chooses the role: dist/src/main.{api,admin,portal,worker}.js, dist/src/migrate.js.
 # ops/image/prove.mjs runs what `assemble.mjs` puts together behind the same walls, where there is no container engine.
 # Pin both bases by digest when you build for production.
 
@@ -35,4 +35,4 @@ EXPOSE 3000 3001 3002 3003 3004
 STOPSIGNAL SIGTERM
 # The entry point of the base is Node.js; nothing writes to the root, and /tmp is the runtime's tmpfs.
 ENTRYPOINT ["/nodejs/bin/node", "--enable-source-maps"]
-CMD ["dist/roles/main.api.js"]
+CMD ["dist/src/main.api.js"]

@@ -13,8 +13,7 @@ import { ServiceProcess } from './service/service-process.js';
 
 /** Orders a second of the look at latency: below what any of the versions takes. */
 const CALM = 40;
-/** Where a build has its entry, the newest layout first. */
-const ENTRIES = ['dist/roles/main.js', 'dist/src/main.js'];
+const ENTRY = 'dist/src/main.js';
 
 /** One build of the service as `npm start` runs it: all in one, with its own PostgreSQL. */
 interface Version {
@@ -54,8 +53,8 @@ export async function benchVersions(options: BenchOptions, cleanups: Cleanups): 
 }
 
 async function startVersion(name: string, root: string, cleanups: Cleanups): Promise<Version> {
-  const entry = ENTRIES.map((file) => path.join(root, file)).find((file) => existsSync(file));
-  if (entry === undefined) throw new Error(`${root} is not built`);
+  const entry = path.join(root, ENTRY);
+  if (!existsSync(entry)) throw new Error(`${root} is not built`);
   const life = cleanups.stopping(await OrderLife.start());
   const data = path.join(RESULTS, `versions-${name}-${process.pid}`);
   cleanups.stopping({ stop: () => rm(data, { recursive: true, force: true }) });

@@ -186,7 +186,7 @@ export class ChaosBed {
   }
 
   private async fill(): Promise<void> {
-    const { code, output } = await runCommand(['dist/roles/migrate.js'], this.env);
+    const { code, output } = await runCommand(['dist/src/migrate.js'], this.env);
     if (code !== 0) throw new Error(`migrating failed: ${output}`);
     const start = (role: RoleName, name: string): Promise<RoleProcess> =>
       RoleProcess.start(role, name, this.env, this.options.root);

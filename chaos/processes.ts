@@ -141,7 +141,7 @@ export class RoleProcess {
         OPS_PORT: this.opsPort,
       };
       this.program = new Program(
-        ['--enable-source-maps', `dist/roles/main.${this.role}.js`],
+        ['--enable-source-maps', `dist/src/main.${this.role}.js`],
         {
           ...this.env,
           HOST: '127.0.0.1',

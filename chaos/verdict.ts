@@ -113,7 +113,7 @@ function isSoldAsIssued(
 
 /** `npm run reconcile`: the ledger, wallets, orders, eSIMs and the wholesalers. */
 async function money(bed: ChaosBed): Promise<Check> {
-  const { code, output } = await runCommand(['dist/roles/main.reconcile.js', '--json'], bed.env);
+  const { code, output } = await runCommand(['dist/src/main.reconcile.js', '--json'], bed.env);
   const breaches = code === 0 ? [] : [`npm run reconcile ended with ${code}: ${output.slice(-1_500)}`];
   return { promise: 'ledger, wallets, orders, eSIMs and wholesalers agree', breaches, count: 1 };
 }

@@ -1,113 +1,167 @@
-// Builds what is stale: the service, compiled and bundled, and the pages of the portal.
+// Builds what is stale: the service (Nest CLI), the portal's pages (Vite) and the packages that partners install (tsc).
+// `node scripts/build.mjs [service] [portal] [sdk] [cli]`. The compilers run as child processes, so that a service that
+// builds before it starts does not keep their memory.
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
-import { isFresh, runCompiler, stampBuild } from './build-step.mjs';
-import { bundleRoles } from './bundle.mjs';
-import { buildPortal, isPortalFresh } from './portal-build.mjs';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
-const SOURCES = [
-  'src',
-  'migrations',
-  'bench',
-  'chaos',
-  'scripts/bundle.mjs',
-  'tsconfig.json',
-  'tsconfig.build.json',
-  'package-lock.json',
-];
-/** A build that says nothing for longer than this looks like one that hangs. */
+const root = path.resolve(import.meta.dirname, '..');
+const NEST = 'node_modules/@nestjs/cli/bin/nest.js';
+const VITE = 'node_modules/vite/bin/vite.js';
+const TSC = 'node_modules/typescript/bin/tsc';
+const PAGES = 'dist/portal';
+const REFERENCE = 'docs/reference/index.html';
+const COMPRESSED = /\.(js|css|html|svg|json)$/;
+/** A build that prints nothing for longer than this looks like one that hangs. */
 const HEARTBEAT_MS = 10_000;
-
-/**
- * Builds what is stale in a process of its own, whose memory is given back: a compiler and a bundler take some 800 MB, and
- * the service runs for days.
- * @param wanted `service`, `portal`
- * @returns the exit code of the build
- * @throws Error when there is neither a build nor a compiler
- */
-export async function buildIfStale(root, wanted) {
-  const parts = wanted.filter((part) => isStale[part](root));
-  if (parts.length === 0) return 0;
-  // A group of its own, so that a signal to this process ends the compilers, too.
-  const build = spawn(process.execPath, [import.meta.filename, ...parts], {
-    stdio: 'inherit',
-    detached: true,
-  });
-  const stop = (signal) => {
-    process.kill(-build.pid, 'SIGTERM');
-    process.exit(128 + (signal === 'SIGINT' ? 2 : 15));
-  };
-  for (const signal of SIGNALS) process.once(signal, stop);
-  const status = await new Promise((resolve) => build.once('close', (code) => resolve(code ?? 1)));
-  for (const signal of SIGNALS) process.off(signal, stop);
-  return status;
-}
-
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-const isStale = { service: isServiceStale, portal: (root) => !isPortalFresh(root) };
+const PARTS = {
+  service: {
+    output: 'dist',
+    compiler: [NEST, 'build'],
+    sources: [
+      ...['src', 'migrations', 'bench', 'chaos'],
+      ...['nest-cli.json', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'],
+    ],
+  },
+  portal: {
+    output: PAGES,
+    compiler: [
+      VITE,
+      'build',
+      'portal',
+      '--outDir',
+      path.join(root, PAGES),
+      '--emptyOutDir',
+      '--logLevel',
+      'warn',
+    ],
+    // Under NODE_ENV=test Vite would bundle React's development build.
+    env: { NODE_ENV: 'production' },
+    sources: [
+      ...['src', 'index.html', 'package.json', 'vite.config.mjs', 'tsconfig.json'].map(
+        (name) => `portal/${name}`,
+      ),
+      ...['package-lock.json', REFERENCE],
+    ],
+    finish: finishPages,
+  },
+  sdk: packagePart('sdk'),
+  // The CLI imports the SDK's declarations.
+  cli: { ...packagePart('cli'), after: 'sdk' },
+};
 
-function isServiceStale(root) {
-  const isStale = !isFresh(stampOf(root), sourcesOf(root));
-  // A production image is built before and has no compiler.
-  if (!isStale || existsSync(compilerOf(root))) return isStale;
-  if (existsSync(path.join(root, 'dist'))) return false;
-  throw new Error(
-    'there is no build, and no compiler to make one: run `npm run build` where the devDependencies are installed',
-  );
+function packagePart(name) {
+  const sources = ['src', 'tsconfig.json', 'package.json'].map((source) => `${name}/${source}`);
+  return { output: `${name}/dist`, compiler: [TSC, '-p', name], sources };
 }
 
-const stampOf = (root) => path.join(root, 'dist/.built');
-const sourcesOf = (root) => SOURCES.map((source) => path.join(root, source));
-const compilerOf = (root) => path.join(root, 'node_modules/typescript/bin/tsc');
-
-/** Builds the parts beside each other, as a compiler keeps one core busy. @returns the exit code of the first that failed */
-async function build(root, parts) {
-  const startedAt = new Date();
-  const compiling = parts.includes('service')
-    ? runCompiler([compilerOf(root), '-p', 'tsconfig.build.json'], { cwd: root })
-    : null;
-  const steps = {
-    ...(compiling && { 'compile the service': compiling, 'bundle the service': bundle(root, compiling) }),
-    ...(parts.includes('portal') && { 'build the pages of the portal': buildPortal(root) }),
-  };
-  const failed = (await told(steps)).find((status) => status !== 0);
-  if (failed === undefined && compiling) stampBuild(stampOf(root), startedAt);
-  return failed ?? 0;
-}
-
-/** What the compiler says of a source that cannot be bundled either tells more. @throws Error when it had nothing to say */
-async function bundle(root, compiling) {
-  const [bundled] = await Promise.allSettled([bundleRoles(root, compiling)]);
-  if ((await compiling) === 0 && bundled.status === 'rejected') throw bundled.reason;
-  return 0;
-}
-
-/** Waits for all steps, and says on stderr how far they are. @returns their exit codes */
-async function told(steps) {
-  const names = Object.keys(steps);
-  const open = new Set(names);
+/**
+ * Builds the stale parts side by side and reports progress on stderr.
+ * @param names keys of `PARTS`
+ * @returns the exit code of the first compiler that failed, or 0
+ * @throws Error when there is neither a build nor a compiler
+ */
+export async function buildIfStale(names) {
+  const stale = names.filter(isStale);
+  if (stale.length === 0) return 0;
   const say = (text) => process.stderr.write(`building: ${text}\n`);
-  const seconds = () => `${Math.round(performance.now() / 1_000)} s`;
-  say(`nothing is built yet, or a source has changed. To do: ${names.join(', ')}`);
+  const startedAt = performance.now();
+  const seconds = () => `${Math.round((performance.now() - startedAt) / 1_000)} s`;
+  const open = new Set(stale);
+  say(`${stale.join(', ')} (not built yet, or a source has changed)`);
   const heartbeat = setInterval(
-    () => say(`${seconds()}, still to do: ${[...open].join(', ')}`),
+    () => say(`${seconds()}, still running: ${[...open].join(', ')}`),
     HEARTBEAT_MS,
   );
-  const watched = names.map(async (name) => {
-    const status = await steps[name];
-    open.delete(name);
-    if (status === 0) say(`${names.length - open.size}/${names.length} ${name}: done after ${seconds()}`);
-    heartbeat.refresh();
-    return status;
-  });
+  const builds = {};
+  for (const name of stale)
+    builds[name] = (async () => {
+      const failed = (await builds[PARTS[name].after]) ?? 0;
+      const status = failed === 0 ? await build(PARTS[name]) : failed;
+      open.delete(name);
+      if (status === 0) say(`${name} done after ${seconds()}`);
+      heartbeat.refresh();
+      return status;
+    })();
   try {
-    return await Promise.all(watched);
+    return (await Promise.all(Object.values(builds))).find((status) => status !== 0) ?? 0;
   } finally {
     clearInterval(heartbeat);
   }
 }
 
-if (process.argv[1] === import.meta.filename)
-  process.exit(await build(path.resolve(import.meta.dirname, '..'), process.argv.slice(2)));
+/** A production image has no compiler: it runs the build that it was shipped with. */
+function isStale(name) {
+  const { output, compiler, sources } = PARTS[name];
+  const builtAt = newest(path.join(root, output, '.built'));
+  if (builtAt > 0 && sources.every((source) => newest(path.join(root, source)) <= builtAt)) return false;
+  if (existsSync(path.join(root, compiler[0]))) return true;
+  if (name !== 'service' || existsSync(path.join(root, 'dist'))) return false;
+  throw new Error(
+    'there is no build, and no compiler to make one: run `npm run build` where the devDependencies are installed',
+  );
+}
+
+async function build({ output, compiler, env, finish }) {
+  const startedAt = new Date();
+  const status = await run(compiler, env);
+  if (status !== 0) return status;
+  finish?.();
+  const stamp = path.join(root, output, '.built');
+  writeFileSync(stamp, '');
+  // An edit made while the compiler ran is newer than this build.
+  utimesSync(stamp, startedAt, startedAt);
+  return 0;
+}
+
+/** Runs a compiler with its output on stderr. A signal that ends this process ends the compiler first. */
+async function run(args, env) {
+  const compiler = spawn(process.execPath, args, {
+    cwd: root,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 2, 2],
+  });
+  const stop = (signal) => {
+    compiler.kill();
+    process.exit(128 + (signal === 'SIGINT' ? 2 : 15));
+  };
+  for (const signal of SIGNALS) process.once(signal, stop);
+  const status = await new Promise((resolve) => compiler.once('close', (code) => resolve(code ?? 1)));
+  for (const signal of SIGNALS) process.off(signal, stop);
+  return status;
+}
+
+/** The portal role sends the compressed copy of a file to browsers that accept it. */
+function finishPages() {
+  const pages = path.join(root, PAGES);
+  if (existsSync(path.join(root, REFERENCE)))
+    copyFileSync(path.join(root, REFERENCE), path.join(pages, 'reference.html'));
+  for (const name of readdirSync(pages, { recursive: true })) {
+    const file = path.join(pages, name);
+    if (!COMPRESSED.test(name) || !statSync(file).isFile()) continue;
+    const content = readFileSync(file);
+    writeFileSync(`${file}.gz`, gzipSync(content, { level: 9 }));
+    const params = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY };
+    writeFileSync(`${file}.br`, brotliCompressSync(content, { params }));
+  }
+}
+
+/** The latest change of a file or of anything in a folder, in milliseconds; 0 when it does not exist. */
+function newest(file) {
+  const stat = statSync(file, { throwIfNoEntry: false });
+  if (!stat?.isDirectory()) return stat?.mtimeMs ?? 0;
+  return readdirSync(file).reduce((latest, name) => Math.max(latest, newest(path.join(file, name))), 0);
+}
+
+if (process.argv[1] === import.meta.filename) process.exit(await buildIfStale(process.argv.slice(2)));

@@ -35,7 +35,7 @@ function run(name, command) {
 }
 
 // The examples are checked against what the packages declare.
-const packages = await run('types of the packages', 'node scripts/packages.mjs');
+const packages = await run('types of the packages', 'node scripts/build.mjs sdk cli');
 const waiting = Object.entries(CHECKS);
 async function work() {
   let ok = true;

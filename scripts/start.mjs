@@ -9,17 +9,17 @@ import { runDev } from './dev.mjs';
 import { loadEnvFile } from './env-file.mjs';
 
 const ENTRIES = {
-  '': 'dist/roles/main.js',
-  api: 'dist/roles/main.api.js',
-  admin: 'dist/roles/main.admin.js',
-  portal: 'dist/roles/main.portal.js',
-  worker: 'dist/roles/main.worker.js',
-  migrate: 'dist/roles/migrate.js',
+  '': 'dist/src/main.js',
+  api: 'dist/src/main.api.js',
+  admin: 'dist/src/main.admin.js',
+  portal: 'dist/src/main.portal.js',
+  worker: 'dist/src/main.worker.js',
+  migrate: 'dist/src/migrate.js',
   openapi: 'dist/src/openapi.js',
   routes: 'dist/src/routes.js',
-  reconcile: 'dist/roles/main.reconcile.js',
-  'restore-epoch': 'dist/roles/main.restore-epoch.js',
-  reseal: 'dist/roles/reseal.js',
+  reconcile: 'dist/src/main.reconcile.js',
+  'restore-epoch': 'dist/src/main.restore-epoch.js',
+  reseal: 'dist/src/reseal.js',
   bench: 'dist/bench/main.js',
   chaos: 'dist/chaos/main.js',
 };
@@ -34,7 +34,7 @@ const root = path.resolve(import.meta.dirname, '..');
 
 /** Ends the process when something does not compile. */
 async function build(...wanted) {
-  const status = await buildIfStale(root, wanted).catch((error) => refuse(error.message));
+  const status = await buildIfStale(wanted).catch((error) => refuse(error.message));
   if (status !== 0) process.exit(status);
 }
 

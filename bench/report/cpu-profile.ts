@@ -1,12 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { SourceMap, type SourceMapPayload } from 'node:module';
-import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 interface CallFrame {
   readonly functionName: string;
   readonly url: string;
-  /** From 0, of the bundle that runs. */
+  /** From 0, of the compiled file. */
   readonly lineNumber: number;
   readonly columnNumber: number;
 }
@@ -56,13 +55,12 @@ function placeOf(frame: CallFrame, maps: Map<string, SourceMap | null>): string 
   const source = sourceOf(frame, maps);
   const packaged = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules)/.exec(source);
   if (packaged) return packaged[1]!;
-  if (source === frame.url) return `packages in ${path.basename(source)}`;
   const own = /\/(?:dist|src)\/([^/]+)(\/[^/]+)?/.exec(source);
   if (!own) return 'other';
   return own[1] === 'infra' ? `src/infra${own[2] ?? ''}` : `src/${own[1]!}`;
 }
 
-/** The file that was bundled; the bundle itself when it has no source map, as that of the packages. */
+/** The TypeScript file; the compiled file itself when it has no source map. */
 function sourceOf({ url, lineNumber, columnNumber }: CallFrame, maps: Map<string, SourceMap | null>): string {
   if (!url.startsWith('file:')) return url;
   let map = maps.get(url);

@@ -101,7 +101,7 @@ export function postmasterOf(dataDir: string): number | null {
 }
 
 async function migrate(databaseUrl: string): Promise<void> {
-  const child = spawn(process.execPath, [...NODE_FLAGS, path.join(ROOT, 'dist/roles/migrate.js')], {
+  const child = spawn(process.execPath, [...NODE_FLAGS, path.join(ROOT, 'dist/src/migrate.js')], {
     env: { ...process.env, DATABASE_URL: databaseUrl },
     stdio: ['ignore', 'ignore', 'inherit'],
   });

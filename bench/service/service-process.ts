@@ -9,11 +9,11 @@ import { NODE_FLAGS, RESULTS, ROOT } from '../places.js';
 export type ServiceRole = 'api' | 'admin' | 'worker' | 'all' | 'embedded';
 
 const ENTRIES: Readonly<Record<ServiceRole, string>> = {
-  api: 'dist/roles/main.api.js',
-  admin: 'dist/roles/main.admin.js',
-  worker: 'dist/roles/main.worker.js',
-  all: 'dist/roles/main.js',
-  embedded: 'dist/roles/main.js',
+  api: 'dist/src/main.api.js',
+  admin: 'dist/src/main.admin.js',
+  worker: 'dist/src/main.worker.js',
+  all: 'dist/src/main.js',
+  embedded: 'dist/src/main.js',
 };
 
 /** Never refuses, and is charged all the same: 100,000 calls a second. */
@@ -30,7 +30,7 @@ export interface ServiceOptions {
   /** Absent for `embedded`, which brings its own. */
   readonly databaseUrl?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Of another checkout's build, such as `…/dist/roles/main.js`. */
+  /** Of another checkout's build, such as `…/dist/src/main.js`. */
   readonly entry?: string;
   /** Name of a CPU profile to write to the results when the process stops. */
   readonly profile?: string | undefined;

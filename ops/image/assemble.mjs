@@ -1,5 +1,5 @@
-// Puts together what the image holds: the roles, whose files carry the libraries in them, the pages and the OpenAPI
-// documents; no folder of packages, no compiler, no tests, no sources. The Dockerfile calls it, and so does
+// Assembles what the image holds: the compiled service, its production dependencies, the pages and the OpenAPI
+// documents; no compiler, no tests, no sources. The Dockerfile calls it, and so does
 // ops/image/prove.mjs, so that what is proven is what is shipped. `node ops/image/assemble.mjs <folder>`, after the build.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync } from 'node:fs';
@@ -11,18 +11,23 @@ if (process.argv[2] === undefined || existsSync(target)) {
   console.error('usage: node ops/image/assemble.mjs <folder that does not exist yet>');
   process.exit(1);
 }
-if (!existsSync(path.join(root, 'dist/roles/main.api.js'))) {
+if (!existsSync(path.join(root, 'dist/src/main.api.js'))) {
   console.error('there is no build: npm run build');
   process.exit(1);
 }
 
 mkdirSync(target, { recursive: true });
-const built = ['dist/roles', 'dist/portal', 'docs/openapi'];
+const built = ['dist/src', 'dist/migrations', 'dist/portal', 'docs/openapi'];
 for (const name of [
   'package.json',
   'package-lock.json',
+  '.npmrc',
   ...built.filter((each) => existsSync(path.join(root, each))),
 ])
   cpSync(path.join(root, name), path.join(target, name), { recursive: true });
 cpSync(path.join(import.meta.dirname, 'compile.mjs'), path.join(target, 'compile.mjs'));
+execFileSync('npm', ['ci', '--omit=optional', '--omit=dev', '--no-audit', '--no-fund'], {
+  cwd: target,
+  stdio: 'inherit',
+});
 console.log(execFileSync('du', ['-sh', target], { encoding: 'utf8' }).trim());

@@ -14,4 +14,4 @@ const { status, message = 'no reason given' } = enableCompileCache(path.resolve(
 if (status !== constants.compileCacheStatus.ENABLED)
   throw new Error(`nothing is kept in ${folder}: ${message}`);
 // What every role loads, and nothing that runs.
-await import('./dist/roles/service.js');
+await import('./dist/src/apps/role-process.js');

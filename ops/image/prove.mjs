@@ -8,11 +8,11 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startEmbeddedPostgres } from '../../dist/src/embedded/postgres/index.js';
-import { freePort } from '../../scripts/free-port.mjs';
 
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
@@ -63,7 +63,7 @@ try {
 }
 
 function whyImpossible() {
-  if (!existsSync(path.join(root, 'dist/roles/main.api.js'))) return 'there is no build (npm run build)';
+  if (!existsSync(path.join(root, 'dist/src/main.api.js'))) return 'there is no build (npm run build)';
   const probe = spawnSync('bwrap', [
     '--ro-bind',
     '/',
@@ -132,16 +132,16 @@ function proveTheCompiledCode() {
   execFileSync('bwrap', [...compiling, '/app/compile.mjs', '/tmp/compiled'], { stdio: 'inherit' });
   const { stdout, stderr } = spawnSync(
     'bwrap',
-    [...walls({ NODE_DEBUG_NATIVE: 'COMPILE_CACHE' }), 'dist/roles/main.api.js'],
-    { encoding: 'utf8' },
+    [...walls({ NODE_DEBUG_NATIVE: 'COMPILE_CACHE' }), 'dist/src/main.api.js'],
+    { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 },
   );
-  for (const file of ['libraries.js', 'service.js'])
-    assert.match(stdout + stderr, new RegExp(`roles/${file} was accepted`), `${file} is compiled anew`);
+  for (const file of ['app/dist/src/apps/role-process.js', '@nestjs/core/nest-factory.js'])
+    assert.match(stdout + stderr, new RegExp(`${file} was accepted`), `${file} is compiled anew`);
   console.log('compiled code: taken from the image');
 }
 
 async function migrate(env) {
-  const child = spawn('bwrap', [...walls(env), 'dist/roles/migrate.js'], {
+  const child = spawn('bwrap', [...walls(env), 'dist/src/migrate.js'], {
     stdio: ['ignore', 'inherit', 'inherit'],
   });
   const [code] = await once(child, 'exit');
@@ -153,7 +153,7 @@ async function startRole(role, env) {
   const port = await freePort();
   const child = spawn(
     'bwrap',
-    ['--info-fd', '3', ...walls({ ...env, OPS_PORT: String(port) }), `dist/roles/main.${role}.js`],
+    ['--info-fd', '3', ...walls({ ...env, OPS_PORT: String(port) }), `dist/src/main.${role}.js`],
     { stdio: ['ignore', 'pipe', 'pipe', 'pipe'] },
   );
   const started = { role, child, ended: once(child, 'exit'), said: '', info: '' };
@@ -217,6 +217,16 @@ async function call(url, token, body) {
   const text = await answer.text();
   assert.ok(answer.ok, `${url}: ${answer.status} ${text}`);
   return JSON.parse(text).data;
+}
+
+/** A port of loopback that nobody listens on at this moment. */
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
 }
 
 async function untilReady(child, url, lastWords) {

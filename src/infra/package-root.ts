@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** Ours, whatever folder of it the process runs from: `src` in tests, `dist/src` in the bench, `dist/roles` in production. */
+/** Ours, whatever folder of it the process runs from: `src` or `dist/src`. */
 export interface PackageRoot {
   readonly folder: string;
   readonly version: string;

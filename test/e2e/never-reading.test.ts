@@ -35,7 +35,7 @@ async function startService(env: Record<string, string>): Promise<Service> {
   ended.push(() => database.drop());
   const [port, adminPort] = [await freePort(), await freePort()];
   const child = NodeChild.launch({
-    args: ['dist/roles/main.js'],
+    args: ['dist/src/main.js'],
     env: testEnvironment(database.url, { PORT: String(port), ADMIN_PORT: String(adminPort), ...env }),
   });
   ended.push(() => child.kill());

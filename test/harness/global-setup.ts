@@ -22,13 +22,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
     return () => Promise.resolve();
   }
   const { root, execArgv } = project.config;
-  const packages = run(process.execPath, ['scripts/packages.mjs'], { cwd: root });
+  const packages = run(process.execPath, ['scripts/build.mjs', 'sdk', 'cli'], { cwd: root });
   // Tests load the service from the build (built-service.plugin.ts), so it must be this source's.
   execFileSync(process.execPath, ['scripts/start.mjs', 'build'], { stdio: 'inherit', cwd: root });
   await packages;
   const compiled = Promise.all([
     compileOnce(root, execArgv, 'src/apps/role-process.js'),
-    compileOnce(root, [], 'roles/service.js'),
+    compileOnce(root, [], 'src/apps/role-process.js'),
   ]);
   // Awaited below: its failure must not be one that nobody handles while the server starts.
   compiled.catch(() => undefined);

@@ -45,7 +45,7 @@ export class RoleChild {
     const { role, database, env } = this.options;
     await this.kill();
     this.child = NodeChild.launch({
-      args: [`dist/roles/main.${role}.js`],
+      args: [`dist/src/main.${role}.js`],
       env: testEnvironment(database.url, { ...env, PORT: String(this.port) }),
     });
     await this.child.ready();

@@ -48,5 +48,5 @@ export class WorkerProcess {
 }
 
 function launch(env: Record<string, string>): NodeChild {
-  return NodeChild.launch({ args: ['dist/roles/main.worker.js'], env });
+  return NodeChild.launch({ args: ['dist/src/main.worker.js'], env });
 }

@@ -51,7 +51,7 @@ async function startWorker(env: Record<string, string> = {}): Promise<TestServic
 
 /** A worker that can be killed: a process of its own, of the built output. */
 async function spawnWorker(env: Record<string, string> = {}): Promise<ChildProcess> {
-  const child = spawn(process.execPath, ['dist/roles/main.worker.js'], {
+  const child = spawn(process.execPath, ['dist/src/main.worker.js'], {
     env: { PATH: process.env['PATH'], ...testEnvironment(admin.database.url, { ...SETTINGS, ...env }) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

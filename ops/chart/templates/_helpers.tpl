@@ -172,7 +172,7 @@ spec:
         - name: {{ .role }}
           image: {{ include "esim.image" . }}
           imagePullPolicy: {{ .root.Values.image.pullPolicy }}
-          args: [dist/roles/main.{{ .entry | default .role }}.js]
+          args: [dist/src/main.{{ .entry | default .role }}.js]
           {{- include "esim.env" . | nindent 10 }}
           ports:
             {{- range .ports }}

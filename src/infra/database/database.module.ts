@@ -1,6 +1,6 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { getDataSourceToken, getEntityManagerToken } from '@nestjs/typeorm';
-import pg, { type Pool } from 'pg';
+import type { Pool } from 'pg';
 import { DataSource, type DataSourceOptions, type Logger } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { DEFAULT_POOL_WAIT_MS } from '../../config/index.js';
@@ -47,8 +47,6 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
   };
   const dataSource = new DataSource({
     type: 'postgres',
-    // Not found by its name where the libraries are one file (dist/roles).
-    driver: pg,
     entities: settings.entities,
     migrations: settings.migrations ?? [],
     migrationsTransactionMode: 'each',

@@ -67,7 +67,7 @@ async function reseal(
   url = database.url,
 ): Promise<{ exit: number | null; stdout: string; stderr: string }> {
   const child = NodeChild.launch({
-    args: ['dist/roles/reseal.js'],
+    args: ['dist/src/reseal.js'],
     env: { DATABASE_URL: url, SECRETS_KEYS: keys },
   });
   return { exit: await child.exited(), stdout: child.stdout, stderr: child.stderr };

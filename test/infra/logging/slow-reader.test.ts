@@ -78,7 +78,7 @@ describe('a reader of stdout that takes nothing (D43)', () => {
       LOG_LEVEL: 'info',
       SHUTDOWN_TIMEOUT_MS: '30000',
     });
-    const { child: api, said } = launch(['dist/roles/main.api.js'], env);
+    const { child: api, said } = launch(['dist/src/main.api.js'], env);
     const client = new HttpClient(`http://127.0.0.1:${port}`, null);
     await eventually('the API listens', () =>
       client.get('/v1/me').then(
