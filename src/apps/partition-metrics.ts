@@ -10,7 +10,10 @@ export function showPartitions(
   tables: readonly DailyTable[],
 ): void {
   const readings = new Map(
-    tables.map((daily) => [daily.table, new KeptReading(`database_partitions of ${daily.table}`, () => partitions.state(daily))]),
+    tables.map((daily) => [
+      daily.table,
+      new KeptReading(`database_partitions of ${daily.table}`, () => partitions.state(daily)),
+    ]),
   );
   const show = (name: string, help: string, valueOf: (state: PartitionState) => number): void => {
     new Gauge({

@@ -1,4 +1,4 @@
-import type { EntityManager, FindOptionsWhere, SelectQueryBuilder } from 'typeorm';
+import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { AppError } from '../common/errors/index.js';
 import { MODES, type Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';

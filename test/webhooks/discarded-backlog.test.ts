@@ -1,6 +1,5 @@
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Transactions } from '../../src/infra/database/index.js';
 import { BacklogRepository } from '../../src/webhooks/worker/backlog.repository.js';
 import { DeliveriesRepository } from '../../src/webhooks/worker/deliveries.repository.js';
 import { startTestService, type TestService } from '../harness/index.js';

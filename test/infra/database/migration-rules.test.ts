@@ -14,6 +14,8 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
     'no release without it exists: whoever migrates past it makes a new database',
   OwnEndpoints1763700000060: 'no release without it exists: whoever migrates past it makes a new database',
   JoinBacklogJobs1763700000061: 'no release without it exists: whoever migrates past it makes a new database',
+  IndexOpenDeliveries1763700000062:
+    'no release without it exists: whoever migrates past it makes a new database',
   KeepWhatWasSold1763700000024: 'no release without it exists: whoever migrates past it makes a new database',
 };
 
