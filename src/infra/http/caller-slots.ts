@@ -78,11 +78,13 @@ export class CallerSlots {
 
   private waitFor(name: string, caller: Caller): Promise<void> {
     if (caller.waiting.length >= MOST_WAITING) return Promise.reject(this.refusal(caller));
+    // By the end of the wait the work may go on again, and the caller is as little to blame.
+    const stoodStill = this.settings.standsStill?.();
     return new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {
         caller.waiting.splice(caller.waiting.indexOf(entry), 1);
         this.forgetIfIdle(name, caller);
-        reject(this.refusal(caller));
+        reject(this.refusal(caller, stoodStill));
       }, this.settings.waitMs);
       const entry: Waiting = { begin: resolve, timer };
       caller.waiting.push(entry);
@@ -108,9 +110,9 @@ export class CallerSlots {
     if (running === 0 && waiting.length === 0) this.callers.delete(name);
   }
 
-  private refusal({ running }: Caller): AppError {
+  private refusal({ running }: Caller, stoodStill = false): AppError {
     const headers = { 'retry-after': '1' };
-    if (running < this.settings.perCaller || this.settings.standsStill?.())
+    if (running < this.settings.perCaller || stoodStill || this.settings.standsStill?.())
       return new AppError('service_unavailable', { headers });
     const { perCaller, what } = this.settings;
     const detail = `A partner may have at most ${perCaller} ${what} under way at a time. Wait for one of them to end, then retry.`;

@@ -87,6 +87,16 @@ describe('slots of callers', () => {
     expect(slots.size).toBe(0);
   });
 
+  it('refuse nobody as too busy whose wait began while the work stood still', async () => {
+    let standsStill = true;
+    const slots = new CallerSlots({ ...PATIENT, waitMs: 20, standsStill: () => standsStill });
+    await Promise.all([slots.take('busy'), slots.take('busy')]);
+    const refused = slots.take('busy');
+    standsStill = false;
+    await expect(refused).rejects.toMatchObject({ code: 'service_unavailable' });
+    await expect(slots.take('busy')).rejects.toMatchObject({ code: 'rate_limited' });
+  });
+
   it('blame nobody while everybody’s work stands still: 503 to who fills its own, too', async () => {
     const slots = new CallerSlots({ ...PATIENT, waitMs: 20, standsStill: () => true });
     await slots.take('busy');
