@@ -19,9 +19,9 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import pg from 'pg';
 import typescript from 'typescript';
 import { builtFileOf } from '../test/harness/built-service.plugin.ts';
+import { createTemplate } from '../test/harness/template-database.ts';
 import { editFault, listFaults } from '../test/mutants/list-faults.ts';
 import { MUTANTS } from '../test/mutants/mutants.ts';
 
@@ -100,11 +100,11 @@ async function prepareServer() {
       max_connections: 400,
     },
   });
-  const client = new pg.Client({ connectionString: postgres.url() });
-  await client.connect();
-  await client.query('CREATE DATABASE template_esim');
-  await client.end();
-  await migrateDatabase(postgres.url('template_esim'));
+  await createTemplate({
+    dataDir: path.join(workshop, 'postgres'),
+    url: (database) => postgres.url(database),
+    migrate: migrateDatabase,
+  });
   return postgres;
 }
 
@@ -196,7 +196,7 @@ async function tryMutant(mutant) {
   const startedAt = performance.now();
   try {
     copyTree(tree, !mutant.build);
-    for (const edit of [mutant, ...(mutant.also ?? [])]) {
+    for (const edit of mutant.edits ?? [mutant, ...(mutant.also ?? [])]) {
       applyEdit(tree, edit);
       if (!mutant.build) compile(tree, edit.file);
     }
@@ -217,6 +217,14 @@ const server = await prepareServer();
 process.on('exit', () => rmSync(workshop, { recursive: true, force: true }));
 for (const signal of ['SIGINT', 'SIGTERM'])
   process.on(signal, () => void server.stop().then(() => process.exit(1)));
+
+// Without a mutant its tests pass: else what fails would count as caught.
+const control = await tryMutant({ name: 'none', edits: [], tests: chosen[0].tests });
+if (control.outcome !== 'SURVIVED') {
+  process.stderr.write(`without a mutant ${chosen[0].tests.join(', ')} fail: ${control.detail}\n`);
+  await server.stop();
+  process.exit(1);
+}
 
 const results = new Map();
 const waiting = [...chosen];

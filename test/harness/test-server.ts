@@ -1,12 +1,10 @@
-import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { freemem, tmpdir } from 'node:os';
 import path from 'node:path';
-import { Client } from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migrateDatabase } from '../../src/apps/migration.js';
 import { startEmbeddedPostgres } from '../../src/embedded/postgres/index.js';
-import { onDatabase } from './database.js';
-import { asServiceRole, createServiceRole, createUnusualDatabase, DECOYS } from './unusual-database.js';
+import { createTemplate } from './template-database.js';
 
 /** Durability is off: tests kill our processes, never PostgreSQL's disk. */
 const TEST_SETTINGS = {
@@ -28,14 +26,11 @@ export async function startTestServer(project: TestProject): Promise<() => Promi
     dataDir: path.join(directory, 'postgres'),
     settings: TEST_SETTINGS,
   });
-  const client = new Client({ connectionString: postgres.url() });
-  await client.connect();
-  await createUnusualDatabase(client, 'template_esim');
-  await createServiceRole(client);
-  await trustEverybody(client, path.join(directory, 'postgres', 'pg_hba.conf'));
-  await client.end();
-  await onDatabase(postgres.url('template_esim'), DECOYS);
-  await migrateDatabase(asServiceRole(postgres.url('template_esim')));
+  await createTemplate({
+    dataDir: path.join(directory, 'postgres'),
+    url: (database) => postgres.url(database),
+    migrate: async (databaseUrl) => void (await migrateDatabase(databaseUrl)),
+  });
   project.provide('postgresUrl', postgres.url());
   const stopBacking = await provideBacking(project, postgres.url());
   return async () => {
@@ -66,10 +61,4 @@ function placeOfDatabases(): string {
   if (!existsSync(MEMORY) || Math.min(freemem(), process.availableMemory()) < ROOM_BYTES) return tmpdir();
   const { bavail, bsize } = statfsSync(MEMORY);
   return bavail * bsize < ROOM_BYTES ? tmpdir() : MEMORY;
-}
-
-/** Seven thousand connections without a proof of the password: that of SCRAM is meant to take its time. */
-async function trustEverybody(client: Client, file: string): Promise<void> {
-  writeFileSync(file, 'local all all trust\nhost all all 127.0.0.1/32 trust\n');
-  await client.query('SELECT pg_reload_conf()');
 }
