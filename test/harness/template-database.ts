@@ -9,9 +9,9 @@ export const TEMPLATE_DATABASE = 'template_esim';
 export interface NewServer {
   readonly dataDir: string;
   /** @param database `postgres` when omitted */
-  url(database?: string): string;
+  readonly url: (database?: string) => string;
   /** Runs the migrations on the database of a URL. */
-  migrate(databaseUrl: string): Promise<void>;
+  readonly migrate: (databaseUrl: string) => Promise<void>;
 }
 
 /** Makes the role of the services under test, and the database that those of the tests are cloned from. */

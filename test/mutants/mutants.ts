@@ -137,8 +137,9 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   {
     name: 'outcome-of-a-lost-endpoint',
     file: 'src/webhooks/worker/deliveries.repository.ts',
-    find: ' AND l.fence = a.fence',
-    replace: '',
+    // Each of the two is enough alone.
+    find: ' AND l.fence = a.fence AND l.owner = $20',
+    replace: ' AND $20::text IS NOT NULL',
     tests: ['test/webhooks/leases.test.ts'],
   },
   {
