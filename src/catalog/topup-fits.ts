@@ -1,12 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
+import { DAY_MS } from '../common/day.js';
 import { sql } from '../infra/database/index.js';
 import type { CatalogPackage } from './package.js';
 import { MAGIC_PACKAGES } from './sandbox/sandbox-packages.js';
 
 /** The provider's list of the top-ups of a base package is asked for again after this. */
-export const TOPUP_FITS_FRESH_MS = 86_400_000;
+export const TOPUP_FITS_FRESH_MS = DAY_MS;
 
 /** Which live top-ups fit which live base package, where the provider says so; otherwise `topupPackageMatches` decides. */
 @Injectable()

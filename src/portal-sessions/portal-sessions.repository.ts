@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import { type EntityManager, IsNull } from 'typeorm';
 import type { Page } from '../common/page.js';
-import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
+import { KeysetPages, type ListOptions, NOW, sql, type Tx } from '../infra/database/index.js';
 import { PortalSessionEntity } from './portal-session.entity.js';
 
 /** So long a code may be spent (D50). */
@@ -48,7 +48,7 @@ export class PortalSessionsRepository {
       .into(PortalSessionEntity)
       .values({
         ...fields,
-        createdAt: () => 'statement_timestamp()',
+        createdAt: () => NOW,
         codeExpiresAt: after(':codeSeconds'),
         expiresAt: after(':ttlSeconds'),
       })

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../common/mode.js';
 import {
+  columnsOf,
   prepared,
   type PreparedStatement,
   rowToEntity,
@@ -132,11 +133,10 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
     private readonly options: PurchaseJobsOptions,
   ) {
     const { table } = kind;
-    const columns = manager.dataSource.getMetadata(kind.entity).columns;
-    const attempts = columns.find(({ propertyName }) => propertyName === 'attempts')!.databaseName;
+    const [attempts] = columnsOf(manager, kind.entity, ['attempts']);
     const { claimRecordsPlacement, endAssignments } = options;
     const claim = claimOf(table, {
-      attempts,
+      attempts: attempts!.name,
       claimRecordsPlacement,
       columns: selectList(manager, kind.entity, 'p'),
     });

@@ -4,6 +4,7 @@ import { MODES, type Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
 import type { PartnerScope, ReadScope, TenantScope } from '../common/tenant-scope.js';
 import {
+  columnsOf,
   type KeysetPages,
   type ListOptions,
   modeIn,
@@ -47,7 +48,7 @@ export abstract class PurchasesRepository<
   Filters extends PurchaseFilters,
 > {
   private readonly insertion: Readonly<Record<Mode, PreparedStatement>>;
-  private readonly accepted: readonly string[];
+  private readonly accepted: readonly (keyof P & string)[];
 
   protected constructor(
     protected readonly manager: EntityManager,
@@ -142,19 +143,17 @@ export abstract class PurchasesRepository<
 
   private insertionOf(): Readonly<Record<Mode, PreparedStatement>> {
     const { table, entity } = this.kind;
-    const { columns } = this.manager.dataSource.getMetadata(entity);
-    const parameterOf = (property: string): string => `$${this.accepted.indexOf(property) + 1}`;
-    const names = this.accepted.map(
-      (property) => columns.find(({ propertyName }) => propertyName === property)!.databaseName,
-    );
+    const accepted: readonly string[] = this.accepted;
+    const parameterOf = (property: string): string => `$${accepted.indexOf(property) + 1}`;
+    const names = columnsOf(this.manager, entity, this.accepted).map(({ name }) => name);
     const row = {
       provider: parameterOf('provider'),
       reference: parameterOf('providerReference'),
-      otherReference: `$${this.accepted.length + 1}`,
-      ...(this.accepted.includes('esimId') ? { esimId: parameterOf('esimId') } : {}),
+      otherReference: `$${accepted.length + 1}`,
+      ...(accepted.includes('esimId') ? { esimId: parameterOf('esimId') } : {}),
     };
     return insertionByMode(this.kind, row, ({ reference, placedSince }) => {
-      const values = this.accepted.map((property) =>
+      const values = accepted.map((property) =>
         property === 'providerReference' ? reference : parameterOf(property),
       );
       return `INSERT INTO ${table} AS p (${names.join(', ')}, status, next_attempt_at, upstream_placed_at)

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import { type EntityManager, In } from 'typeorm';
 import type { Mode } from '../common/mode.js';
-import { sql, type Tx } from '../infra/database/index.js';
+import { NOW, sql, type Tx } from '../infra/database/index.js';
 import { BacklogJobEntity } from './backlog-job.entity.js';
 import {
   matchesSelection,
@@ -114,7 +114,7 @@ export class BacklogJobsRepository {
   /** Saves the progress of a locked job. */
   async save(tx: Tx, job: BacklogJobEntity): Promise<void> {
     const { id, status, step, cursor, total, created, pacedTo } = job;
-    const ended = status === 'running' ? {} : { endedAt: () => 'statement_timestamp()' };
+    const ended = status === 'running' ? {} : { endedAt: () => NOW };
     await tx.manager.update(
       BacklogJobEntity,
       { id },
@@ -127,7 +127,7 @@ export class BacklogJobsRepository {
     await tx.manager.update(
       BacklogJobEntity,
       { endpointId, status: 'running', kind: In(kinds) },
-      { status: 'canceled', endedAt: () => 'statement_timestamp()' },
+      { status: 'canceled', endedAt: () => NOW },
     );
   }
 

@@ -1,11 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../common/mode.js';
+import { DAY_MS } from '../common/day.js';
 import { idFloor } from '../common/ids.js';
 import type { DailyTable, Day } from '../infra/partition-days.js';
 import { sql } from '../infra/database/index.js';
 import { IS_OPEN } from './webhook-delivery.entity.js';
-
-const DAY_MS = 86_400_000;
 
 /** Whose partitions are the days of a mode's deliveries that have ended, by the day on which they were made. */
 export const DELIVERY_TABLES: Readonly<Record<Mode, string>> = {

@@ -7,13 +7,11 @@ import {
   isNearNow,
   type RecordedEvent,
 } from '../events/index.js';
-import { prepared, sql, type Tx } from '../infra/database/index.js';
+import { NOW, prepared, sql, type Tx } from '../infra/database/index.js';
 import { InjectNotifier, notifierModule, WorkerNotifier } from '../infra/jobs/index.js';
 import { deliveryIdSql } from './webhook-delivery.entity.js';
 import { TAKES_ATTEMPTS, TARGET_COLUMNS, type TargetRow, toTarget } from './webhook-endpoint.entity.js';
 import type { StartedDelivery } from './worker/deliveries.repository.js';
-
-const NOW = 'statement_timestamp()';
 
 /** BullMQ queue of notifications for endpoints' deliveries; a group is an endpoint's id (D34). */
 export const DELIVERY_JOBS = 'delivery-jobs';

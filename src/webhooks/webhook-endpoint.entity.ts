@@ -1,6 +1,7 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn, VirtualColumn } from 'typeorm';
 import type { Mode } from '../common/mode.js';
 import type { EventType } from '../events/index.js';
+import { NOW } from '../infra/database/index.js';
 import type { SignatureScheme } from './signature.js';
 
 /** Where a partner receives the events of one mode (spec section 2). */
@@ -86,8 +87,6 @@ export class WebhookEndpointEntity {
   @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz' })
   updatedAt!: Date;
 }
-
-const NOW = 'statement_timestamp()';
 
 /** `takesAttempts` as SQL over an endpoint `w` (D31, D32). */
 export const TAKES_ATTEMPTS = `w.enabled AND w.deleted_at IS NULL AND (w.blocked_until IS NULL OR w.blocked_until <= ${NOW})`;

@@ -4,7 +4,7 @@ import { type EntityManager, IsNull, type QueryDeepPartialEntity, type SelectQue
 import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
 import type { PartnerScope } from '../common/tenant-scope.js';
-import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
+import { KeysetPages, type ListOptions, NOW, sql, type Tx } from '../infra/database/index.js';
 import { type EndpointStatus, WebhookEndpointEntity } from './webhook-endpoint.entity.js';
 
 /** Names one endpoint of one partner; another partner's is not found (D14). */
@@ -23,7 +23,7 @@ export type EndpointChange = Partial<
 
 const STATUS_CONDITIONS: Record<EndpointStatus, string> = {
   enabled: 't.enabled AND coalesce(t.blocked_until <= statement_timestamp(), true)',
-  blocked: 't.enabled AND t.blocked_until > statement_timestamp()',
+  blocked: `t.enabled AND t.blocked_until > ${NOW}`,
   disabled: 'NOT t.enabled',
 };
 
@@ -103,7 +103,7 @@ export class WebhookEndpointsRepository {
       blockedUntil: null,
       disabledReason: null,
       disabledAt: null,
-      slowStartSince: () => 'statement_timestamp()',
+      slowStartSince: () => NOW,
     });
   }
 
@@ -118,7 +118,7 @@ export class WebhookEndpointsRepository {
       enabled: false,
       blockedUntil: null,
       disabledReason: 'manual',
-      disabledAt: () => 'statement_timestamp()',
+      disabledAt: () => NOW,
     });
   }
 
@@ -142,7 +142,7 @@ export class WebhookEndpointsRepository {
   /** The row stays for the log; its secrets do not, and what is undelivered is discarded. */
   async markDeleted(tx: Tx, id: string): Promise<void> {
     await this.set(tx, id, {
-      deletedAt: () => 'statement_timestamp()',
+      deletedAt: () => NOW,
       discardBefore: () => `'infinity'`,
       secret: '',
       previousSecret: null,

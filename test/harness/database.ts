@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client, Pool } from 'pg';
 import { inject } from 'vitest';
+import { TEMPLATE_DATABASE } from './template-database.js';
 
 export interface TestDatabase {
   readonly url: string;
@@ -11,7 +12,7 @@ export interface TestDatabase {
 
 /** A database of its own, migrated and with the Sandbox catalogue: a clone of the template. */
 export async function createTestDatabase(): Promise<TestDatabase> {
-  const url = await cloneDatabase(urlOf('template_esim'));
+  const url = await cloneDatabase(urlOf(TEMPLATE_DATABASE));
   const pool = openPool(url, 4);
   return {
     url,

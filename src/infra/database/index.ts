@@ -6,6 +6,7 @@
 export {
   bigintColumn,
   databaseNow,
+  NOW,
   prepared,
   type PreparedStatement,
   sql,

@@ -26,6 +26,9 @@ export interface PreparedStatement {
   readonly text: string;
 }
 
+/** SQL: when the statement began, by the clock of the database (D40). */
+export const NOW = 'statement_timestamp()';
+
 /**
  * Prepares `text` on each connection that runs it. For constant texts that run often: a connection keeps every one of them
  * until it is closed. `DATABASE_PREPARED=off` sends the text each time instead.

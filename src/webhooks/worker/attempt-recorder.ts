@@ -5,7 +5,7 @@ import { type EntityManager, In } from 'typeorm';
 import { Alerts } from '../../alerts/index.js';
 import { AuditLog } from '../../audit/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { Transactions, type Tx } from '../../infra/database/index.js';
+import { NOW, Transactions, type Tx } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import {
   afterAttempt,
@@ -122,7 +122,7 @@ export class AttemptRecorder {
   /** Times are the database's (D40). */
   private async save(tx: Tx, id: string, after: EndpointState, isBlocked: boolean): Promise<void> {
     const { consecutiveBlocks, enabled } = after;
-    const now = (): string => 'statement_timestamp()';
+    const now = (): string => NOW;
     const block = {
       slowStartSince: now,
       blockedUntil: () => `${now()} + ${this.rules.blockMs} * interval '1 millisecond'`,

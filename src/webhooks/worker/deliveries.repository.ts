@@ -3,7 +3,7 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../../common/mode.js';
 import { readBodiesInTheirDays } from '../../events/index.js';
-import { COMMIT_WITHOUT_DISK, prepared, sql, type SqlParameter } from '../../infra/database/index.js';
+import { COMMIT_WITHOUT_DISK, NOW, prepared, sql, type SqlParameter } from '../../infra/database/index.js';
 import type { DeliveryEventType, DeliveryKind, StoredDeliveryStatus } from '../delivery.js';
 import type { DeliveryAfterAttempt, DeliveryState } from '../delivery-rules.js';
 import { ADD_TO_STATS } from '../endpoint-stats.repository.js';
@@ -65,7 +65,6 @@ export interface RecordedAttempt {
   readonly exhausted: boolean;
 }
 
-const NOW = 'statement_timestamp()';
 const MS = "interval '1 millisecond'";
 
 interface ClaimRow extends TargetRow {

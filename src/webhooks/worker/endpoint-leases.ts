@@ -3,7 +3,7 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../../common/mode.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { prepared, sql } from '../../infra/database/index.js';
+import { NOW, prepared, sql } from '../../infra/database/index.js';
 import { WorkSignals } from '../../infra/jobs/index.js';
 import { FULL_WINDOW, type SendWindow, SLOW_START } from '../delivery-rules.js';
 
@@ -53,8 +53,6 @@ interface AcquiredRow {
   consecutive_blocks: number;
   slow_start_since: string | null;
 }
-
-const NOW = 'statement_timestamp()';
 
 /** $1 endpoints, $2 this process, $3 milliseconds. A lease of this process is taken anew: its answer may have been lost. */
 const ACQUIRE = prepared(`

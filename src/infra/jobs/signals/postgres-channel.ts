@@ -1,10 +1,8 @@
 import type { Client, Pool } from 'pg';
 import type { Logger } from 'pino';
 import { createDatabaseClient, type ServerContact } from '../../database/index.js';
-import { SIGNAL_CHANNEL, type SignalChannel } from './signal-channel.js';
+import { FIRST_PAUSE_MS, LONGEST_PAUSE_MS, SIGNAL_CHANNEL, type SignalChannel } from './signal-channel.js';
 
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 const STATEMENT_TIMEOUT_MS = 5_000;
 

@@ -1,9 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { SIGNAL_CHANNEL, type SignalChannel } from './signal-channel.js';
-
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5_000;
+import { FIRST_PAUSE_MS, LONGEST_PAUSE_MS, SIGNAL_CHANNEL, type SignalChannel } from './signal-channel.js';
 
 /** PUBLISH and SUBSCRIBE (D51); ioredis connects and subscribes again by itself. */
 export class RedisChannel implements SignalChannel {
