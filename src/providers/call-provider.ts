@@ -6,23 +6,23 @@ import { type EsimProvider, ProviderOutcomeUnknown, ProviderUnavailable } from '
 const deadlines = new WeakMap<AbortSignal, number>();
 
 /**
- * The time, by `performance.now()`, after which nothing may leave under a signal of `callProvider`; Infinity for any
- * other, also for one that is made from it. The abort alone cannot promise that: when a frozen process wakes up, what
- * a call has waited for (a slot, a connection) may be handled before the timer that would abort it. So whoever sends
- * compares the clock in the same step.
+ * Latest time (by `performance.now()`) at which a request may leave under a signal of `callProvider`; Infinity for any
+ * other signal, including one derived from it. The abort alone cannot guarantee this: when a frozen process wakes up, a
+ * slot or connection may become ready before the timer that would abort the call. The sender therefore checks the clock
+ * in the same step.
  */
 export function deadlineOf(signal: AbortSignal): number {
   return deadlines.get(signal) ?? Infinity;
 }
 
-/** The caller whose deadline passed before its call began is to wait so long. */
+/** Retry delay for a caller whose deadline passed before its call began. */
 const RETRY_LATE_MS = 1_000;
 
 /**
- * Runs one provider call under the provider's deadline, counted from `since`, a time of `performance.now()`. A
- * placement's is that before its note was written: it leaves within the timeout after its note, or not at all, so that
- * whoever waits for the read lag after the note sees it (D19), however long this process was frozen in between. Only the
- * catalogue, which places nothing, has another `timeoutMs` than its provider.
+ * Runs one provider call under the provider's deadline, counted from `since`, a time of `performance.now()`. For a
+ * placement, `since` is the time before its note was written: the request leaves within the timeout after the note, or
+ * not at all. Code that waits for the read lag after the note therefore sees it (D19), however long this process was
+ * frozen in between. Only the catalog, which places nothing, uses another `timeoutMs` than its provider.
  * @throws ProviderUnavailable when the deadline passed before the call began: nothing has left
  * @throws ProviderOutcomeUnknown when it passes during the call
  */
@@ -52,9 +52,9 @@ export async function callProvider<T>(
 }
 
 /**
- * Asks for somebody who waits; null when the provider was asked and gave no answer.
- * @throws AppError `service_unavailable` when it was not asked at all (busy, no connection, our own pace or circuit):
- * that says nothing, so nobody may decide as if it were silent
+ * Queries a provider while a person waits; null when the provider did not respond.
+ * @throws AppError `service_unavailable` when no query left (busy, no connection, our own rate limit or circuit). That
+ * proves nothing, so nobody may decide as if the provider were silent.
  */
 export async function askProvider<T>(
   provider: EsimProvider,
@@ -72,12 +72,12 @@ export async function askProvider<T>(
 
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;
-/** A provider may name any time; nothing is forgotten for longer than this. */
+/** Maximum delay between lookups, whatever time the provider names. */
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * Milliseconds to wait after the `attempts`-th look that led to nothing: what the provider asked for when it was
- * unavailable, else twice as long each time.
+ * Milliseconds to wait after the `attempts`-th lookup without a result: the time that an unavailable provider named,
+ * otherwise twice as long each time.
  */
 export function retryDelayMs(attempts: number, error?: unknown): number {
   if (error instanceof ProviderUnavailable) {
@@ -86,7 +86,7 @@ export function retryDelayMs(attempts: number, error?: unknown): number {
   return Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 10));
 }
 
-/** The time of a call had passed before its request was written: nothing has left. */
+/** The deadline passed before the request was written: nothing has left. */
 export class SendDeadlineExceeded extends ProviderUnavailable {
   readonly code = 'too_late';
 
@@ -95,21 +95,21 @@ export class SendDeadlineExceeded extends ProviderUnavailable {
   }
 }
 
-/** By `performance.now()`, which is CLOCK_MONOTONIC: SIGSTOP and a garbage collection do not stop it. */
+/** Uses `performance.now()`, which is CLOCK_MONOTONIC: it keeps running through SIGSTOP and garbage collection. */
 export function isPastDeadline(sendDeadline: number): boolean {
   return performance.now() >= sendDeadline;
 }
 
 /**
- * Lets no request begin after `sendDeadline`: it then fails with `SendDeadlineExceeded`. undici starts a request when its
- * connection is there, in the same step in which it writes it, so no wait for a name, a handshake or a free connection
- * is left between this look at the clock and the first byte.
+ * Fails a request that would begin after `sendDeadline` with `SendDeadlineExceeded`. undici starts a request in the
+ * same step that writes it to a ready connection. No lookup, handshake or wait for a connection can therefore happen
+ * between this check and the first byte.
  */
 export function failAfterSendDeadline(sendDeadline: number): Dispatcher.DispatcherComposeInterceptor {
   return (dispatch) => (options, handler) =>
     dispatch(options, {
       onRequestStart: (controller, context) => {
-        // Thrown, not aborted: an abort would close the connection, and the next slot would have to wait for another.
+        // Throw instead of aborting: an abort closes the connection, and the next slot would wait for a new one.
         if (isPastDeadline(sendDeadline)) throw new SendDeadlineExceeded();
         handler.onRequestStart?.(controller, context);
       },
@@ -121,18 +121,18 @@ export function failAfterSendDeadline(sendDeadline: number): Dispatcher.Dispatch
 }
 
 /**
- * The part of a stop's time that calls under way may still take. What a provider has not answered by then is left: the
- * job's lease lapses, and the order or top-up is asked for by its reference.
+ * Share of the shutdown timeout that in-flight calls may use. Calls that are still unanswered then are dropped: the
+ * job's lease lapses, and the order or top-up is looked up by its reference.
  */
 const DRAIN_SHARE = 0.75;
 
-/** The settings of a worker whose jobs call providers. */
+/** Settings of a worker whose jobs call providers. */
 export type ProviderWorkerConfig = Pick<
   AppConfig,
   'provisioning' | 'sweepIntervalMs' | 'leaseMs' | 'shutdownTimeoutMs'
 >;
 
-/** How such a worker runs its jobs: each partner has its own concurrency (D27, Fairness). Times in milliseconds. */
+/** Worker options that give each partner its own concurrency (D27, Fairness). Times in milliseconds. */
 export function providerWorkerOptions(config: ProviderWorkerConfig) {
   return {
     concurrencyPerGroup: config.provisioning.concurrencyPerPartner,

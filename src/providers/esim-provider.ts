@@ -1,7 +1,7 @@
 import type { CatalogPackage } from '../catalog/index.js';
 import type { MicroMoney } from '../common/money.js';
 
-/** A profile that a provider has provisioned. Everything but the ICCID is a secret (D25). */
+/** A provisioned eSIM profile. Everything but the ICCID is a secret (D25). */
 export interface ProviderProfile {
   readonly providerEsimId: string;
   /** 18 to 20 digits as text; never rejected for its check digit (D23). */
@@ -12,7 +12,7 @@ export interface ProviderProfile {
   readonly apn: string | null;
 }
 
-/** Why a provider did not give what was asked (D22, `code` in `failure`). */
+/** Why a provider did not provision (D22, `code` in `failure`). */
 export const FAILURE_CODES = [
   'insufficient_balance',
   'package_unavailable',
@@ -29,89 +29,89 @@ export interface ProviderFailure {
   readonly reason: string;
 }
 
-/** The provider's word on an order. Only `rejected` makes an order fail (D22). */
+/** An order's state at the provider. Only `rejected` fails an order (D22). */
 export type ProviderOrderState =
   | { readonly state: 'in_progress'; readonly checkAfterMs: number }
   | {
       readonly state: 'provisioned';
       readonly profiles: readonly ProviderProfile[];
-      /** Set when fewer profiles than asked were provisioned. */
+      /** Set when the provider provisioned fewer profiles than requested. */
       readonly shortfall: ProviderFailure | null;
-      /** What the provider charged for one, if that was more than the cost of the order: its list has moved. */
+      /** The provider's charge for one unit, if it exceeds the order's cost because the price list has changed. */
       readonly actualCost?: ProviderCost | null;
     }
   | { readonly state: 'rejected'; readonly failure: ProviderFailure };
 
-/** What a provider certainly has of an order, complete or not. Nothing at all: it does not know the order. */
+/** The parts of an order that a provider certainly has. All empty: it does not know the order. */
 export interface ProviderOrderParts {
   readonly profiles: readonly ProviderProfile[];
   /** eSIMs that may still become profiles: while there are any, nobody may end the order by hand. */
   readonly running: number;
-  /** eSIMs that are sold, but not described in a form that can be issued. */
+  /** eSIMs that are sold, but whose description cannot be issued. */
   readonly unusable: number;
-  /** Why there is no profile of an eSIM, where the provider says so. */
+  /** Why an eSIM has no profile, where the provider says so. */
   readonly failure: ProviderFailure | null;
 }
 
 export type ProviderCancelState =
   | { readonly state: 'canceled' }
   | { readonly state: 'refused'; readonly failure: ProviderFailure }
-  /** Some eSIMs of the order were taken back, the others not; the failure says why. */
+  /** Some of the order's eSIMs were canceled and others not; the failure says why. */
   | {
       readonly state: 'partly_canceled';
       readonly canceledEsimIds: readonly string[];
       readonly failure: ProviderFailure;
     };
 
-/** The provider's word on a top-up. Only `rejected` makes a top-up fail. */
+/** A top-up's state at the provider. Only `rejected` fails a top-up. */
 export type ProviderTopupState =
   | { readonly state: 'in_progress'; readonly checkAfterMs: number }
   | {
       readonly state: 'completed';
-      /** What the provider says that the eSIM has now; null where it does not say. */
+      /** The eSIM's current total as the provider reports it; null where it does not. */
       readonly totalBytes: number | null;
       readonly expiresAt: Date | null;
-      /** As for an order. */
+      /** Same meaning as for an order. */
       readonly actualCost?: ProviderCost | null;
     }
   | { readonly state: 'rejected'; readonly failure: ProviderFailure };
 
-/** What a provider charges for one. */
+/** A provider's charge for one unit. */
 export type ProviderCost = MicroMoney;
 
 export interface ProviderOrderRequest {
   /** Fixed in the order's row; every call, retry and recovery of the order uses it (D19). */
   readonly reference: string;
-  /** Our catalogue id, which the sandbox simulator knows. */
+  /** Our catalog id, which the sandbox simulator knows. */
   readonly packageId: CatalogPackage['id'];
-  /** The provider's name of the package, as it was when the order was accepted. */
+  /** The provider's package id when the order was accepted. */
   readonly upstreamPackageId: string;
   readonly quantity: number;
-  /** What one cost at the provider when the order was accepted; null when nobody charges for it. */
+  /** Unit cost at the provider when the order was accepted; null when nobody charges for it. */
   readonly unitCost: ProviderCost | null;
   readonly acceptedAt: Date;
 }
 
-/** An eSIM as its provider names it. */
+/** An eSIM under its provider's id. */
 export interface ProviderEsimRef {
   readonly providerEsimId: string;
   readonly iccid: string;
   readonly issuedAt: Date;
-  /** Set by who reads it again and again, for a provider that no longer shows what has ended. */
+  /** Set by repeated polls, for a provider that stops listing plans that have ended. */
   readonly known?: KnownEsim;
 }
 
-/** What earlier readings and top-ups have left on record of an eSIM. */
+/** Our record of an eSIM from earlier readings and top-ups. */
 export interface KnownEsim {
-  /** When it came into use; null as long as nobody saw any. */
+  /** Start of use; null while no reading has shown any. */
   readonly activatedAt: Date | null;
-  /** When its validity ends; null before that begins. */
+  /** End of validity; null before validity begins. */
   readonly expiresAt: Date | null;
   readonly toppedUpAt: Date | null;
   readonly usedBytes: number;
   /** Null for unlimited data. */
   readonly totalBytes: number | null;
-  /** When it was last looked at, if that look gave no reading; null when it gave one, and before the first. */
+  /** Time of the last poll if it returned no reading; null when it returned one, and before the first poll. */
   readonly lookedInVainAt: Date | null;
 }
 
@@ -121,7 +121,7 @@ export interface ProviderCancelRequest {
   readonly esims: readonly ProviderEsimRef[];
 }
 
-/** What has become of an eSIM of an order that is to be taken back. `unknown`: the provider does not say. */
+/** State of one eSIM of an order that is being canceled. `unknown`: the provider does not say. */
 export interface ProviderCancelStatus {
   readonly providerEsimId: string;
   readonly cancelStatus: 'unused' | 'in_use' | 'being_canceled' | 'canceled' | 'unknown';
@@ -135,38 +135,38 @@ export interface ProviderTopupRequest {
   readonly upstreamPackageId: string;
   readonly unitCost: ProviderCost | null;
   readonly acceptedAt: Date;
-  /** What our books have of the eSIM besides this top-up; read only where the provider's answer leaves a doubt. */
+  /** Our records of the eSIM's other purchases; read only when the provider's response leaves a doubt. */
   readonly otherPurchases: () => Promise<EsimPurchases>;
 }
 
-/** Everything that was bought for one eSIM, but for one top-up, as our own books have it. */
+/** All purchases for one eSIM except one top-up, from our own records. */
 export interface EsimPurchases {
   /** The order's `reference`. */
   readonly orderReference: string;
   readonly basePackageId: string;
-  /** Bytes of the base package; null when it is unlimited or not known any more. */
+  /** Bytes of the base package; null when it is unlimited or no longer known. */
   readonly baseBytes: number | null;
   /** Top-ups that are certainly applied. */
   readonly topups: readonly EsimTopup[];
-  /** How many other top-ups have left and were not completed: the eSIM may have them. */
+  /** Number of other top-ups that have left without completing: the eSIM may have them. */
   readonly doubtful: number;
 }
 
 export interface EsimTopup {
   readonly reference: string;
-  /** The provider's name of the package. */
+  /** The provider's package id. */
   readonly upstreamPackageId: string;
   /** Null when it adds days only. */
   readonly dataBytes: number | null;
 }
 
 /**
- * `first`: nothing has ever left for this reference. `again`: something may have; look-ups found nothing for longer
- * than `readLagMs`, so what is missing may be placed, and whatever turns out to be known is followed instead.
+ * `first`: nothing has ever left for this reference. `again`: something may have left, but lookups found nothing for
+ * longer than `readLagMs`. Missing parts may then be placed; parts that turn out to be known are followed instead.
  */
 export type Placement = 'first' | 'again';
 
-/** The call left, and whether it took effect is not known: ask by reference before anything else. */
+/** The call left, and its effect is unknown: look it up by reference before anything else. */
 export class ProviderOutcomeUnknown extends Error {
   constructor(cause?: unknown) {
     super('the upstream did not answer', { cause });
@@ -174,7 +174,7 @@ export class ProviderOutcomeUnknown extends Error {
   }
 }
 
-/** The call certainly had no effect: refused as busy, the circuit open, no connection. Try later. */
+/** The call certainly had no effect: refused as busy, circuit open, or no connection. Retry later. */
 export class ProviderUnavailable extends Error {
   constructor(
     readonly retryAfterMs: number,
@@ -185,30 +185,31 @@ export class ProviderUnavailable extends Error {
   }
 }
 
-/** What buys, tops up or takes back. */
+/** Operations that buy, top up or cancel. */
 export type PlacementOperation = 'order' | 'topup' | 'cancel';
 
 /**
- * What a provider's documentation says of a second call under the same name: it is the same request, or it does not
- * say. Where it does not say, at most one repetition leaves, and support hears of it (`PlacementGuard`).
+ * How a provider's documentation treats a second call with the same reference: as the same request, or not at all. When
+ * it is undocumented, at most one repeated call leaves, and support is alerted (`PlacementGuard`).
  */
 export interface RepeatPolicy {
   readonly repeat: 'same_request' | 'undocumented';
-  /** Where the provider says so, or where one would expect it and finds nothing. */
+  /** The document that says so, or the place where one would expect it. */
   readonly source: string;
 }
 
 /**
- * The port: a provider that provisions. `live-provider.ts` adds what a real one is asked besides. Every call takes a reference that was fixed before, and may be repeated after a crash.
+ * The provisioning port. `live-provider.ts` adds what real providers offer besides. Every call takes a reference that
+ * was fixed before, and may be repeated after a crash.
  * Every method @throws ProviderOutcomeUnknown, ProviderUnavailable
  */
 export interface EsimProvider {
   readonly name: string;
-  /** How long one call may take before its outcome counts as unknown. */
+  /** Time limit of one call, after which its outcome counts as unknown. */
   readonly timeoutMs: number;
-  /** For how long after a placement the provider may still deny knowing it (read lag). */
+  /** How long after a placement the provider may still deny knowing it (read lag). */
   readonly readLagMs: number;
-  /** What it says of repeated placements, each with its source. */
+  /** Its documented treatment of repeated placements, each with its source. */
   readonly repeats: Readonly<Record<PlacementOperation, RepeatPolicy>>;
   placeOrder(
     request: ProviderOrderRequest,
@@ -216,14 +217,14 @@ export interface EsimProvider {
     signal: AbortSignal,
   ): Promise<ProviderOrderState>;
   /**
-   * Only asks. Null when the provider does not know the reference, or not all parts of it; also when it has too much
-   * to look through, provided that placing again is certainly the same request.
+   * Read-only. Null when the provider does not know the reference, or not all parts of it. Also null when it has too
+   * much to search, provided that placing again is certainly the same request.
    */
   findOrder(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderState | null>;
-  /** Only asks, for support: all that there is of the order now. What cannot be looked through is an outcome unknown. */
+  /** Read-only, for support: the order's current parts. Throws ProviderOutcomeUnknown when they cannot be searched. */
   findParts(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderParts>;
   cancelOrder(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState>;
-  /** Only asks, for support: one status for each eSIM of the request, in its order. */
+  /** Read-only, for support: one status per eSIM of the request, in the request's order. */
   findCancelStatuses(
     request: ProviderCancelRequest,
     signal: AbortSignal,
@@ -233,7 +234,10 @@ export interface EsimProvider {
     placement: Placement,
     signal: AbortSignal,
   ): Promise<ProviderTopupState>;
-  /** Only asks; as a `poll` it gives way to everything else (pace). Null when it certainly is not applied. */
+  /**
+   * Read-only; as a `poll` it yields to all other calls at the rate limiter. Null when the top-up is certainly not
+   * applied.
+   */
   findTopup(
     request: ProviderTopupRequest,
     signal: AbortSignal,
@@ -241,7 +245,7 @@ export interface EsimProvider {
   ): Promise<ProviderTopupState | null>;
 }
 
-/** What one cost at the provider at acceptance, as an order or a top-up keeps it; null when nobody charges for it. */
+/** Unit cost at the provider, as stored with an order or top-up at acceptance; null when nobody charges for it. */
 export function unitCostOf(sold: {
   readonly unitCostMicros: number | null;
   readonly unitCostCurrency: string | null;

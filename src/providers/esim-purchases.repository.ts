@@ -12,12 +12,12 @@ interface PurchasesRow {
   doubtful: number;
 }
 
-/** Our books of what was bought at a provider for an eSIM: orders, top-ups and packages, only read. */
+/** Reads our records of what was bought for an eSIM: orders, top-ups and packages. */
 @Injectable()
 export class EsimPurchasesRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** What the eSIM of a top-up got besides it, completed or in doubt. @throws Error when the top-up does not exist */
+  /** The eSIM's purchases besides this top-up, completed or doubtful. @throws Error when the top-up does not exist */
   async getBesides(topupReference: string): Promise<EsimPurchases> {
     const { rows } = await sql<PurchasesRow>(
       this.manager,
@@ -58,7 +58,7 @@ export class EsimPurchasesRepository {
     };
   }
 
-  /** Whether something of an order or top-up has left twice, and may have been bought twice (B11). */
+  /** Whether a placement of an order or top-up has left twice, and may have been bought twice (B11). */
   async isPlacedTwice(providerReference: string): Promise<boolean> {
     const { rows } = await sql(
       this.manager,

@@ -1,9 +1,10 @@
 /**
- * The companies that provision eSIMs, behind one port: `EsimProvider` buys, tops up and takes back; `LiveProvider` also
+ * The companies that provision eSIMs, behind one port: `EsimProvider` buys, tops up and cancels; `LiveProvider` also
  * lists packages and usage. Tables: provider_health, provider_placements, upstream_pace, sandbox_upstream_*.
- * Called by orders, topups, esim-sync, catalog-sync and reconciliation, who find a provider in `ProviderRegistry`.
+ * Callers: orders, topups, esim-sync, catalog-sync and reconciliation, which find a provider in `ProviderRegistry`.
  * Flow: use case, callProvider (deadline), a provider's folder, PlacementGuard, http/ (rate limit, circuit, send).
- * A third provider: a folder that implements live-provider.ts, built in providers.module.ts, whose head lists all else.
+ * To add a provider, write a folder that implements live-provider.ts and build it in providers.module.ts, whose header
+ * lists the rest.
  */
 export {
   askProvider,

@@ -2,30 +2,30 @@ import { createHash } from 'node:crypto';
 import type { Mode } from '../common/mode.js';
 import { toBase32, ulid } from '../common/ids.js';
 
-/** What is bought under a reference. */
+/** Kind of purchase under a reference. */
 export type PlacementKind = 'order' | 'topup';
 
 const PREFIXES: Readonly<Record<PlacementKind, string>> = { order: 'po', topup: 'pt' };
-/** 80 bits: among the orders of one partner no two meet. With it a reference has 46 characters, of 50 that a provider takes. */
+/** 80 bits: no two orders of one partner collide. The reference then has 46 characters; providers accept 50. */
 const DIGEST_BYTES = 10;
 const DERIVED = /^(po|pt)_([0-9A-HJKMNP-TV-Z]{26})_[0-9A-HJKMNP-TV-Z]{16}$/;
 const PARTNER_PREFIX = 'ptn_';
 
-/** A POST of a partner, as far as it says what is bought. */
+/** The parts of a partner's POST that identify the purchase. */
 export interface PlacementIntent {
   readonly partnerId: string;
   readonly mode: Mode;
-  /** Null where none was sent. */
+  /** Null when the request had none. */
   readonly idempotencyKey: string | null;
-  /** What is bought, such as package and quantity: another purchase under a key that was used before has a name of its own. */
+  /** The purchase, such as package and quantity: another purchase under a reused key gets its own reference. */
   readonly bought: readonly (string | number)[];
 }
 
 /**
- * The name that a provider knows a purchase by (D19). In Live it follows from the partner and the Idempotency-Key: a
- * database that was put back to an earlier time gives the repetition of a lost POST the name that the purchase was made
- * under, so that it is found and not bought again (D54). The partner stands in it, so that a purchase that nobody
- * repeats can be brought home.
+ * The reference under which a provider knows a purchase (D19). In Live it is derived from the partner and the
+ * Idempotency-Key. After the database is restored to an earlier time, a repeated POST therefore gets the reference of
+ * the original purchase: we find that purchase instead of buying again (D54). The reference contains the partner, so
+ * that a purchase that nobody repeats can be assigned.
  */
 export function placementReference(kind: PlacementKind, intent: PlacementIntent): string {
   const { partnerId, mode, idempotencyKey, bought } = intent;
@@ -36,12 +36,12 @@ export function placementReference(kind: PlacementKind, intent: PlacementIntent)
   return `${PREFIXES[kind]}_${partnerId.slice(PARTNER_PREFIX.length)}_${toBase32(digest)}`;
 }
 
-/** A name that nothing was bought under: of Sandbox, and of a key that is used again after its 24 hours. */
+/** A reference that was never used: for Sandbox, and for a key that is reused after its 24 hours. */
 export function freshReference(kind: PlacementKind): string {
   return `${PREFIXES[kind]}_${ulid()}`;
 }
 
-/** Whether a provider's text is a name of ours, and what it tells; the partner is null where it tells none. */
+/** Parses a provider's text as one of our references; the partner is null when the reference does not contain one. */
 export function readPlacementReference(
   text: string,
 ): { readonly kind: PlacementKind; readonly partnerId: string | null } | null {

@@ -5,7 +5,7 @@ import type { EsimProvider } from './esim-provider.js';
 import type { LiveProvider } from './live-provider.js';
 import { SandboxProvider } from './sandbox/sandbox-provider.js';
 
-/** The providers of this process: the built-in simulator for Sandbox, and the providers that are connected. */
+/** The providers of this process: the built-in simulator for Sandbox, and the connected live providers. */
 @Injectable()
 export class ProviderRegistry {
   private readonly live = new Map<string, EsimProvider>();
@@ -20,13 +20,13 @@ export class ProviderRegistry {
     this.sell(provider.name);
   }
 
-  /** Names a live provider whose packages may be sold: a worker is connected to it, this process need not be. */
+  /** Names a live provider whose packages may be sold. A worker is connected to it; this process need not be. */
   sell(name: string): void {
     this.sold.add(name);
   }
 
   /**
-   * The name of the provider that something new goes to: the simulator in Sandbox, in Live the one called `name`.
+   * The provider for a new purchase: the simulator in Sandbox, the one called `name` in Live.
    * @throws AppError `service_unavailable` when no worker is connected to it
    */
   nameForNew(mode: Mode, name: string): string {
@@ -38,24 +38,24 @@ export class ProviderRegistry {
     });
   }
 
-  /** The provider that an order was given to; null when it is not connected to this process any more. */
+  /** The provider of an existing order; null when this process is no longer connected to it. */
   findByName(name: string): EsimProvider | null {
     return name === this.sandbox.name ? this.sandbox : (this.live.get(name) ?? null);
   }
 
-  /** As `findByName`. @throws Error when it is not connected */
+  /** Like `findByName`. @throws Error when it is not connected */
   getByName(name: string): EsimProvider {
     const provider = this.findByName(name);
     if (!provider) throw new Error(`no provider is called ${name}`);
     return provider;
   }
 
-  /** What is connected for Live, by name. */
+  /** Names of the connected live providers. */
   get names(): readonly string[] {
     return [...this.live.keys()];
   }
 
-  /** The providers that are connected. */
+  /** The connected live providers. */
   get liveProviders(): readonly LiveProvider[] {
     return [...this.live.values()].filter(isLiveProvider);
   }

@@ -25,9 +25,9 @@ import { SandboxProviderRepository } from './sandbox/sandbox-provider.repository
 import { ZenditProvider } from './zendit/zendit-provider.js';
 
 /**
- * Connects the providers whose credentials are set; the others are as if they did not exist. A new one is built and
- * registered here, beside its credentials in `config/config.ts`, its name in `config/live-package-rules.ts` and its short
- * name in `catalog-sync/live-packages.ts`.
+ * Connects the providers whose credentials are set; the others do not exist for this process. To add one, build and
+ * register it here, and add its credentials to `config/config.ts`, its name to `config/live-package-rules.ts` and its
+ * short name to `catalog-sync/live-packages.ts`.
  */
 @Injectable()
 class ConnectProviders implements OnModuleInit, OnApplicationShutdown {
@@ -101,7 +101,7 @@ class ConnectProviders implements OnModuleInit, OnApplicationShutdown {
     };
   }
 
-  /** The limit is in the database, so every object of it counts together. */
+  /** The limit lives in the database, so all instances count together. */
   private pace(): ProviderRateLimiter {
     return new ProviderRateLimiter(this.manager, this.config.provisioning.providerRequestsPerSecond);
   }

@@ -23,7 +23,7 @@ const UNKNOWN_ESIM: ProviderFailure = {
 
 type Cancellable = 'new' | 'canceled' | ProviderFailure;
 
-/** Takes orders back, eSIM by eSIM, but only after every one was seen to be unused. */
+/** Cancels orders eSIM by eSIM, but only after it has checked that all of them are unused. */
 export class Cancellation {
   constructor(
     private readonly api: EsimAccessApi,
@@ -53,7 +53,7 @@ export class Cancellation {
     return { state: 'canceled' };
   }
 
-  /** Only asks what has become of the eSIMs. */
+  /** Reads the state of the eSIMs without changing it. */
   async findCancelStatuses(
     { esims }: ProviderCancelRequest,
     signal: AbortSignal,
@@ -69,7 +69,7 @@ export class Cancellation {
     return toCancelStatuses(seen);
   }
 
-  /** Null when it is canceled now. */
+  /** Null when the eSIM is canceled now. */
   private async cancelOne(
     { esimTranNo, reference }: { readonly esimTranNo: string; readonly reference: string },
     options: CallOptions,
@@ -77,7 +77,7 @@ export class Cancellation {
     try {
       const placement = { operation: 'cancel', key: esimTranNo, reference } as const;
       const answer = await this.api.place(placement, { esimTranNo }, options);
-      // The contract's answer is empty; a success of another form is believed when the eSIM shows it.
+      // The contract's response is empty. Believe any other success only when the eSIM shows it.
       if (Object.keys(answer).length > 0 && (await this.look(esimTranNo, options)) !== 'canceled')
         throw new ProviderOutcomeUnknown();
       return null;
@@ -87,7 +87,7 @@ export class Cancellation {
     }
   }
 
-  /** A refusal for the status may mean that an earlier, unanswered call has canceled it. */
+  /** A refusal because of the status may mean that an earlier call, whose response was lost, canceled the eSIM. */
   private async afterRefusal(
     esimTranNo: string,
     refusal: EsimAccessRefusal,
@@ -116,7 +116,7 @@ export class Cancellation {
   }
 }
 
-/** One that is neither used nor taken back may have ended unused: the provider can still give its price back. */
+/** An eSIM that is neither used nor canceled may have expired unused: the provider can still refund it. */
 function cancelStatusOf(esim: QueriedEsim | null): ProviderCancelStatus['cancelStatus'] {
   if (esim === null) return 'unknown';
   const status = statusOf(esim);
@@ -130,7 +130,7 @@ function refusedAfter(canceledEsimIds: readonly string[], failure: ProviderFailu
   return { state: 'partly_canceled', canceledEsimIds, failure };
 }
 
-/** "Certainly no effect" is no longer true once one eSIM was canceled. */
+/** Once one eSIM is canceled, "certainly no effect" is no longer true. */
 function asUnknown(error: unknown): unknown {
   return error instanceof ProviderUnavailable ? new ProviderOutcomeUnknown(error) : error;
 }

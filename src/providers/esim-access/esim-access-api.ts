@@ -23,18 +23,18 @@ import { CODES, EsimAccessRefusal, failureOf, meaningOf } from './refusal.js';
 
 export const ESIM_ACCESS = 'esim_access';
 
-/** Calls that only ask. */
+/** Read-only calls. */
 type QueryOperation = 'balance/query' | 'esim/query' | 'esim/usage/query' | 'package/list';
 
 interface EsimAccessPlacement {
   readonly operation: PlacementOperation;
-  /** The transactionId, or the esimTranNo that is taken back. */
+  /** The transactionId, or the esimTranNo to cancel. */
   readonly key: string;
-  /** Of our order or top-up. */
+  /** Reference of our order or top-up. */
   readonly reference: string;
 }
 
-/** What the documentation of the open API says of a repeated call. */
+/** How the provider's documentation describes a repeated call. */
 export const REPEATS: Readonly<Record<PlacementOperation, RepeatPolicy>> = {
   order: {
     repeat: 'same_request',
@@ -59,17 +59,17 @@ const PATHS: Readonly<Record<PlacementOperation, string>> = {
 export interface CallOptions {
   readonly purpose: CallPurpose;
   readonly signal: AbortSignal;
-  /** For a long list. */
+  /** Set for long lists. */
   readonly timeoutMs?: number;
 }
 
 const RETRY_BUSY_MS = 1_000;
 const RETRY_SETUP_MS = 60_000;
-/** Waits for a slot that are worth it inside one poll; a longer one is the caller's to wait. */
+/** Longest wait for a slot inside one poll; for a longer one, the call fails and the caller waits. */
 const LONGEST_WAIT_MS = 1_000;
 const MAX_WAITS = 10;
 
-/** Calls of the open API: signed, and with the envelope read. */
+/** Client of the open API: signs requests and reads the response envelope. */
 export class EsimAccessApi {
   constructor(
     private readonly client: ProviderHttpClient,
@@ -79,24 +79,24 @@ export class EsimAccessApi {
   ) {}
 
   /**
-   * Answers `obj`, an empty object when there is none.
-   * @throws EsimAccessRefusal for business errors; ProviderUnavailable when it is busy or does not take our calls.
-   * @throws ProviderOutcomeUnknown when the answer does not say what happened.
+   * Returns `obj`, or an empty object when there is none.
+   * @throws EsimAccessRefusal for business errors; ProviderUnavailable when the provider is busy or rejects our calls
+   * @throws ProviderOutcomeUnknown when the response does not say what happened
    */
   call(operation: QueryOperation, fields: object, options: CallOptions): Promise<ResponseObject> {
     return this.exchange(operation, 'none', fields, options);
   }
 
   /**
-   * As `call`, for what buys, tops up or takes back.
-   * @throws RepeatLimitReached, a ProviderUnavailable, when it may have taken effect twice before
+   * Like `call`, for purchases, top-ups and cancellations.
+   * @throws RepeatLimitReached, a ProviderUnavailable, when the placement may have taken effect twice before
    */
   place(placement: EsimAccessPlacement, fields: object, options: CallOptions): Promise<ResponseObject> {
     const { operation } = placement;
     return this.guard.run(
       { provider: ESIM_ACCESS, policy: REPEATS[operation], ...placement },
       (permit) => this.exchange(PATHS[operation], permit, fields, options),
-      // Refused for certain: nothing was done.
+      // A definite refusal: the provider did nothing.
       (outcome) =>
         'error' in outcome &&
         outcome.error instanceof EsimAccessRefusal &&
@@ -131,7 +131,7 @@ export class EsimAccessApi {
     effect: 'none' | PlacementPermit,
   ): void {
     if (status === 200) return;
-    // Its own refusals are 200: what a gateway says of a placement may come after its effect.
+    // The provider's own refusals have status 200. A gateway's error may come after the placement took effect.
     if (effect !== 'none') throw new ProviderOutcomeUnknown(new Error(`HTTP ${status}`));
     if (status === 429) throw new ProviderUnavailable(RETRY_BUSY_MS);
     if (status === 401 || status === 403) throw this.misconfigured(`http_${status}`, operation);
@@ -142,10 +142,10 @@ export class EsimAccessApi {
     const meaning = meaningOf(code);
     if (meaning.retryable && meaning.because === 'busy') return new ProviderUnavailable(RETRY_BUSY_MS);
     if (meaning.retryable && meaning.because === 'setup') return this.misconfigured(code, operation);
-    // A server error says nothing about how far it came.
+    // A server error does not say how far the call got.
     if (code === CODES.server) return new ProviderOutcomeUnknown(new Error(code));
     if (code === CODES.insufficientBalance) {
-      // Worth an alert: no order goes through until the account is filled.
+      // Alert: no order goes through until the account is funded.
       this.logger.error({ event: 'provider.funds_exhausted', provider: ESIM_ACCESS, operation });
     }
     return new EsimAccessRefusal(code);
@@ -157,12 +157,12 @@ export class EsimAccessApi {
   }
 }
 
-/** The wire has booleans where the tables say text. @throws ProviderResponseInvalid */
+/** The wire uses booleans where the documented tables say text. @throws ProviderResponseInvalid */
 function isSuccess(envelope: ResponseObject): boolean {
   const success = valueAt(envelope, 'success');
   const code = valueAt(envelope, 'errorCode');
   if (success === true || success === 'true') {
-    // Both "0" and null mean that there is no error.
+    // Both "0" and null mean no error.
     if (code == null || code === '0' || code === 0 || code === '') return true;
     throw new ProviderResponseInvalid('errorCode');
   }
@@ -171,8 +171,8 @@ function isSuccess(envelope: ResponseObject): boolean {
 }
 
 /**
- * The six digits of the error. Clients have seen texts, numbers (which have lost the zeros in front) and null with the
- * code only inside the text, as in `[310241] base data plan ...`. @throws ProviderResponseInvalid without any
+ * The six-digit error code. Clients have seen it as text, as a number without its leading zeros, and as null with the
+ * code only in the message (`[310241] base data plan ...`). @throws ProviderResponseInvalid when there is none
  */
 function codeOf(envelope: ResponseObject): string {
   const value = valueAt(envelope, 'errorCode');
@@ -193,7 +193,7 @@ interface SignedRequest extends EsimAccessCredentials {
   /** Unix time in milliseconds, as text. */
   readonly timestamp: string;
   readonly requestId: string;
-  /** The very bytes that are sent. */
+  /** Exactly the bytes that are sent. */
   readonly body: string;
 }
 
@@ -204,7 +204,7 @@ export function signEsimAccessRequest(request: SignedRequest): string {
     .digest('hex');
 }
 
-/** Headers of a signed call that leaves now. */
+/** Headers of a signed call; the timestamp is the current time. */
 function signedHeaders(credentials: EsimAccessCredentials, body: string): Record<string, string> {
   const timestamp = String(Date.now());
   const requestId = randomUUID();
@@ -217,7 +217,7 @@ function signedHeaders(credentials: EsimAccessCredentials, body: string): Record
   };
 }
 
-/** Polls give way to orders (pace), call by call: a batch waits a little rather than being thrown away half read. */
+/** Orders go before polls at the rate limiter, call by call. A batch waits a little instead of failing halfway. */
 export async function retryShortWaits<T>(call: () => Promise<T>, { signal }: CallOptions): Promise<T> {
   for (let waits = 0; ; waits++) {
     try {

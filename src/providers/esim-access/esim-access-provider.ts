@@ -60,11 +60,11 @@ export interface EsimAccessTools {
   readonly tracer?: Tracer;
 }
 
-/** The whole list of packages with their networks is a few megabytes. */
+/** The whole package list with its networks takes a few megabytes. */
 const MAX_ANSWER_BYTES = 33_554_432;
 const CATALOG_TIMEOUT_MS = 300_000;
 
-/** eSIM Access (RedteaMobile) over its signed HTTP API, as in docs/providers.md. */
+/** eSIM Access (RedteaMobile) over its signed HTTP API (docs/providers.md). */
 export class EsimAccessProvider implements LiveProvider {
   readonly name = ESIM_ACCESS;
   readonly timeoutMs: number;
@@ -185,13 +185,13 @@ export class EsimAccessProvider implements LiveProvider {
     return hintsOf(callbackBody);
   }
 
-  /** Closes the kept connections. */
+  /** Closes the keep-alive connections. */
   close(): Promise<void> {
     return this.client.close();
   }
 }
 
-/** A question that is refused has no answer; the port knows no other word for it. */
+/** A refused read leaves the outcome unknown; the port has no other error for it. */
 function asUnknown(error: unknown): never {
   throw error instanceof EsimAccessRefusal ? new ProviderOutcomeUnknown(error) : error;
 }
@@ -200,8 +200,8 @@ const MAX_REFERENCE_LENGTH = 50;
 const ABOUT_ESIMS: readonly unknown[] = ['ESIM_STATUS', 'SMDP_EVENT', 'DATA_USAGE', 'VALIDITY_USAGE'];
 
 /**
- * What an unsigned callback is about. It may be late, doubled, out of order or a stranger's, so nothing but the name
- * of the thing is taken from it. Never throws.
+ * The objects that an unsigned callback names. It may be late, duplicated, out of order or forged, so only the ids are
+ * used. Never throws.
  */
 function hintsOf(body: unknown): readonly ProviderHint[] {
   try {

@@ -5,7 +5,7 @@ import { type CallOptions, type EsimAccessApi, retryShortWaits } from './esim-ac
 import { isAllocating, type QueriedEsim, statusOf, toQueriedEsim } from './queried-esim.js';
 import { CODES, EsimAccessRefusal } from './refusal.js';
 
-/** eSIMs that the provider made between the two times. */
+/** The period in which the provider created the eSIMs. */
 export interface IssueWindow {
   readonly fromMs: number;
   readonly toMs: number;
@@ -16,15 +16,15 @@ interface EsimPage {
   readonly pages: number;
 }
 
-/** The most that the contract allows. */
+/** Maximum page size of the contract. */
 export const PAGE_SIZE = 500;
 const FIRST_PAGE = { pageNum: 1, pageSize: PAGE_SIZE };
 
-/** `esim/query`, by each of the keys that we use. */
+/** Calls `esim/query` with each of the keys that we use. */
 export class EsimSearch {
   constructor(private readonly api: EsimAccessApi) {}
 
-  /** `allocating` while profiles are made; null for an order that the provider does not know. */
+  /** `allocating` while the provider creates profiles; null for an order that the provider does not know. */
   async ofOrder(
     orderNo: string,
     options: CallOptions,
@@ -50,7 +50,7 @@ export class EsimSearch {
     }
   }
 
-  /** One page of a window; its eSIMs unread, for one that is ill-formed must not hide the others. */
+  /** One page of a window. Its eSIMs stay unparsed, so that a malformed one does not hide the others. */
   async page(window: IssueWindow, pageNum: number, options: CallOptions): Promise<EsimPage> {
     const { fromMs, toMs } = window;
     const fields = { startTime: toWireTime(fromMs), endTime: toWireTime(toMs) };
@@ -72,32 +72,32 @@ function toWireTime(atMs: number): string {
   return new Date(atMs).toISOString();
 }
 
-/** The provider's clock and ours may differ by this much. */
+/** Maximum difference between the provider's clock and ours. */
 const CLOCK_SKEW_MS = 120_000;
-/** Nearly every order leaves this soon after it was accepted. */
+/** Nearly every order is placed within this time after acceptance. */
 const USUAL_DELAY_MS = 600_000;
-/** 30,000 eSIMs: about eight seconds at the contract's pace, which fits into one call's deadline. */
+/** 30,000 eSIMs take about eight seconds at the contract's rate, which fits one call's deadline. */
 const MAX_PAGES = 60;
 
-/** Both clocks' readings of a time are in it. */
+/** Widens the window by the clock skew on both sides. */
 export function withinClockSkew(from: Date, to: Date): IssueWindow {
   return { fromMs: from.getTime() - CLOCK_SKEW_MS, toMs: to.getTime() + CLOCK_SKEW_MS };
 }
 
-/** More eSIMs were sold in the time of an order than one deadline allows to look through. */
+/** The provider sold more eSIMs during the order than one deadline allows us to search. */
 export class TooManyEsims extends ProviderOutcomeUnknown {
   constructor() {
     super(new Error('too many eSIMs to look through'));
   }
 }
 
-/** Finds the eSIMs of an order by the time in which they were made: `esim/query` knows no name of ours. */
+/** Finds an order's eSIMs by their creation time, because `esim/query` cannot search by our reference. */
 export class OrderSearch {
   constructor(private readonly search: EsimSearch) {}
 
   /**
-   * The order's eSIMs as the wire has them, each once: first of the minutes in which they most likely were made, then
-   * of all the time since. Others' eSIMs are not read: an ill-formed one is no reason not to find ours.
+   * The order's eSIMs in wire format, each once. Searches the most likely minutes first, then all the time since
+   * acceptance. It does not parse other customers' eSIMs, so a malformed one cannot hide ours.
    * @throws TooManyEsims, ProviderOutcomeUnknown, ProviderUnavailable, EsimAccessRefusal
    */
   async list(order: ProviderOrderRequest, options: CallOptions): Promise<readonly unknown[]> {
@@ -138,7 +138,10 @@ function windowsOf({ acceptedAt }: ProviderOrderRequest): readonly IssueWindow[]
   return nowMs > usualMs ? [usual, { fromMs: usualMs, toMs: nowMs }] : [usual];
 }
 
-/** Every eSIM under an order's transactionId, taken back or not: by time, for `esim/query` knows no such key. */
+/**
+ * Lists every eSIM with an order's transactionId, canceled or not. Searches by time, because `esim/query` has no such
+ * key.
+ */
 export class PurchaseListing {
   constructor(private readonly search: EsimSearch) {}
 
@@ -157,7 +160,7 @@ export class PurchaseListing {
         options,
       );
       for (const value of esims) {
-        // Others' eSIMs are not read any further: an ill-formed one is no reason not to find ours.
+        // Do not parse other customers' eSIMs: a malformed one must not hide ours.
         if ((value as { transactionId?: unknown } | null)?.transactionId !== order.reference) continue;
         const purchase = toPurchase(value);
         found.set(purchase.providerEsimId, purchase);

@@ -6,8 +6,8 @@ import { type EsimSearch, withinClockSkew } from './esim-search.js';
 import { isAllocating, statusOf, toQueriedEsim } from './queried-esim.js';
 
 /**
- * `esim/query` by the time in which eSIMs were made. It names the order of each; of top-ups no source proves under which
- * name they are shown, so they cannot be listed.
+ * Runs `esim/query` by creation time. Each eSIM names its order. No source proves which reference a top-up carries
+ * there, so top-ups cannot be listed.
  */
 export class EsimSoldList implements SoldList {
   readonly kinds = ['order'] as const;
@@ -32,7 +32,7 @@ export class EsimSoldList implements SoldList {
 function toSold(value: unknown): readonly SoldPurchase[] {
   const { transactionId: reference, esimTranNo } = (value ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof reference !== 'string' || typeof esimTranNo !== 'string') return [];
-  // Others' eSIMs are not read any further: an ill-formed one is no reason not to find ours.
+  // Do not parse other customers' eSIMs: a malformed one must not hide ours.
   if (readPlacementReference(reference) === null) return [];
   const base = usableOrNull(() => basePackageOf(value));
   return [
@@ -46,7 +46,7 @@ function toSold(value: unknown): readonly SoldPurchase[] {
   ];
 }
 
-/** The first is the order's, the others are top-ups. */
+/** The first package is the order's; the others are top-ups. */
 function basePackageOf(value: unknown): ResponseObject | null {
   const { packageList } = value as { readonly packageList?: unknown };
   return Array.isArray(packageList) && packageList.length > 0

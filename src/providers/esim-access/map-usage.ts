@@ -8,27 +8,27 @@ import { profileStatusOf, type QueriedEsim, statusOf, toQueriedEsim, usedBytesAt
 import { EsimAccessRefusal } from './refusal.js';
 
 /**
- * Worst case, eSIMs issued far apart, is one call each: 100 calls are 13 s of the contract's 8 a second, which fits
- * into one deadline of 20 s.
+ * In the worst case, with eSIMs issued far apart, each needs its own call: 100 calls take 13 s at the contract's 8 per
+ * second, which fits the deadline of 20 s.
  */
 export const READ_BATCH_SIZE = 100;
-/** What one `esim/usage/query` takes. */
+/** Maximum batch of one `esim/usage/query`. */
 const USAGE_BATCH_SIZE = 10;
 
-/** A figure of `esim/usage/query`. */
+/** One reading of `esim/usage/query`. */
 interface UsageReading {
   readonly dataUsage: number;
   readonly lastUpdateTime: Date;
 }
 
 /**
- * Reads eSIMs. `esim/query` by time answers 500 a call, so a batch that was issued closely together costs one or two
- * calls instead of a hundred: 100,000 eSIMs are 1,000 batches of 100, about 1,500 calls, 190 s at the contract's 8 a
- * second, or six minutes when orders take half of it. One by one it would be three and a half hours. Ten eSIMs or
- * fewer also get the time at which their counters were read, from `esim/usage/query`.
+ * Reads eSIMs in batches. `esim/query` by time returns 500 per call, so a batch that was issued closely together costs
+ * one or two calls instead of a hundred. For 100,000 eSIMs that is 1,000 batches of 100, about 1,500 calls or 190 s at
+ * the contract's 8 per second; six minutes when orders use half of the rate. One call per eSIM would take three and a
+ * half hours. Batches of ten eSIMs or fewer also get the time of their counters from `esim/usage/query`.
  *
- * What cannot be read is settled one by one: neither an ill-formed eSIM nor one that the provider fails at takes the
- * others' readings with it.
+ * An eSIM that cannot be read in a batch is read on its own: neither a malformed eSIM nor a failing one costs the
+ * others their readings.
  */
 export class EsimReader {
   constructor(
@@ -38,8 +38,8 @@ export class EsimReader {
   ) {}
 
   /**
-   * Leaves out what could not be read.
-   * @throws ProviderUnavailable; ProviderOutcomeUnknown when nothing at all was answered, or the deadline passed
+   * Omits eSIMs that could not be read.
+   * @throws ProviderUnavailable; ProviderOutcomeUnknown when no call was answered, or the deadline passed
    */
   async read(refs: readonly ProviderEsimRef[], signal: AbortSignal): Promise<readonly ProviderUsageReport[]> {
     const options: CallOptions = { purpose: 'poll', signal };
@@ -58,7 +58,7 @@ export class EsimReader {
     }
     for (const ref of alone) await settle(this.readOne(ref, keep, options));
     const unanswered = failures.find((error) => !isAboutContent(error));
-    // That is no bad eSIM any more: the provider is silent, and whoever polls has to leave it alone for a while.
+    // The provider is silent for all of them, so this is no single bad eSIM: the poller must back off.
     if (found.size === 0 && unanswered) throw unanswered;
     const usage =
       refs.length <= USAGE_BATCH_SIZE ? await this.readUsage([...found.keys()], options) : new Map();
@@ -67,7 +67,7 @@ export class EsimReader {
     );
   }
 
-  /** Pages, as long as the pages left are fewer than the eSIMs left; those are asked for one by one. */
+  /** Reads pages while fewer pages than eSIMs are left, then the remaining eSIMs one by one. */
   private async readGroup(
     group: IssueGroup,
     keep: (esim: QueriedEsim) => void,
@@ -96,7 +96,9 @@ export class EsimReader {
     if (esim) keep(esim);
   }
 
-  /** The error as a note, for the others go on. @throws what is about all of them */
+  /**
+   * Returns an error that concerns one eSIM, so that the others continue. @throws an error that concerns all of them
+   */
   private spoilsNoOther(error: unknown, { signal }: CallOptions): Error {
     const isOfOne = error instanceof ProviderOutcomeUnknown || error instanceof EsimAccessRefusal;
     if (!isOfOne || signal.aborted) throw error;
@@ -116,13 +118,13 @@ export class EsimReader {
       );
       return new Map(arrayAt(answer, 'esimUsageList').flatMap((value) => this.usageOf(value)));
     } catch (error) {
-      // A refinement only: without it the counters are those of `esim/query`.
+      // Optional detail: without it the counters of `esim/query` apply.
       this.warn(error);
       return new Map();
     }
   }
 
-  /** Null for an eSIM of a form or status that the contract does not name: it must not stop the others. */
+  /** Null for an eSIM whose form or status the contract does not name: it must not stop the others. */
   private readable(value: unknown): QueriedEsim | null {
     try {
       return toQueriedEsim(value);
@@ -132,7 +134,7 @@ export class EsimReader {
     }
   }
 
-  /** Empty for an entry without its figures, as of an eSIM that was never used: the others keep theirs. */
+  /** Empty for an entry without counters, such as an unused eSIM: the others keep theirs. */
   private usageOf(value: unknown): [string, UsageReading][] {
     try {
       return [toUsage(value)];
@@ -189,13 +191,13 @@ interface IssueGroup {
   readonly window: IssueWindow;
 }
 
-/** A longer pause between two issues starts a new group. */
+/** A longer gap between two issue times starts a new group. */
 const LONGEST_PAUSE_MS = 3_600_000;
-/** The provider made an eSIM before we issued it, by at most this much in ordinary times. */
+/** Usual maximum time between the provider's creation of an eSIM and our issuing it. */
 const MADE_BEFORE_MS = 600_000;
 const CLOCK_SKEW_MS = 120_000;
 
-/** Splits by the pauses in time of issue. One that was made outside its group's window is asked for by itself. */
+/** Splits by gaps between issue times. An eSIM created outside its group's window is read on its own. */
 function groupByIssueTime(refs: readonly ProviderEsimRef[]): readonly IssueGroup[] {
   const ordered = [...refs].sort((a, b) => a.issuedAt.getTime() - b.issuedAt.getTime());
   const groups: ProviderEsimRef[][] = [];

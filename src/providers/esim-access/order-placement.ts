@@ -25,15 +25,15 @@ import { CODES, EsimAccessRefusal, failureOf } from './refusal.js';
 
 const LOOK_AGAIN_MS = 1_000;
 const MAX_REMEMBERED = 10_000;
-/** A price of the wire is 1/10,000 USD, a hundred millionths. */
+/** Wire prices count 1/10,000 USD, which is 100 micros. */
 const MICROS_PER_PRICE = 100;
 
 /**
- * Orders. A repeated `esim/order` with the same transactionId is documented as the same request, so it costs nothing
- * to place again, and the answer's orderNo leads to the eSIMs.
+ * Places orders. A repeated `esim/order` with the same transactionId is documented as the same request. Placing again
+ * therefore costs nothing, and the orderNo in the response leads to the eSIMs.
  */
 export class OrderPlacement {
-  /** Only saves searching; the truth is at the provider. */
+  /** A cache that saves searches; the provider holds the truth. */
   private readonly orderNumbers = new Map<string, string>();
   private readonly byTime: OrderSearch;
 
@@ -62,7 +62,7 @@ export class OrderPlacement {
     try {
       return (await this.follow(order, orderNo, options)) ?? inProgress();
     } catch (error) {
-      // The order stands; whatever this look met must not make it look refused or never sent.
+      // The order was accepted; an error of this lookup must not make it look refused or never sent.
       if (error instanceof ProviderUnavailable || error instanceof ProviderOutcomeUnknown)
         return inProgress();
       if (error instanceof EsimAccessRefusal) return inProgress();
@@ -70,7 +70,7 @@ export class OrderPlacement {
     }
   }
 
-  /** As `find`, but of an order that is not complete, too. @throws ProviderOutcomeUnknown, ProviderUnavailable */
+  /** Like `find`, but also for an incomplete order. @throws ProviderOutcomeUnknown, ProviderUnavailable */
   async findParts(order: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderParts> {
     try {
       return toParts(await this.byTime.list(order, { purpose: 'order', signal }));
@@ -108,7 +108,7 @@ export class OrderPlacement {
     options: CallOptions,
   ): Promise<ProviderOrderState | null> {
     const values = await this.byTime.list(order, options).catch((error: unknown) => {
-      // To place it again is the same request and answers its orderNo, which needs no search.
+      // Placing again is the same request and returns its orderNo, which needs no search.
       if (error instanceof TooManyEsims) return [];
       throw error;
     });
@@ -118,7 +118,7 @@ export class OrderPlacement {
     return this.toState(order, found);
   }
 
-  /** All eSIMs of the order must have been allocated before it counts as provisioned. */
+  /** An order counts as provisioned only when all of its eSIMs are allocated. */
   private toState(order: ProviderOrderRequest, esims: readonly QueriedEsim[]): ProviderOrderState {
     const isKnown = (esim: QueriedEsim) => !isAllocating(esim) && statusOf(esim) !== null;
     if (esims.length < order.quantity || !esims.every(isKnown)) return inProgress();
@@ -141,14 +141,14 @@ export class OrderPlacement {
   }
 }
 
-/** @throws RangeError for a cost that this wire cannot say: sending none would buy at any price. */
+/** @throws RangeError for a cost that the wire cannot express: an order without a price would buy at any price */
 export function toWirePrice(cost: ProviderCost): number {
   if (cost.micros % MICROS_PER_PRICE !== 0 || cost.currency !== 'USD')
     throw new RangeError('eSIM Access is charged in 1/10,000 USD');
   return cost.micros / MICROS_PER_PRICE;
 }
 
-/** The state that a refusal means. @throws the error itself when it is none, or does not say what happened. */
+/** The state that a refusal means. @throws the error itself when it is not a refusal, or does not say what happened */
 export function rejectionOf(error: unknown): Extract<ProviderOrderState, { state: 'rejected' }> {
   if (!(error instanceof EsimAccessRefusal)) throw error;
   const failure = failureOf(error.code);
@@ -172,7 +172,7 @@ export const TAKEN_BACK: ProviderFailure = {
   reason: 'The upstream took eSIMs of the order back.',
 };
 
-/** What the eSIMs of an order, as the wire has them, are to somebody who has to end it by hand. */
+/** An order's eSIMs, given in wire format, as support sees them before it ends the order by hand. */
 function toParts(values: readonly unknown[]): ProviderOrderParts {
   const profiles: ProviderProfile[] = [];
   let running = 0;
@@ -188,17 +188,20 @@ function toParts(values: readonly unknown[]): ProviderOrderParts {
   return { profiles, running, unusable, failure };
 }
 
-/** All of an order is still being made. */
+/** The provider is still creating all eSIMs of the order. */
 export function allocating(quantity: number): ProviderOrderParts {
   return { profiles: [], running: quantity, unusable: 0, failure: null };
 }
 
-/** The status comes first: what is still being made may have anything in its other fields. @throws ProviderResponseInvalid */
+/**
+ * Checks the status first: while an eSIM is being created, its other fields may hold anything. @throws
+ * ProviderResponseInvalid
+ */
 function toPart(value: unknown): ProviderProfile | 'running' | 'taken_back' {
   const esimStatus = usableOrNull(() => textAt(asObject(value, 'esim'), 'esimStatus')) ?? '';
   const statuses = { esimStatus, smdpStatus: '' };
   const status = statusOf(statuses);
-  // Of a status that is missing, or that the contract does not name, nobody knows what comes next.
+  // A missing status, or one that the contract does not name, does not say what comes next.
   if (status === null || isAllocating(statuses)) return 'running';
   return status === 'canceled' ? 'taken_back' : toProfile(toQueriedEsim(value));
 }

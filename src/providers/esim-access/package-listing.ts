@@ -15,10 +15,13 @@ import { ESIM_ACCESS, type EsimAccessApi } from './esim-access-api.js';
 
 type Kind = ProviderPackage['kind'];
 
-/** What one list may take of the time of the catalogue: several megabytes, two minutes of five. */
+/** Share of the catalog timeout for one list: several megabytes, two minutes of five. */
 const SHARE_OF_LIST = 2 / 5;
 
-/** What eSIM Access sells, by `package/list`: base packages, and top-ups, which it tells apart and per package. */
+/**
+ * Reads what eSIM Access sells from `package/list`: base packages, and top-ups, which are listed separately and per
+ * package.
+ */
 export class PackageListing {
   private readonly listTimeoutMs: number;
 
@@ -31,14 +34,14 @@ export class PackageListing {
   }
 
   /**
-   * The base packages, and the prices of top-ups. What all top-ups are is documented nowhere (a list that is not asked
-   * for one package may be empty), so nothing but prices is taken from theirs.
+   * The base packages, and the prices of top-ups. No source documents that the list without a package contains all
+   * top-ups (it may be empty), so only prices are taken from it.
    */
   lists(): readonly PackageList[] {
     return [this.listOf('base', 'everything'), this.listOf('topup', 'prices')];
   }
 
-  /** The top-ups that eSIMs of one base package take. @throws ProviderResponseInvalid */
+  /** The top-ups for eSIMs of one base package. @throws ProviderResponseInvalid */
   topupsFor(packageCode: string, signal: AbortSignal): Promise<readonly ProviderPackage[]> {
     return this.read('topup', { packageCode }, signal);
   }
@@ -55,7 +58,7 @@ export class PackageListing {
     };
   }
 
-  /** @throws ProviderResponseInvalid when nothing of the list can be read */
+  /** @throws ProviderResponseInvalid when no entry can be parsed */
   private async read(
     kind: Kind,
     filter: object,
@@ -71,7 +74,7 @@ export class PackageListing {
       const read = readable(value, kind);
       if (read) packages.set(read.upstreamId, read);
     }
-    // Everything unreadable is a changed contract, not an empty shop.
+    // A list of unreadable entries means a changed contract, not an empty shop.
     if (list.length > 0 && packages.size === 0) throw new ProviderResponseInvalid('packageList');
     const skipped = list.length - packages.size;
     if (skipped > 0)
@@ -89,7 +92,7 @@ function readable(value: unknown, kind: Kind): ProviderPackage | null {
   }
 }
 
-/** 1 when the profile is installed, 2 at the first network. */
+/** 1 activates at installation, 2 at the first network connection. */
 const ACTIVATION_POLICIES = { 1: 'on_install', 2: 'on_first_use' } as const;
 const ON_FIRST_USE = 2;
 const DAYS_OF_UNIT: Readonly<Record<string, number>> = { DAY: 1, WEEK: 7, MONTH: 30, YEAR: 365 };
@@ -98,10 +101,10 @@ const TOTAL_DATA = 1;
 const SLOWER_AFTER_DAILY_DATA = 2;
 const UNLIMITED_DATA = 4;
 const NO_TOPUP = 1;
-/** Reserved for the Canary Islands, and no country of ISO 3166-1. */
+/** Reserved for the Canary Islands; not a country of ISO 3166-1. */
 const CANARY_ISLANDS = 'IC';
 
-/** Amounts of this wire are integers of 1/10,000 of the unit. @throws ProviderResponseInvalid when too large */
+/** Wire amounts are integers of 1/10,000 of the unit. @throws ProviderResponseInvalid when too large */
 export function toMicros(price: number): number {
   const micros = price * MICROS_PER_PRICE;
   if (!Number.isSafeInteger(micros)) throw new ProviderResponseInvalid('price');
@@ -109,9 +112,9 @@ export function toMicros(price: number): number {
 }
 
 /**
- * One entry of `package/list`. Those of old lists have no `dataType`, `smsStatus`, `supportTopUpType`, `slug` or
- * `locationCode`: they mean a total amount of data, no top-up that is known of, and no name of the region.
- * Null for what our catalogue cannot say exactly. @throws ProviderResponseInvalid
+ * One entry of `package/list`. Entries of old lists lack `dataType`, `smsStatus`, `supportTopUpType`, `slug` or
+ * `locationCode`: that means a total amount of data, no known top-up, and no region name. Null for entries that our
+ * catalog cannot describe exactly. @throws ProviderResponseInvalid
  */
 export function toPackage(sold: ResponseObject, kind: ProviderPackage['kind']): ProviderPackage | null {
   const coverage = coverageOf(sold);
@@ -120,10 +123,10 @@ export function toPackage(sold: ResponseObject, kind: ProviderPackage['kind']): 
   const volume = countAt(sold, 'volume');
   const activationPolicy = ACTIVATION_POLICIES[(countOrNullAt(sold, 'activeType') ?? ON_FIRST_USE) as 1 | 2];
   if (coverage.length === 0 || validityDays === 0 || activationPolicy === undefined) return null;
-  // Types 2 and 3 allow the volume each day: only a plan of one day has a total.
+  // Types 2 and 3 allow the volume per day: only a plan of one day has a total.
   if (dataType !== TOTAL_DATA && dataType !== UNLIMITED_DATA && validityDays !== 1) return null;
   const currency = textAt(sold, 'currencyCode');
-  // Orders name their price in USD: what is sold in another currency could be listed and never bought.
+  // Orders name their price in USD: a package in another currency could be listed but never bought.
   if (currency !== 'USD') return null;
   const retail = countOrNullAt(sold, 'retailPrice');
   return {
@@ -148,7 +151,7 @@ export function toPackage(sold: ResponseObject, kind: ProviderPackage['kind']): 
   };
 }
 
-/** `1 Mbps`: what is left when the amount of a day is used up, or always. */
+/** For example `1 Mbps`: the speed after the daily amount is used up, or always. */
 function speedPolicyOf(sold: ResponseObject, dataType: number): string | null {
   const said = textOrNullAt(sold, 'fupPolicy');
   if (said === null && dataType === SLOWER_AFTER_DAILY_DATA) return 'Slower after the data of the day';
@@ -161,7 +164,7 @@ function notesOf(sold: ResponseObject): string | null {
   return description === textAt(sold, 'name') ? null : description;
 }
 
-/** `EU-30`; `!GL` stands for the world, and `!RG` for some region or other, which its title names. */
+/** For example `EU-30`. `!GL` stands for the world, and `!RG` for a region that only the title names. */
 function regionNameOf(sold: ResponseObject): string | null {
   const code = textOrNullAt(sold, 'locationCode');
   if (code === '!GL') return 'Global';

@@ -12,7 +12,7 @@ import {
   valueAt,
 } from '../http/index.js';
 
-/** One package on an eSIM: the first is the order's, the others are top-ups. */
+/** One package on an eSIM: the first is the order's; the others are top-ups. */
 export interface QueriedPackage {
   readonly transactionId: string | null;
   readonly packageCode: string | null;
@@ -20,7 +20,7 @@ export interface QueriedPackage {
   readonly createdAt: Date | null;
 }
 
-/** An eSIM as `esim/query` shows it, its fields checked. */
+/** An eSIM from `esim/query` with validated fields. */
 export interface QueriedEsim {
   readonly esimTranNo: string;
   readonly orderNo: string;
@@ -38,11 +38,11 @@ export interface QueriedEsim {
   readonly topupSupported: boolean;
   readonly activatedAt: Date | null;
   readonly expiresAt: Date | null;
-  /** Null when the answer does not have the list. */
+  /** Null when the response has no list. */
   readonly packages: readonly QueriedPackage[] | null;
 }
 
-/** Daily plans without a limit. */
+/** Daily plans with unlimited data. */
 const UNLIMITED_DATA_TYPE = 4;
 const NO_TOPUP = 1;
 const ACTIVATION_CODE = /^(?:LPA:)?1\$([A-Za-z0-9.:-]{1,255})\$([A-Za-z0-9-]{1,255})(?:\$[^$]*)*$/i;
@@ -70,13 +70,13 @@ export function toQueriedEsim(value: unknown): QueriedEsim {
   };
 }
 
-/** Null for a figure that no total can be: the rest of the answer is of use without it. */
+/** Null for an impossible total: the rest of the response is still useful. */
 function totalBytesAt(object: ResponseObject, key: string): number | null {
   const figure = figureOrNullAt(object, key);
   return figure !== null && Number.isSafeInteger(figure) && figure >= 0 ? figure : null;
 }
 
-/** A counter may be a little below zero, which is nothing used. Null for what is no counter. */
+/** A counter slightly below zero means nothing used. Null for values that are not counters. */
 export function usedBytesAt(object: ResponseObject, key: string): number | null {
   const figure = figureOrNullAt(object, key);
   return figure === null || Math.abs(figure) > Number.MAX_SAFE_INTEGER
@@ -84,7 +84,7 @@ export function usedBytesAt(object: ResponseObject, key: string): number | null 
     : Math.max(0, Math.floor(figure));
 }
 
-/** @throws ProviderResponseInvalid when it has no usable ICCID or activation code. */
+/** @throws ProviderResponseInvalid when the ICCID or the activation code is unusable */
 export function toProfile(esim: QueriedEsim): ProviderProfile {
   const [, smdpAddress, matchingId] = ACTIVATION_CODE.exec(esim.activationCode ?? '') ?? [];
   if (smdpAddress === undefined || matchingId === undefined) throw new ProviderResponseInvalid('ac');
@@ -99,7 +99,7 @@ export function toProfile(esim: QueriedEsim): ProviderProfile {
   };
 }
 
-/** Whether the check digit is right. A wrong one is worth a warning and nothing else (D23). */
+/** Whether the check digit is right. A wrong one causes a warning only (D23). */
 export function isLuhnValid(iccid: string): boolean {
   let sum = 0;
   for (let i = 0; i < iccid.length; i++) {
@@ -109,7 +109,7 @@ export function isLuhnValid(iccid: string): boolean {
   return sum % 10 === 0;
 }
 
-/** 18 to 20 digits, without the F that fills up an odd length. */
+/** 18 to 20 digits, without the F that pads an odd length. */
 function iccidOf(esim: ResponseObject): string | null {
   const iccid = textOrNullAt(esim, 'iccid')?.replace(/F$/i, '') ?? null;
   if (iccid !== null && !/^\d{18,20}$/.test(iccid)) throw new ProviderResponseInvalid('iccid');
@@ -138,7 +138,7 @@ const STATUSES: Readonly<Record<string, ProviderUsageReport['status']>> = {
   USED_EXPIRED: 'expired',
   SUSPENDED: 'suspended',
   CANCEL: 'canceled',
-  // The tables say REVOKE, the callbacks REVOKED.
+  // The documented tables say REVOKE; the callbacks say REVOKED.
   REVOKE: 'canceled',
   REVOKED: 'canceled',
 };
@@ -161,14 +161,14 @@ export function isAllocating({ esimStatus }: EsimAccessStatuses): boolean {
   return ALLOCATING.includes(esimStatus);
 }
 
-/** Never installed: only then it can be taken back. */
+/** Whether the eSIM was never installed; only then it can be canceled. */
 export function isNew({ esimStatus, smdpStatus }: EsimAccessStatuses): boolean {
   return esimStatus === NEW.esimStatus && smdpStatus === NEW.smdpStatus;
 }
 
 const USED: readonly string[] = ['IN_USE', 'USED_UP', 'USED_EXPIRED'];
 
-/** On a device now or before: it could not be sold to anybody else. */
+/** Whether the eSIM is or was on a device: it could not be resold. */
 export function isInUse(esim: EsimAccessStatuses): boolean {
   return USED.includes(esim.esimStatus) || !['released', 'unknown'].includes(profileStatusOf(esim));
 }

@@ -1,6 +1,6 @@
 import type { FailureCode, ProviderFailure } from '../esim-provider.js';
 
-/** eSIM Access answered that it did not do what was asked. Transport, busy and setup errors are no refusals. */
+/** eSIM Access refused the request. Transport, busy and setup errors are not refusals. */
 export class EsimAccessRefusal extends Error {
   constructor(readonly code: string) {
     super(`eSIM Access refused with ${code}`);
@@ -21,18 +21,18 @@ export const CODES = {
 } as const;
 
 /**
- * What an error code means for what was asked.
+ * Meaning of an error code for the request.
  *
- * Retryable: `busy` and `setup` certainly had no effect, the one passes by itself, the other when somebody mends our
- * address, key or clock; `unfinished` is still worked on; `unsaid` may have had an effect, so it is asked for by its
- * reference before anything else (D19). Not retryable: the order or top-up ends with this failure (D22).
+ * Retryable codes: `busy` and `setup` certainly had no effect. `busy` passes by itself; `setup` ends when an operator
+ * corrects our address, key or clock. `unfinished` is still in progress. `unsaid` may have had an effect, so look it up
+ * by its reference first (D19). A code that is not retryable fails the order or top-up (D22).
  */
 export type ErrorMeaning =
   | { readonly retryable: true; readonly because: 'busy' | 'setup' | 'unfinished' | 'unsaid' }
   | { readonly retryable: false; readonly failure: ProviderFailure };
 
 const BUSY: ErrorMeaning = { retryable: true, because: 'busy' };
-/** Header, method, body form, signature, address, clock: nothing that an order could be blamed for. */
+/** Errors in header, method, body form, signature, address or clock: never the order's fault. */
 const SETUP: ErrorMeaning = { retryable: true, because: 'setup' };
 const UNFINISHED: ErrorMeaning = { retryable: true, because: 'unfinished' };
 const UNSAID: ErrorMeaning = { retryable: true, because: 'unsaid' };
@@ -44,10 +44,10 @@ const NOT_ACCEPTED = ends('provider_rejected', 'The upstream did not accept the 
 const WRONG_STATUS = ends('provider_rejected', 'The upstream does not allow this in the present status.');
 const UNKNOWN_ESIM = ends('provider_rejected', 'The upstream does not know the eSIM.');
 const UNKNOWN_THING = ends('provider_rejected', 'The upstream does not know what was asked for.');
-/** Our operator's account is empty: no fault of the partner's wallet. */
+/** Our operator's account is empty, not the partner's wallet. */
 const FUNDS_EXHAUSTED = ends('provider_unavailable', 'The upstream cannot provision now.');
 
-/** Every code of the contract, and two that only clients name (docs/providers.md). */
+/** Every code of the contract, and two codes known only from clients (docs/providers.md). */
 const MEANINGS: Readonly<Record<string, ErrorMeaning>> = {
   [CODES.server]: UNSAID,
   '000101': SETUP,
@@ -75,9 +75,9 @@ const MEANINGS: Readonly<Record<string, ErrorMeaning>> = {
   '310241': NO_LONGER_SOLD,
   '310243': NO_LONGER_SOLD,
   '310251': UNKNOWN_THING,
-  // Answers look-ups by number only, and may be the read lag: never an end.
+  // Occurs in lookups by number only, and may be read lag: it never fails an order.
   [CODES.unknownOrder]: UNSAID,
-  // The provider has this transactionId: it is asked for by its reference, neither ended nor sent again.
+  // The provider already has this transactionId: look it up by its reference; neither fail it nor send it again.
   [CODES.duplicate]: UNSAID,
   [CODES.unknownEsim]: UNKNOWN_ESIM,
   // Authentication failed.
@@ -85,13 +85,13 @@ const MEANINGS: Readonly<Record<string, ErrorMeaning>> = {
   [CODES.busy]: BUSY,
 };
 
-/** A code that the contract does not know says nothing of what happened. */
+/** A code outside the contract does not say what happened. */
 export function meaningOf(code: string): ErrorMeaning {
   if (Object.hasOwn(MEANINGS, code)) return MEANINGS[code]!;
   return code.startsWith('1010') ? SETUP : UNSAID;
 }
 
-/** The failure that a code is for an order or top-up; null for one that does not say for certain that it ended. */
+/** The failure that a code means for an order or top-up; null when the code does not prove that it failed. */
 export function failureOf(code: string): ProviderFailure | null {
   const meaning = meaningOf(code);
   return meaning.retryable ? null : meaning.failure;

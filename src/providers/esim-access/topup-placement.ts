@@ -20,8 +20,9 @@ import { type QueriedEsim, type QueriedPackage, statusOf } from './queried-esim.
 import { CODES, EsimAccessRefusal } from './refusal.js';
 
 /**
- * Top-ups. That a repeated `esim/topup` is the same request is not documented, so one that may have left is looked
- * for first, and sent again only when the eSIM certainly does not have it, and only once (`PlacementGuard`).
+ * Places top-ups. No source documents that a repeated `esim/topup` is the same request. A top-up that may have left is
+ * therefore looked up first. It is sent again only when the eSIM certainly does not have it, and only once
+ * (`PlacementGuard`).
  */
 export class TopupPlacement {
   constructor(
@@ -37,7 +38,7 @@ export class TopupPlacement {
     const known = placement === 'again' ? await this.find(topup, signal) : null;
     if (known) return known;
     const state = await this.post(topup, { purpose: 'topup', signal });
-    // The refusal of a repetition says nothing of the first one, which may have been applied.
+    // The refusal of a repeated request proves nothing about the first one, which may have been applied.
     if (placement === 'again' && state.state === 'rejected') throw new ProviderOutcomeUnknown();
     return state;
   }
@@ -87,7 +88,7 @@ export class TopupPlacement {
     }
   }
 
-  /** The code does not say which status is in the way; the eSIM does. */
+  /** The code does not say which status prevents the top-up; the eSIM does. */
   private async refusedForStatus(
     topup: ProviderTopupRequest,
     refusal: EsimAccessRefusal,
@@ -114,8 +115,8 @@ export class TopupPlacement {
 }
 
 /**
- * A success for our eSIM is one, whatever transactionId it names: recorded answers name another one than was sent. One
- * that names neither our eSIM nor our top-up is not trusted with the partner's money: it is looked for.
+ * A success for our eSIM counts, whatever transactionId it names: recorded responses name another one than the request.
+ * A success that names neither our eSIM nor our top-up does not justify a charge: the top-up is looked up.
  * @throws ProviderResponseInvalid
  */
 function assertIsFor({ esim, reference }: ProviderTopupRequest, answer: ResponseObject): void {
@@ -124,20 +125,20 @@ function assertIsFor({ esim, reference }: ProviderTopupRequest, answer: Response
     throw new ProviderResponseInvalid('iccid');
 }
 
-/** What the packages of an eSIM say of one top-up. */
+/** Evidence of one top-up in an eSIM's packages. */
 type TopupEvidence = 'present' | 'absent' | 'doubtful';
 
-/** The clock of the provider and ours may differ by so much. */
+/** Maximum difference between the provider's clock and ours. */
 const CLOCK_SKEW_MS = 60_000;
 const TOPUP_PREFIX = /^TOPUP_/;
 
 /**
- * Judges by everything that the eSIM shows and everything that was bought for it (D22). No source shows that a package
- * on an eSIM carries the transactionId of its top-up: it may have another one, that of the order, or none. So
- * - the top-up's own name proves it present, and so does one package of its kind that nothing else accounts for;
- * - it is absent only where each package is accounted for, none is younger than the top-up, and the eSIM has no more
- *   volume than was bought: never on an unlimited plan, whose volume does not grow;
- * - everything else is a doubt, in which nothing may be bought again.
+ * Compares everything that the eSIM shows with everything that was bought for it (D22). No source shows that a package
+ * on an eSIM carries the transactionId of its top-up: it may carry another one, the order's, or none. Therefore:
+ * - the top-up is present when its own reference appears, or when one package of its kind has no other explanation;
+ * - it is absent only when every package is explained, none is younger than the top-up, and the eSIM has no more volume
+ *   than was bought. An unlimited plan never proves this, because its volume does not grow;
+ * - every other case is doubtful, and a doubtful top-up is never bought again.
  */
 export function judgeTopup(
   topup: ProviderTopupRequest,
@@ -164,9 +165,9 @@ interface Rest {
   readonly base: QueriedPackage;
 }
 
-/** The packages without those of the order and of the settled top-ups; null when one of these is not shown. */
+/** The packages without those of the order and of settled top-ups; null when one of these is missing. */
 function unaccountedFor(packages: readonly QueriedPackage[], others: EsimPurchases): Rest | null {
-  // Oldest first, however the provider sorts: what was bought before is older than what is looked for.
+  // Sort by age, whatever order the provider uses: earlier purchases are older than this top-up.
   const left = packages.toSorted((one, other) => ageOf(one) - ageOf(other));
   const take = (matches: (bought: QueriedPackage) => boolean): QueriedPackage | null => {
     const index = left.findIndex(matches);
@@ -194,14 +195,17 @@ function isWithout(
   others: EsimPurchases,
 ): boolean {
   const isYoung = base.createdAt !== null && base.createdAt > topup.acceptedAt;
-  // The volume of a plan without a limit does not say whether anything was added to it.
+  // The volume of an unlimited plan does not show whether anything was added.
   if (isYoung || esim.unlimited) return false;
   const baseBytes = Math.min(others.baseBytes ?? Infinity, base.volume ?? Infinity);
   const known = others.topups.reduce((sum, { dataBytes }) => sum + (dataBytes ?? 0), baseBytes);
   return esim.totalVolume !== null && Number.isFinite(known) && esim.totalVolume <= known;
 }
 
-/** Under its own code or under that of the base package that it repeats; one without a code may be anything. */
+/**
+ * Matches by the package's own code or by that of the base package it repeats. A package without a code may be
+ * anything.
+ */
 function isOfKind({ packageCode }: QueriedPackage, upstreamPackageId: string): boolean {
   return (
     packageCode === null ||
@@ -213,7 +217,7 @@ function isOlderThan({ createdAt }: QueriedPackage, acceptedAt: Date): boolean {
   return createdAt !== null && createdAt.getTime() < acceptedAt.getTime() - CLOCK_SKEW_MS;
 }
 
-/** One without a time may be the youngest. */
+/** A package without a time may be the youngest. */
 function ageOf({ createdAt }: QueriedPackage): number {
   return createdAt?.getTime() ?? Number.MAX_SAFE_INTEGER;
 }

@@ -8,13 +8,13 @@ export interface CircuitBreakerOptions {
   readonly nowMs?: () => number;
 }
 
-/** The right to make one call. Exactly one of its methods counts, and only the first time. */
+/** Permission for one call. Only the first call of one of its methods counts. */
 export interface CircuitPermit {
-  /** The provider answered, whatever it said. */
+  /** The provider responded, with whatever result. */
   succeeded(): void;
-  /** Network failure, 5xx, timeout or an answer that nobody can read. */
+  /** Network failure, 5xx, timeout or an unreadable response. */
   failed(): void;
-  /** The call did not happen, so it proves nothing. */
+  /** The call did not leave, so it proves nothing. */
   released(): void;
 }
 
@@ -22,8 +22,8 @@ const FAILURES_TO_OPEN = 5;
 const OPEN_MS = 10_000;
 
 /**
- * Stops calls to a provider that keeps failing. Open for `openMs`, then exactly one probe goes through: its success
- * closes the circuit, its failure opens it again.
+ * Stops calls to a provider that keeps failing. The circuit stays open for `openMs`, then exactly one probe goes
+ * through. Its success closes the circuit; its failure opens it again.
  */
 export class CircuitBreaker {
   private readonly failuresToOpen: number;
@@ -32,7 +32,7 @@ export class CircuitBreaker {
   private failures = 0;
   private openedAtMs: number | null = null;
   private probing = false;
-  /** Counts openings and closings, so that a call from before one does not decide after it. */
+  /** Counts state changes, so that a call from before a change does not decide after it. */
   private generation = 0;
 
   constructor(options: CircuitBreakerOptions = {}) {
@@ -46,13 +46,13 @@ export class CircuitBreaker {
     return this.nowMs() - this.openedAtMs < this.openMs ? 'open' : 'half_open';
   }
 
-  /** Milliseconds until a call may be tried again; 0 when one may go now. */
+  /** Milliseconds until the next call may go; 0 when one may go now. */
   get retryAfterMs(): number {
     if (this.openedAtMs === null) return 0;
     return Math.max(0, Math.ceil(this.openedAtMs + this.openMs - this.nowMs()));
   }
 
-  /** Null when no call may go: the circuit is open, or its one probe is under way. */
+  /** Null when no call may go: the circuit is open, or its probe is in flight. */
   admit(): CircuitPermit | null {
     const state = this.state;
     if (state === 'open' || (state === 'half_open' && this.probing)) return null;

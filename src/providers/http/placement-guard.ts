@@ -2,28 +2,31 @@ import type { EntityManager } from 'typeorm';
 import { sql, type Transactions, type Tx } from '../../infra/database/index.js';
 import { type PlacementOperation, ProviderUnavailable, type RepeatPolicy } from '../esim-provider.js';
 
-/** Nothing is placed any more, so later looks only wait for an answer that comes late. */
+/** Nothing more is placed, so later lookups only wait for a late result. */
 const RETRY_REFUSED_MS = 300_000;
-/** The constraint `provider_placements_one_repeat` says the same. */
+/** Same limit as the constraint `provider_placements_one_repeat`. */
 const MOST_PLACEMENTS = 2;
 
-/** One call that buys, tops up or takes back. */
+/** One call that buys, tops up or cancels. */
 export interface ProviderPlacement {
   readonly provider: string;
   readonly operation: PlacementOperation;
-  /** What the provider would do twice, by its own name: a purchase, a top-up, the return of one eSIM. */
+  /**
+   * The provider's id of the object that a repeat would duplicate: a purchase, a top-up, or the cancellation of one
+   * eSIM.
+   */
   readonly key: string;
-  /** Of the order or top-up that the call is for (D19). */
+  /** Reference of the order or top-up that the call serves (D19). */
   readonly reference: string;
   readonly policy: RepeatPolicy;
 }
 
-/** Tells support, in the transaction that lets a second placement leave. */
+/** Alerts support in the transaction that permits a second placement. */
 export type RepeatListener = (tx: Tx, placement: ProviderPlacement) => Promise<void>;
 
 /**
- * The right to send one placement; the client sends none without it. The class itself is not exported, so that only
- * the guard can make one.
+ * Permission to send one placement; the client sends none without it. The class is not exported, so only the guard can
+ * create one.
  */
 class Permit {
   readonly #isGranted = true;
@@ -34,7 +37,7 @@ class Permit {
 }
 export type PlacementPermit = Permit;
 
-/** It was placed twice already, and the provider does not say that a third time is the same request: support decides. */
+/** Placed twice already, and a third call is not documented as the same request: support decides. */
 export class RepeatLimitReached extends ProviderUnavailable {
   constructor() {
     super(RETRY_REFUSED_MS);
@@ -43,9 +46,9 @@ export class RepeatLimitReached extends ProviderUnavailable {
 }
 
 /**
- * Lets a purchase, a top-up or a return leave at most twice where the provider does not document a repetition as the
- * same request (D19). The count is a row of the database with a constraint of its own, written before the call leaves;
- * before the second one leaves, support has been told.
+ * Permits at most two placements of a purchase, top-up or cancellation where the provider does not document a repeat as
+ * the same request (D19). The count is a database row with its own constraint, written before the call leaves. Support
+ * is alerted before the second call leaves.
  */
 export class PlacementGuard {
   private readonly listeners = new Map<PlacementOperation, RepeatListener>();
@@ -55,16 +58,18 @@ export class PlacementGuard {
     private readonly manager: EntityManager,
   ) {}
 
-  /** Who tells support of a repetition; without one, nothing is repeated. Once per operation, at boot. */
+  /**
+   * Registers who alerts support about a repeat; without a listener nothing is repeated. Once per operation, at boot.
+   */
   onRepeat(operation: PlacementOperation, listener: RepeatListener): void {
     if (this.listeners.has(operation)) throw new Error(`repeated ${operation}s are already listened to`);
     this.listeners.set(operation, listener);
   }
 
   /**
-   * Runs `send` with a permit. A call that certainly had no effect is not counted: one that fails with
-   * `ProviderUnavailable`, or a first one that `isRefusal` says was refused. A repetition that is refused stays
-   * counted: it says nothing of the first.
+   * Runs `send` with a permit. A call that certainly had no effect does not count: one that fails with
+   * `ProviderUnavailable`, or a first one that `isRefusal` recognizes as refused. A refused repeat still counts,
+   * because it proves nothing about the first call.
    * @throws RepeatLimitReached when it may have taken effect twice before; then nothing has left
    */
   async run<T>(
@@ -85,7 +90,7 @@ export class PlacementGuard {
     }
   }
 
-  /** How many there are now. @throws RepeatLimitReached */
+  /** Returns the new count. @throws RepeatLimitReached */
   private async count(placement: ProviderPlacement): Promise<number> {
     const { provider, operation, key, reference } = placement;
     const listener = this.listeners.get(operation);
@@ -109,7 +114,7 @@ export class PlacementGuard {
   private async discount({ provider, operation, key }: ProviderPlacement): Promise<void> {
     const statement = `UPDATE provider_placements SET placements = placements - 1
        WHERE provider = $1 AND operation = $2 AND placement_key = $3 AND placements > 0`;
-    // A count that stays too high costs a repetition and nothing else; what the call ended with must reach the caller.
+    // A count that stays too high only costs one repeat. The call's own result must reach the caller.
     await sql(this.manager, statement, [provider, operation, key]).catch(() => undefined);
   }
 }

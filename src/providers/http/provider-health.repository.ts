@@ -4,7 +4,7 @@ import { sql, toSafeIntegerOrNull } from '../../infra/database/index.js';
 import { toLoggableError } from '../../infra/logging.js';
 import type { ProviderCost } from '../esim-provider.js';
 
-/** How the last call to a provider ended, as far as its writes were not throttled away. */
+/** Result of the last calls to a provider; throttled, so recent writes may be missing. */
 export interface ProviderHealth {
   readonly provider: string;
   readonly state: 'ok' | 'failing' | 'unknown';
@@ -17,7 +17,7 @@ export interface ProviderHealth {
   readonly updatedAt: Date;
 }
 
-/** What the provider client tells about every call. */
+/** Receives the result of every call of the provider client. */
 export type ProviderHealthRecorder = Pick<ProviderHealthRepository, 'recordOk' | 'recordError'>;
 
 interface HealthRow {
@@ -36,8 +36,8 @@ interface HealthRow {
 const WRITE_EVERY_MS = 1_000;
 
 /**
- * What operators see of the providers. Best effort: the writes are not waited for, a failed one is logged, and each
- * process writes one outcome per provider and second at most, unless the outcome has changed.
+ * Provider health for operators. Best effort: callers do not wait for the writes, and a failed one is logged. Each
+ * process writes at most one result per provider and second, unless the result has changed.
  */
 export class ProviderHealthRepository {
   private readonly lastOutcomes = new Map<string, { outcome: string; atMs: number }>();
@@ -82,7 +82,7 @@ export class ProviderHealthRepository {
     );
   }
 
-  /** The catalogue of `provider` was read to its end. */
+  /** The provider's catalog was read completely. */
   recordSync(provider: string): void {
     this.write(
       `INSERT INTO provider_health AS health (provider, last_sync_at) VALUES ($1, clock_timestamp())

@@ -17,48 +17,46 @@ import { type ReadBody, readJsonBody } from './response-body.js';
 
 export interface ProviderHttpClientOptions {
   readonly provider: string;
-  /** May end in a path such as `/v1`; the path of a request is put behind it. */
+  /** May end in a path such as `/v1`; request paths are appended. */
   readonly baseUrl: string;
-  /** One call, from the slot that it waits for to the last byte of the answer. */
+  /** Time limit of one call, from its wait for a slot to the last byte of the response. */
   readonly timeoutMs: number;
   readonly maxAnswerBytes?: number;
   readonly pace: ProviderRateLimiter;
   readonly breaker: CircuitBreaker;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
-  /** Told how calls end; null where nobody keeps it. */
+  /** Records how calls end; null: not recorded. */
   readonly health?: ProviderHealthRecorder | null;
-  /** Counts calls; null where nobody looks. */
+  /** Counts calls; null: not counted. */
   readonly metrics?: ProviderMetrics | null;
-  /** Makes a span of each call; none without it. */
+  /** Creates a span per call; without it there are none. */
   readonly tracer?: Tracer;
-  /** By default as the operating system does. */
+  /** Defaults to the operating system's resolver. */
   readonly resolve?: ResolveAddresses;
 }
 
 export interface ProviderHttpRequest {
   readonly method: 'GET' | 'POST';
-  /** With the query, and without anything secret: it is logged. */
+  /** Includes the query but no secrets, because it is logged. */
   readonly path: string;
-  /**
-   * Made when the call may leave, so that a signature's time is not older than the wait for a slot.
-   */
+  /** Computed when the call may leave, so that a signature's time does not include the wait for a slot. */
   readonly headers: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>);
   readonly body?: string;
   readonly purpose: CallPurpose;
-  /** What buys, tops up or takes back leaves with the permit of the `PlacementGuard` only (D19). */
+  /** Purchases, top-ups and cancellations leave only with a permit of the `PlacementGuard` (D19). */
   readonly effect: 'none' | PlacementPermit;
   readonly signal: AbortSignal;
-  /** For a long list; nothing that is bought may have more than the client's own. */
+  /** Set for long lists; a purchase may not exceed the client's own timeout. */
   readonly timeoutMs?: number;
 }
 
 export interface ProviderHttpResponse {
   readonly status: number;
-  /** Undefined when the body of a status other than 2xx is no JSON. */
+  /** Undefined when the body of a status other than 2xx is not JSON. */
   readonly json: unknown;
 }
 
-/** The end of one call, and the time by `performance.now()` after which it may not begin. */
+/** A call's deadline, and the latest time (by `performance.now()`) at which it may begin. */
 interface CallLimits {
   readonly signal: AbortSignal;
   readonly sendDeadline: number;
@@ -71,8 +69,8 @@ const TOO_MANY_REQUESTS = 429;
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
 
 /**
- * Calls one provider: its pace, its circuit, one deadline, no redirects, no proxy, bounded answers. One log line
- * per call, without bodies, headers or secrets.
+ * Calls one provider with its rate limit, circuit breaker, one deadline, no redirects, no proxy and bounded responses.
+ * Writes one log line per call, without bodies, headers or secrets.
  */
 export class ProviderHttpClient {
   private readonly agent: Agent;
@@ -86,16 +84,16 @@ export class ProviderHttpClient {
     this.maxAnswerBytes = options.maxAnswerBytes ?? MAX_ANSWER_BYTES;
     this.agent = new Agent({
       connect: this.connector(),
-      // HTTP/2 writes a request later than it begins it, and may send a refused one again by itself.
+      // HTTP/2 writes a request later than it begins it, and may resend a refused one by itself.
       allowH2: false,
     });
   }
 
   /**
-   * Leaves within its slot, before the deadline of its signal and within `timeoutMs`, or not at all, however long the
-   * process was frozen while it waited for its slot or its connection.
-   * @throws ProviderUnavailable when the call certainly had no effect: circuit open, no slot, no connection, too late.
-   * @throws ProviderOutcomeUnknown when it left and the answer is missing, cut or late, or a 2xx is no JSON.
+   * Sends the request within its slot, its signal's deadline and `timeoutMs`, or not at all, however long the process
+   * was frozen while it waited for a slot or connection.
+   * @throws ProviderUnavailable when the call certainly had no effect: circuit open, no slot, no connection, too late
+   * @throws ProviderOutcomeUnknown when it left and the response is missing, cut or late, or a 2xx is not JSON
    */
   async request(request: ProviderHttpRequest): Promise<ProviderHttpResponse> {
     const { provider, tracer = NO_TRACER } = this.options;
@@ -123,7 +121,7 @@ export class ProviderHttpClient {
       return await pace.inSlot(call, (closesAt) => {
         slot.isGiven();
         if (signal.aborted) throw new ProviderUnavailable(RETRY_CONNECTION_MS);
-        // The slot's timer may have fired before the deadline's, and a signature's time is taken from here on.
+        // The slot's timer may fire before the deadline's timer, and the signature's time is taken after this line.
         if (isPastDeadline(sendDeadline)) throw new SendDeadlineExceeded();
         return this.exchange(
           request,
@@ -139,7 +137,7 @@ export class ProviderHttpClient {
     }
   }
 
-  /** Times the wait for a slot, and counts a call that found none; a slot that was missed is another wait. */
+  /** Measures the wait for a slot and counts calls without one. A missed slot counts as another wait. */
   private watchSlot(purpose: CallPurpose, span: Span): { isGiven(): void; end(): void } {
     const { provider, metrics } = this.options;
     const askedAt = performance.now();
@@ -160,7 +158,7 @@ export class ProviderHttpClient {
     return { isGiven, end };
   }
 
-  /** Closes the kept connections. */
+  /** Closes the keep-alive connections. */
   async close(): Promise<void> {
     this.closing.abort();
     await this.agent.destroy();
@@ -188,7 +186,7 @@ export class ProviderHttpClient {
       hasLeft = !(error instanceof SendDeadlineExceeded);
       throw asProviderError(error);
     } finally {
-      // What never left proves nothing of the provider.
+      // A call that never left proves nothing about the provider.
       if (hasLeft)
         this.settle(request, permit, span, {
           status,
@@ -198,7 +196,7 @@ export class ProviderHttpClient {
     }
   }
 
-  /** Connects to whichever address of the provider accepts first, within the timeout together with TLS. */
+  /** Connects to the provider's first address that accepts; the timeout includes TLS. */
   private connector(): buildConnector.connector {
     const { timeoutMs, resolve = systemResolver() } = this.options;
     const secure = buildConnector({ ...OUTGOING_TLS, timeout: timeoutMs, allowH2: false });
@@ -221,8 +219,8 @@ export class ProviderHttpClient {
   }
 
   /**
-   * A provider may close a kept connection while a call is on its way. A call that only reads leaves once more, at once.
-   * One that buys never does: nobody knows whether the provider has read it (D19).
+   * A provider may close a keep-alive connection while a request is in transit. A read-only request is sent once more
+   * at once. A placement never is, because the provider may have read it (D19).
    */
   private async sendOnceOrAgain(
     request: ProviderHttpRequest,
@@ -242,7 +240,7 @@ export class ProviderHttpClient {
     request: ProviderHttpRequest,
     { signal, sendDeadline, timeoutMs }: CallLimits,
   ): Promise<Dispatcher.ResponseData> {
-    // The deadline of the call decides; undici's own timers only have to be later.
+    // The call's deadline decides; undici's own timers only have to be later.
     const later = timeoutMs * 2;
     const headers = typeof request.headers === 'function' ? request.headers() : request.headers;
     return send(this.baseUrl + request.path, {
@@ -302,13 +300,13 @@ async function dial(
   return connectToAny(addresses, Number(port || DEFAULT_PORTS[protocol]), signal);
 }
 
-/** Whether a connection ended before any of the answer's headers came. */
+/** Whether a connection ended before any response headers arrived. */
 function isCut(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
 }
 
-/** What counts as a failure of the provider, as a word for the log; null when it answered properly. */
+/** The provider's fault as a word for the log; null when the response was proper. */
 function faultOf(status: number, body: ReadBody): string | null {
   if (status >= 500) return `http_${status}`;
   if (status >= 200 && status < 300 && body.kind === 'unreadable') return body.why;
@@ -323,18 +321,18 @@ function asProviderError(error: unknown): Error {
 }
 
 /**
- * Errors that ended an attempt to connect: the name, TCP, TLS with the certificate. What an error says of itself is no
- * proof: `ERR_SSL_WRONG_VERSION_NUMBER` comes from a server without TLS, and from one that breaks after it read.
+ * Errors of connection attempts: name lookup, TCP, TLS with the certificate. An error's own code proves nothing:
+ * `ERR_SSL_WRONG_VERSION_NUMBER` comes from a server without TLS, and also from one that breaks after reading.
  */
 const connectErrors = new WeakSet<object>();
 
-// undici tells here before it fails the requests that waited for the connection. Were it silent, all would be unknown.
+// undici publishes here before it fails the waiting requests. Without this, every outcome would be unknown.
 subscribe('undici:client:connectError', (message) => {
   const { error } = message as { readonly error?: unknown };
   if (error instanceof Error) connectErrors.add(error);
 });
 
-/** Whether the connection failed before anything of the request could leave. When in doubt it is false. */
+/** Whether the connection failed before anything of the request could leave; false when in doubt. */
 function isBeforeSending(error: unknown): boolean {
   return error instanceof Error && connectErrors.has(error);
 }

@@ -3,7 +3,7 @@ import { counterIn, gaugeIn, histogramIn, LATENCY_SECONDS } from '../../infra/me
 import type { CircuitState } from './circuit-breaker.js';
 import type { CallPurpose } from './provider-rate-limiter.js';
 
-/** How a call ended. The last two never left: the circuit was open, or no slot of the pace was free in time. */
+/** How a call ended. In the last two cases it never left: the circuit was open, or no slot was free in time. */
 export type CallOutcome =
   | 'answered'
   | 'refused'
@@ -16,7 +16,7 @@ export type CallOutcome =
 
 const CIRCUIT_LEVELS: Readonly<Record<CircuitState, number>> = { closed: 0, half_open: 1, open: 2 };
 
-/** What operators see of the calls to providers: only names and purposes of the code, nothing that an answer says. */
+/** Metrics of provider calls. Labels are names from the code only, never response content. */
 export class ProviderMetrics {
   private readonly calls: Counter<'provider' | 'purpose' | 'outcome'>;
   private readonly latencies: Histogram<'provider' | 'purpose'>;
@@ -63,7 +63,7 @@ export class ProviderMetrics {
   }
 }
 
-/** Of the client's short word and the status of the answer; both are null only for a call that has none. */
+/** Derived from the client's short code and the response status; both are null only for a call without a response. */
 export function outcomeOf(status: number | null, code: string | null): CallOutcome {
   if (code === null) return status !== null && status >= 400 ? 'refused' : 'answered';
   if (code === 'timeout') return 'timeout';

@@ -4,13 +4,13 @@ import { sql } from '../../infra/database/index.js';
 import { ProviderUnavailable } from '../esim-provider.js';
 import { isPastDeadline, SendDeadlineExceeded } from '../call-provider.js';
 
-/** What a call is for; it decides how long a queue of granted slots it may join. */
+/** Purpose of a call; it decides how long a queue of granted slots the call may join. */
 export type CallPurpose = 'order' | 'topup' | 'poll' | 'catalog' | 'probe';
 
 /**
- * The longest backlog that a purpose may join. Polls and the catalogue fill at most 250 ms of it, so an order waits
- * behind at most that much of them; top-ups stop where orders may still go on. The catalogue waits until the backlog
- * is as short; the others are refused.
+ * Maximum backlog that each purpose may join, in milliseconds. Polls and the catalog fill at most 250 ms of it, so an
+ * order waits behind at most that much of them. Top-ups stop while orders may still continue. The catalog waits until
+ * the backlog is short enough; the other purposes are refused.
  */
 const LONGEST_BACKLOG_MS: Readonly<Record<CallPurpose, number>> = {
   order: 5_000,
@@ -21,13 +21,13 @@ const LONGEST_BACKLOG_MS: Readonly<Record<CallPurpose, number>> = {
 };
 
 /**
- * A call may leave this late after its slot (a slow answer of the database, a busy process) and the limit still holds:
- * the slots of one second are spread over that much more.
+ * A call may leave this late after its slot (slow database, busy process) without breaking the limit: the slots of one
+ * second are spread over that much more time.
  */
 const TOLERATED_LATENESS_MS = 50;
 /**
- * A call that missed its slot takes another one, in which it may leave later. That slot is longer by as much, so the
- * limit holds all the same, and a process that is late again and again gets through.
+ * A call that missed its slot takes another one with a larger tolerance. That slot is longer by the same amount, so the
+ * limit still holds, and a process that is late repeatedly gets through.
  */
 const LATENESS_OF_SLOTS_MS = [TOLERATED_LATENESS_MS, 150, 500] as const;
 const RETRY_MISSED_MS = 1_000;
@@ -35,13 +35,13 @@ const SLOWER_BY = 2;
 const MOST_SLOWER_BY = 8;
 const NEXT_SLOWING_MS = 1_000;
 const SLOWER_FOR_MS = 60_000;
-/** Told to a caller when the database cannot be asked for a slot. */
+/** Retry delay for a caller when the database cannot grant a slot. */
 const RETRY_WITHOUT_DATABASE_MS = 1_000;
 
 export interface RateLimitedCall {
   readonly provider: string;
   readonly purpose: CallPurpose;
-  /** The longest wait for a slot. */
+  /** Maximum wait for a slot. */
   readonly withinMs: number;
   readonly signal: AbortSignal;
 }
@@ -60,8 +60,9 @@ interface SlotRow {
 }
 
 /**
- * At most `requestsPerSecond` calls a second to one provider, over all processes, counted when they leave: a GCRA row
- * per provider in PostgreSQL, on the database's clock (D40). The table is UNLOGGED; a crash of the database forgets one backlog.
+ * Permits at most `requestsPerSecond` calls per second to one provider over all processes, counted when they leave. It
+ * is a GCRA row per provider in PostgreSQL on the database's clock (D40). The table is UNLOGGED: a database crash
+ * forgets one backlog.
  */
 export class ProviderRateLimiter {
   private readonly slotMs: number;
@@ -77,8 +78,8 @@ export class ProviderRateLimiter {
   }
 
   /**
-   * Waits for the next free slot and lets `send` begin the call in it: not after the time that it is given, else it
-   * throws `SendDeadlineExceeded`, and the call waits for another slot.
+   * Waits for the next free slot and lets `send` begin the call in it. `send` throws `SendDeadlineExceeded` when the
+   * slot has closed, and the call then waits for another slot.
    * @throws ProviderUnavailable when the slot lies behind the purpose's backlog or `withinMs`, when `signal` aborts, or
    * when the process is late for every slot: nothing has left
    */
@@ -91,7 +92,7 @@ export class ProviderRateLimiter {
       try {
         return await send(slot.closesAt);
       } catch (error) {
-        // Within its slot it was too late for its own deadline.
+        // The slot was still open, but the call's own deadline had passed.
         if (!(error instanceof SendDeadlineExceeded) || !isPastDeadline(slot.closesAt)) throw error;
       }
     }
@@ -99,14 +100,13 @@ export class ProviderRateLimiter {
   }
 
   /**
-   * The provider has refused a call of this process for its pace: its limit is lower than ours, or others call with our
-   * key. At the same pace each look at a large order would be refused in its middle, and the order would never end. Makes
-   * the slots of this process twice as long, once a second at most and until they are eight times as long; a minute without another
-   * refusal ends it.
+   * Slows down after the provider has refused a call for its rate: its limit is lower than ours, or others use our key.
+   * At the same rate, each lookup of a large order would be refused halfway, and the order would never end. Doubles
+   * this process's slot length, at most once per second and up to eight times. A minute without a refusal ends it.
    */
   slowDown(): void {
     const nowMs = performance.now();
-    // Calls that were on their way at the first refusal say nothing of the pace after it.
+    // Calls that were in flight at the first refusal say nothing about the rate after it.
     if (nowMs - this.refusedAt < NEXT_SLOWING_MS) return;
     this.slowerBy = Math.min(MOST_SLOWER_BY, this.slowerNow(nowMs) * SLOWER_BY);
     this.refusedAt = nowMs;
@@ -120,7 +120,7 @@ export class ProviderRateLimiter {
     const askedAt = performance.now();
     const extraMs = latenessMs - TOLERATED_LATENESS_MS;
     const lengthMs = this.slotMs * this.slowerNow(askedAt) + extraMs;
-    // Who missed a slot was admitted already, and longer slots are not a backlog that others made.
+    // A call that missed a slot was already admitted, and longer slots are not a backlog caused by others.
     const longestMs = extraMs > 0 ? leftMs : Math.min(LONGEST_BACKLOG_MS[call.purpose], leftMs);
     const row = await this.upsert(call.provider, lengthMs, longestMs).catch((error: unknown) => {
       throw new ProviderUnavailable(RETRY_WITHOUT_DATABASE_MS, error);
@@ -129,7 +129,7 @@ export class ProviderRateLimiter {
     if (row.slot_ms === null) {
       const tooLongMs = Math.max(this.slotMs, (row.backlog_ms ?? 0) - longestMs);
       if (call.purpose !== 'catalog' || tooLongMs >= leftMs) throw new ProviderUnavailable(tooLongMs);
-      // A read of the catalogue is many calls, and all of them are lost with one that is refused.
+      // Reading the catalog takes many calls, and one refused call would lose them all.
       await waitUnlessAborted(tooLongMs, call.signal);
       return this.takeSlot(call, latenessMs, leftMs - (performance.now() - askedAt));
     }
@@ -139,7 +139,7 @@ export class ProviderRateLimiter {
     };
   }
 
-  /** One statement; `slot_ms` is null when the backlog is longer than `longestMs`, and then no slot was taken. */
+  /** One statement; `slot_ms` is null when the backlog exceeds `longestMs`, and then no slot was taken. */
   private async upsert(provider: string, lengthMs: number, longestMs: number): Promise<SlotRow> {
     const { rows } = await sql<SlotRow>(
       this.manager,
@@ -164,7 +164,7 @@ export class ProviderRateLimiter {
 async function waitUnlessAborted(waitMs: number, signal: AbortSignal): Promise<void> {
   if (waitMs <= 0) return;
   try {
-    // A timer may be early by its fraction, and by the millisecond that it began in.
+    // A timer may fire early by its fraction, and by the millisecond in which it began.
     await delay(Math.ceil(waitMs) + 1, undefined, { signal });
   } catch (error) {
     throw new ProviderUnavailable(waitMs, error);
@@ -173,7 +173,7 @@ async function waitUnlessAborted(waitMs: number, signal: AbortSignal): Promise<v
 
 const FORGET_AFTER_MS = 60_000;
 
-/** How far local time is ahead of the database's: between `least` and `most` milliseconds, whatever the way took. */
+/** Offset between local and database time: between `least` and `most` milliseconds, whatever the network delay. */
 interface OffsetRange {
   readonly least: number;
   readonly most: number;
@@ -182,18 +182,18 @@ interface OffsetRange {
 const UNKNOWN: OffsetRange = { least: -Infinity, most: Infinity };
 
 /**
- * The database's clock as this process sees it. The database read its clock between the question and the answer, so
- * each exchange bounds the offset from both sides; the narrowest bounds of the last minutes are nearest to the truth.
+ * The database's clock as this process sees it. The database reads its clock between the query and the response, so
+ * each exchange bounds the offset on both sides. The narrowest bounds of the last minutes are the most accurate.
  */
 class DatabaseClock {
   private offset = UNKNOWN;
-  /** Replaces `offset` when that is old: clocks drift. */
+  /** Replaces an old `offset`, because clocks drift. */
   private nextOffset = UNKNOWN;
   private renewAt = 0;
 
   /**
-   * @param askedAt `performance.now()` before the question left
-   * @param databaseMs the database's time in its answer, which has just come
+   * @param askedAt `performance.now()` before the query left
+   * @param databaseMs the database's time in the response that has just arrived
    */
   observe(askedAt: number, databaseMs: number): void {
     const now = performance.now();
@@ -207,14 +207,14 @@ class DatabaseClock {
     this.offset = intersection(this.offset, this.nextOffset);
   }
 
-  /** The first moment, by `performance.now()`, at which a time of the database has certainly come. */
+  /** The earliest `performance.now()` at which a database time has certainly come. */
   latestLocal(databaseMs: number): number {
     return databaseMs + this.offset.most;
   }
 
-  /** The last moment, by `performance.now()`, before which a time of the database has certainly not come. */
+  /** The latest `performance.now()` before which a database time has certainly not come. */
   earliestLocal(databaseMs: number): number {
-    // A database clock that was set leaves bounds that contradict each other until they are forgotten.
+    // After the database clock is set, the bounds contradict each other until the old ones expire.
     return databaseMs + Math.min(this.offset.least, this.offset.most);
   }
 }

@@ -1,9 +1,9 @@
-/** What reading a body gave: `cut` and `late` bodies throw instead. */
+/** Result of reading a body; `cut` and `late` bodies throw instead. */
 export type ReadBody =
   | { readonly kind: 'json'; readonly json: unknown }
   | { readonly kind: 'unreadable'; readonly why: 'too_large' | 'not_json' };
 
-/** Reads at most `maxBytes` and parses them. @throws whatever the stream throws when the answer is cut. */
+/** Reads at most `maxBytes` and parses them. @throws the stream's error when the response is cut */
 export async function readJsonBody(
   body: AsyncIterable<Uint8Array> & { destroy(): unknown },
   maxBytes: number,

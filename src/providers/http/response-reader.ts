@@ -4,7 +4,7 @@ import { type ProviderCancelStatus, ProviderOutcomeUnknown, ProviderUnavailable 
 /** A parsed JSON object of unknown content. */
 export type ResponseObject = Readonly<Record<string, unknown>>;
 
-/** An answer has not the form that its contract says. Nothing of it is used; the outcome counts as unknown. */
+/** A response violates its contract. Nothing of it is used; the outcome counts as unknown. */
 export class ProviderResponseInvalid extends ProviderOutcomeUnknown {
   constructor(readonly path: string) {
     super(new Error(`the answer has no usable ${path}`));
@@ -12,17 +12,17 @@ export class ProviderResponseInvalid extends ProviderOutcomeUnknown {
   }
 }
 
-/** Longer texts are no field of any provider, and PostgreSQL takes neither NUL nor half a surrogate pair. */
+/** No provider field is longer, and PostgreSQL accepts neither NUL nor half a surrogate pair. */
 const MAX_TEXT_LENGTH = 4_096;
 
-/** @throws ProviderResponseInvalid when `value` is no object. */
+/** @throws ProviderResponseInvalid when `value` is not an object */
 export function asObject(value: unknown, path = 'object'): ResponseObject {
   if (value === null || typeof value !== 'object' || Array.isArray(value))
     throw new ProviderResponseInvalid(path);
   return value as ResponseObject;
 }
 
-/** The field's value; undefined when it is missing. Never a value of the prototype. */
+/** The field's value; undefined when it is missing. Ignores the prototype. */
 export function valueAt(object: ResponseObject, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
@@ -32,19 +32,22 @@ export function objectAt(object: ResponseObject, key: string): ResponseObject {
   return asObject(valueAt(object, key), key);
 }
 
-/** Null when missing or null. @throws ProviderResponseInvalid for anything else than an object */
+/** Null when missing or null. @throws ProviderResponseInvalid for anything other than an object */
 export function objectOrNullAt(object: ResponseObject, key: string): ResponseObject | null {
   return orNull(object, key, objectAt);
 }
 
-/** A text that is not empty, without controls: titles and operators are shown to partners. @throws ProviderResponseInvalid */
+/**
+ * A nonempty text without control characters, because partners see titles and operators. @throws
+ * ProviderResponseInvalid
+ */
 export function textAt(object: ResponseObject, key: string): string {
   const value = valueAt(object, key);
   if (typeof value !== 'string' || value === '' || !isStorable(value)) throw new ProviderResponseInvalid(key);
   return withoutControls(value);
 }
 
-/** Null when missing, null or empty. @throws ProviderResponseInvalid for anything else than a text */
+/** Null when missing, null or empty. @throws ProviderResponseInvalid for anything other than text */
 export function textOrNullAt(object: ResponseObject, key: string): string | null {
   return valueAt(object, key) === '' ? null : orNull(object, key, textAt);
 }
@@ -56,19 +59,19 @@ export function integerAt(object: ResponseObject, key: string): number {
   return value as number;
 }
 
-/** A safe integer of zero or more: an amount, a count. @throws ProviderResponseInvalid */
+/** A nonnegative safe integer: an amount or a count. @throws ProviderResponseInvalid */
 export function countAt(object: ResponseObject, key: string): number {
   const value = integerAt(object, key);
   if (value < 0) throw new ProviderResponseInvalid(key);
   return value;
 }
 
-/** Null when missing or null. @throws ProviderResponseInvalid for anything else than an integer of zero or more */
+/** Null when missing or null. @throws ProviderResponseInvalid for anything other than a nonnegative integer */
 export function countOrNullAt(object: ResponseObject, key: string): number | null {
   return orNull(object, key, countAt);
 }
 
-/** A finite number, as of `dataGB: 0.5`; never for money. @throws ProviderResponseInvalid */
+/** A finite number such as `dataGB: 0.5`; never for money. @throws ProviderResponseInvalid */
 export function numberAt(object: ResponseObject, key: string): number {
   const value = valueAt(object, key);
   if (typeof value !== 'number' || !Number.isFinite(value)) throw new ProviderResponseInvalid(key);
@@ -78,8 +81,8 @@ export function numberAt(object: ResponseObject, key: string): number {
 const DECIMAL = /^-?\d{1,15}(\.\d{1,15})?$/;
 
 /**
- * A counter that need not be there for the rest of an answer to be of use: a finite number, or the same as text. Null for
- * everything else.
+ * An optional counter: a finite number, or the same as text. Null for everything else, because the rest of the response
+ * is useful without it.
  */
 export function figureOrNullAt(object: ResponseObject, key: string): number | null {
   const value = valueAt(object, key);
@@ -101,13 +104,13 @@ export function arrayAt(object: ResponseObject, key: string): readonly unknown[]
   return value;
 }
 
-/** Empty when missing or null. @throws ProviderResponseInvalid for anything else than a list */
+/** Empty when missing or null. @throws ProviderResponseInvalid for anything other than a list */
 export function arrayOrEmptyAt(object: ResponseObject, key: string): readonly unknown[] {
   return orNull(object, key, arrayAt) ?? [];
 }
 
 /**
- * A time in ISO 8601 with its offset, with or without the colon (`+0000`); a time without one is UTC.
+ * An ISO 8601 time; the offset may lack its colon (`+0000`). A time without an offset is UTC.
  * @throws ProviderResponseInvalid
  */
 export function instantAt(object: ResponseObject, key: string): Date {
@@ -133,7 +136,7 @@ function orNull<T>(
   return valueAt(object, key) == null ? null : read(object, key);
 }
 
-/** Null where `read` finds an answer of another form than the contract has. @throws whatever else it throws */
+/** Null when `read` throws ProviderResponseInvalid. @throws any other error of `read` */
 export function usableOrNull<T>(read: () => T): T | null {
   try {
     return read();
@@ -147,14 +150,14 @@ function isStorable(text: string): boolean {
   return text.length <= MAX_TEXT_LENGTH && text.isWellFormed() && !text.includes('\0');
 }
 
-/** Why one of several looks gave nothing: it was not answered, or the answer makes no sense. */
+/** Why one of several lookups gave nothing: no response, or an unreadable one. */
 export type NoResponseReason = 'silent' | 'unreadable';
 
 const ASK_AGAIN_MS = 5_000;
-/** The part of a call's deadline that a look of many calls may take. */
+/** Share of a call's deadline that a lookup of many calls may use. */
 const LOOKUP_SHARE = 0.7;
 
-/** Something of an order is known and something else was not answered: no silence about the order, so ask again. */
+/** Part of an order is known and another part got no response: the order is not silent, so look again. */
 export class PartialResponse extends ProviderUnavailable {
   constructor(cause?: unknown) {
     super(ASK_AGAIN_MS, cause);
@@ -162,28 +165,28 @@ export class PartialResponse extends ProviderUnavailable {
 }
 
 /**
- * A signal that ends a look before its provider's deadline does: what was answered until then must not be lost with
- * what was not. Only for calls that ask.
+ * A signal that ends a lookup before its provider's deadline, so that the responses received until then are not lost.
+ * For read-only calls only.
  */
 export function lookupTimeout(signal: AbortSignal, timeoutMs: number): AbortSignal {
   return AbortSignal.any([signal, AbortSignal.timeout(timeoutMs * LOOKUP_SHARE)]);
 }
 
-/** For `catch` of one look among several. @throws what says that it was not asked, unless its time was over */
+/** For `catch` of one lookup among several. @throws an error that says no query left, unless the time was over */
 export function toNoResponseReason(error: unknown, signal: AbortSignal): NoResponseReason {
   if (error instanceof ProviderResponseInvalid) return 'unreadable';
   if (error instanceof ProviderOutcomeUnknown || signal.aborted) return 'silent';
   throw error;
 }
 
-/** What a look at one eSIM gave. */
+/** Result of one eSIM's lookup. */
 export type SeenCancelStatus = Pick<ProviderCancelStatus, 'providerEsimId'> & {
   readonly cancelStatus: ProviderCancelStatus['cancelStatus'] | NoResponseReason;
 };
 
 /**
- * @throws PartialResponse when some eSIMs were answered and others not: one of those may be in use
- * @throws ProviderOutcomeUnknown when there is no word on any
+ * @throws PartialResponse when some eSIMs responded and others did not: one of those may be in use
+ * @throws ProviderOutcomeUnknown when none responded
  */
 export function toCancelStatuses(seen: readonly SeenCancelStatus[]): readonly ProviderCancelStatus[] {
   const count = (wanted: NoResponseReason): number =>

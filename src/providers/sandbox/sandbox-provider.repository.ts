@@ -5,14 +5,14 @@ import { SecretBox } from '../../infra/crypto/index.js';
 import { prepared, sql, type Tx } from '../../infra/database/index.js';
 import type { FailureCode, ProviderProfile } from '../esim-provider.js';
 
-/** An order as the simulated provider remembers it. */
+/** An order in the simulated provider's records. */
 export interface SandboxOrder {
   readonly reference: string;
   readonly packageId: string;
   readonly quantity: number;
   readonly rejection: FailureCode | null;
   readonly profiles: readonly ProviderProfile[];
-  /** Milliseconds until it is ready, by the database's clock; 0 when it is. */
+  /** Milliseconds until the order is ready, by the database's clock; 0 when it is ready. */
   readonly readyInMs: number;
   readonly canceled: boolean;
 }
@@ -26,7 +26,7 @@ export interface NewSandboxOrder {
   readonly delayMs: number;
 }
 
-/** A top-up as the simulated provider remembers it. */
+/** A top-up in the simulated provider's records. */
 export interface SandboxTopup {
   readonly reference: string;
   readonly providerEsimId: string;
@@ -60,7 +60,7 @@ const INSERT_TOPUPS = prepared(`
   ON CONFLICT (reference) DO NOTHING
   RETURNING reference`);
 
-/** The simulated provider's own database: commits apart from ours, as a real one would. */
+/** The simulated provider's own database: it commits separately from ours, as a real provider would. */
 @Injectable()
 export class SandboxProviderRepository {
   constructor(
@@ -69,8 +69,8 @@ export class SandboxProviderRepository {
   ) {}
 
   /**
-   * Keeps the orders whose references are not known, in the order of references: workers that insert the same must not
-   * wait for each other in a circle. Answers whether each is new.
+   * Stores orders with new references, sorted by reference, so that workers that insert the same ones cannot deadlock.
+   * Returns whether each is new.
    */
   async insert(orders: readonly NewSandboxOrder[]): Promise<readonly boolean[]> {
     const { rows } = await sql<{ reference: string }>(this.manager, INSERT_ORDERS, [
@@ -116,7 +116,7 @@ export class SandboxProviderRepository {
     );
   }
 
-  /** Forgets purchases that we forget (D44), in our transaction: nobody asks for them by their references any more. */
+  /** Deletes purchases that we purge (D44), in our transaction: nobody looks them up by reference any more. */
   async forget(
     tx: Tx,
     references: { readonly orders: readonly string[]; readonly topups: readonly string[] },
@@ -129,7 +129,7 @@ export class SandboxProviderRepository {
     ]);
   }
 
-  /** Keeps the top-ups whose references are not known: applied exactly once. Answers whether each is new. */
+  /** Stores top-ups with new references, so that each is applied exactly once. Returns whether each is new. */
   async insertTopups(topups: readonly SandboxTopup[]): Promise<readonly boolean[]> {
     const { rows } = await sql<{ reference: string }>(this.manager, INSERT_TOPUPS, [
       topups.map(({ reference }) => reference),

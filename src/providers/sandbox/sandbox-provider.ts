@@ -26,9 +26,9 @@ import {
   SandboxProviderRepository,
 } from './sandbox-provider.repository.js';
 
-/** `pkg_test_slow` is ready after this (D26). */
+/** Delay until `pkg_test_slow` is ready (D26). */
 const SLOW_MS = 20_000;
-/** `pkg_test_timeout` must be issued within 10 s: one lost answer and one look must fit. */
+/** `pkg_test_timeout` must be issued within 10 s: one lost response and one lookup must fit. */
 const TIMEOUT_MS = 2_500;
 const PARTIAL_SHARE = 0.6;
 
@@ -51,11 +51,11 @@ const OWN: RepeatPolicy = { repeat: 'same_request', source: 'its own table: one 
 export class SandboxProvider implements EsimProvider {
   readonly name = 'sandbox';
   readonly timeoutMs = TIMEOUT_MS;
-  /** What it committed it knows. */
+  /** The simulator never loses a committed purchase. */
   readonly readLagMs = 0;
   readonly repeats = { order: OWN, topup: OWN, cancel: OWN };
 
-  /** What is placed at about the same time is minted and kept as one: each call still has an answer of its own. */
+  /** Batches purchases that are placed at about the same time; each call still gets its own result. */
   private readonly placements: Batcher<NewSandboxOrder, boolean>;
   private readonly topups: Batcher<SandboxTopup, boolean>;
 
@@ -72,7 +72,7 @@ export class SandboxProvider implements EsimProvider {
     const order = decide(request);
     const isNew = await this.placements.add(order);
     if (!isNew) return (await this.findOrder(request))!;
-    // Provisioned and committed, and then no answer: the case that a fixed reference exists for (D19).
+    // Provisioned and committed, but without a response: the case that fixed references exist for (D19).
     if (request.packageId === MAGIC_PACKAGES.timeout) await silence(signal);
     return toState({ ...order, readyInMs: order.delayMs });
   }
@@ -100,7 +100,7 @@ export class SandboxProvider implements EsimProvider {
     };
   }
 
-  /** It knows no devices, so an eSIM of its is unused until it is canceled. */
+  /** The sandbox has no devices, so its eSIMs stay unused until they are canceled. */
   async findCancelStatuses({
     reference,
     esims,
@@ -152,7 +152,7 @@ function toState(order: Omit<SandboxOrder, 'canceled'>): ProviderOrderState {
 
 function toTopupState({ rejection }: Pick<SandboxTopup, 'rejection'>): ProviderTopupState {
   if (rejection !== null) return { state: 'rejected', failure: failure(rejection) };
-  // It only remembers what was bought; what the eSIM has now is counted by us.
+  // The simulator only records purchases; we compute the eSIM's totals.
   return { state: 'completed', totalBytes: null, expiresAt: null };
 }
 
@@ -171,12 +171,14 @@ function silence(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** `89` (telecom) and a country and issuer part that no operator uses. */
+/** `89` (telecom) plus a country and issuer part that no operator uses. */
 const ICCID_PREFIX = '8900099';
 const ICCID_DIGITS = 19;
 const SMDP_ADDRESS = 'smdp.sandbox.example.com';
 
-/** A profile that looks real and installs nowhere (D26): Luhn-valid ICCID of 19 digits with prefix 89 (D23). */
+/**
+ * Creates a profile that looks real and installs nowhere (D26): a Luhn-valid ICCID of 19 digits with prefix 89 (D23).
+ */
 function mintProfile(): ProviderProfile {
   let digits = ICCID_PREFIX;
   while (digits.length < ICCID_DIGITS - 1) digits += String(randomInt(10));
@@ -190,7 +192,7 @@ function mintProfile(): ProviderProfile {
   };
 }
 
-/** The check digit that makes `digits` followed by it Luhn-valid. */
+/** The check digit that makes `digits` plus this digit Luhn-valid. */
 function luhnDigit(digits: string): string {
   let sum = 0;
   for (let i = 0; i < digits.length; i++) {

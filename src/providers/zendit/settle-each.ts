@@ -1,8 +1,8 @@
 export type Settled<T> = { readonly value: T } | { readonly error: Error };
 
 /**
- * Runs a call per item, `atOnce` at a time. After a failure no further call starts, and those under way are waited
- * for, so that nothing happens behind the caller's back. Items that never started are missing at the end.
+ * Runs a call per item, at most `atOnce` concurrently. After a failure no further call starts, and the calls in flight
+ * are awaited, so that nothing continues unobserved. Items that never started are missing from the result.
  */
 export async function settleEach<T, R>(
   items: readonly T[],
@@ -29,7 +29,7 @@ export async function settleEach<T, R>(
   return settled;
 }
 
-/** The values of calls that only ask. @throws the first error */
+/** The results of read-only calls. @throws the first error */
 export async function eachValue<T, R>(
   items: readonly T[],
   atOnce: number,

@@ -11,11 +11,11 @@ import {
 } from '../http/index.js';
 
 const MICROS = 1_000_000n;
-/** Digits of `feePct` that count; what is finer is rounded up. */
+/** Precision of `feePct`; finer digits are rounded up. */
 const SHARE_UNITS = 1_000_000_000;
 
 /**
- * An integer amount over its divisor, in millionths; what is smaller than one is rounded up, so that no cost is
+ * An integer amount divided by its divisor, in micros. Fractions of a micro are rounded up, so that no cost is
  * understated. @throws ProviderResponseInvalid
  */
 export function toProviderCost(amount: number, divisor: number, currency: string): ProviderCost {
@@ -39,11 +39,11 @@ export function moneyAt(object: ResponseObject, field: string): ProviderCost {
 }
 
 /**
- * What one of an offer costs: its `fixed` amount, its `fee`, and the share `feePct` of `fixed`, rounded up. What the fees
- * mean is documented nowhere: a price made of all of them is too high at worst, and no sale is below its cost. A
- * `discount` is not counted on for the same reason.
- * @throws ProviderResponseInvalid for fees that cannot be counted: negative ones, parts of a cent, a share of 100 % and
- * more (it would be percents)
+ * Unit cost of an offer: its `fixed` amount, its `fee`, and the share `feePct` of `fixed`, rounded up. The fees'
+ * meaning is not documented. A price that includes all of them is too high at worst, and no sale is below its cost. For
+ * the same reason a `discount` does not count.
+ * @throws ProviderResponseInvalid for fees that cannot be computed: negative ones, parts of a cent, a share of 100 % or
+ * more (it would be in percent)
  */
 export function saleCostOf(cost: ResponseObject): ProviderCost {
   const fixed = integerAt(cost, 'fixed');
@@ -58,9 +58,9 @@ export function saleCostOf(cost: ResponseObject): ProviderCost {
 }
 
 /**
- * What a purchase cost; null where it cannot be read, for it is only compared and logged, and must not hold up a paid
- * eSIM. Zendit documents nowhere whether `cost` has `costFee` in it, so the higher of `cost` and `costBase` +
- * `costFee` counts: the actual cost may look higher than it was, never lower.
+ * Actual cost of a purchase; null when it cannot be read: it is only compared and logged, and must not delay a paid
+ * eSIM. Zendit does not document whether `cost` includes `costFee`, so the higher of `cost` and `costBase` + `costFee`
+ * counts. The cost may appear higher than it was, never lower.
  */
 export function readPurchaseCost(answer: ResponseObject): ProviderCost | null {
   try {
@@ -76,7 +76,7 @@ function baseAndFee(answer: ResponseObject): number {
   return (base ?? 0) + (fee ?? 0);
 }
 
-/** A part that cannot be read takes nothing from what the whole says. */
+/** Null when unreadable: the other parts still count. */
 function amountOrNull(answer: ResponseObject, field: string): number | null {
   try {
     return countOrNullAt(answer, field);
@@ -89,8 +89,8 @@ const DECIMAL = /^(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/;
 const BYTE_DIGITS = 9;
 
 /**
- * Bytes of an amount in GB of 10^9, exactly: `0.1` has no binary fraction, so its decimal digits are read and not its
- * value. Less than a byte is dropped. @throws ProviderResponseInvalid for negative or unsafe amounts
+ * Converts GB of 10^9 to bytes exactly. `0.1` has no exact binary fraction, so the decimal digits are parsed instead of
+ * the value. Fractions of a byte are dropped. @throws ProviderResponseInvalid for negative or unsafe amounts
  */
 export function gigabytesToBytes(dataGB: number, path: string): number {
   const match = DECIMAL.exec(String(dataGB));

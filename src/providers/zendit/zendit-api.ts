@@ -31,18 +31,18 @@ export interface ZenditApiOptions {
 export interface PurchaseBody {
   readonly transactionId: string;
   readonly offerId: string;
-  /** Set to put a plan on an existing eSIM. */
+  /** Set to add a plan to an existing eSIM. */
   readonly iccid?: string;
 }
 
-/** What a POST was answered. A refused one certainly had no effect, unless its id was known before. */
+/** Result of a POST. A refused one certainly had no effect, unless its id was already known. */
 export type PostAnswer =
   | { readonly accepted: true; readonly progress: ZenditProgress }
   | { readonly accepted: false; readonly refusal: ZenditRefusal };
 
 const NOT_SAID = 'API reference, POST: nothing is said of a transactionId that was used before';
 
-/** What the documentation says of a repeated call. */
+/** How Zendit's documentation describes a repeated call. */
 export const REPEATS: Readonly<Record<PlacementOperation, RepeatPolicy>> = {
   order: { repeat: 'undocumented', source: NOT_SAID },
   topup: { repeat: 'undocumented', source: NOT_SAID },
@@ -52,12 +52,12 @@ export const REPEATS: Readonly<Record<PlacementOperation, RepeatPolicy>> = {
   },
 };
 
-/** What one POST is for. */
+/** Purpose of one POST. */
 export interface ZenditPlacement {
   readonly operation: PlacementOperation;
-  /** Of the purchase. */
+  /** Id of the purchase. */
   readonly transactionId: string;
-  /** Of our order or top-up. */
+  /** Reference of our order or top-up. */
   readonly reference: string;
 }
 
@@ -71,28 +71,28 @@ interface Call {
   readonly timeoutMs?: number;
 }
 
-/** A page of offers, and how long it may take. */
+/** A page of offers and its time limit. */
 export interface OfferPage {
   readonly limit: number;
   readonly offset: number;
   readonly timeoutMs: number;
 }
 
-/** Statuses with which Zendit says that it has no such thing, where it names a code. */
+/** Statuses that mean Zendit has no such object, if the body names a code. */
 const UNKNOWN: readonly number[] = [404];
-/** Of a refund that nobody asked for no document says how it is answered; the official PHP SDK knows 400 and no 404. */
+/** No source documents the response for a refund that does not exist; the official PHP SDK knows 400 and no 404. */
 const NO_REFUND: readonly number[] = [400, 404];
 /** `/esim/{iccId}/plans` documents 400 and no 404. */
 const UNKNOWN_ICCID: readonly number[] = [400, 404];
-/** Nothing was done, where Zendit itself says so. */
+/** Zendit did nothing, if the body is its own. */
 const REFUSED_UNDONE: readonly number[] = [401, 403, 429];
 const REFUSED: readonly number[] = [400, 404, 409, 422];
 const BUSY_RETRY_MS = 1_000;
 const BROKEN_RETRY_MS = 5_000;
-/** Somebody has to change a key or the provider's list of addresses. */
+/** An operator has to change a key or the provider's address list. */
 const NOT_AUTHORIZED_RETRY_MS = 60_000;
 
-/** A look was answered with a status that says nothing of what was looked for. */
+/** A lookup got a status that says nothing about the object. */
 export class ZenditStatus extends ProviderUnavailable {
   constructor(readonly status: number) {
     super(BROKEN_RETRY_MS, new Error(`status ${status}`));
@@ -100,7 +100,7 @@ export class ZenditStatus extends ProviderUnavailable {
 }
 
 /**
- * The calls of the Zendit API, one method each (docs/providers.md).
+ * Client of the Zendit API, one method per call (docs/providers.md).
  * Every method @throws ProviderUnavailable, ProviderOutcomeUnknown
  */
 export class ZenditApi {
@@ -116,7 +116,7 @@ export class ZenditApi {
     return answer && readPurchase(answer, transactionId);
   }
 
-  /** @throws RepeatLimitReached, a ProviderUnavailable, when it may have taken effect twice before */
+  /** @throws RepeatLimitReached, a ProviderUnavailable, when the placement may have taken effect twice before */
   postPurchase(
     body: PurchaseBody,
     { operation, reference }: Pick<ZenditPlacement, 'operation' | 'reference'>,
@@ -130,14 +130,14 @@ export class ZenditApi {
     );
   }
 
-  /** Where the refund of a purchase stands, asked for by itself; null when there is none. */
+  /** Progress of a purchase's refund from its own endpoint; null when there is none. */
   async findRefund(transactionId: string, signal: AbortSignal): Promise<ZenditProgress | null> {
     const path = `${purchasePath(transactionId)}/refund`;
     const answer = await this.get(path, 'order', signal, { meansNone: NO_REFUND });
     return answer && readProgress(answer);
   }
 
-  /** @throws RepeatLimitReached, a ProviderUnavailable, when it may have taken effect twice before */
+  /** @throws RepeatLimitReached, a ProviderUnavailable, when the refund may have taken effect twice before */
   postRefund(transactionId: string, reference: string, signal: AbortSignal): Promise<PostAnswer> {
     return this.post(
       { operation: 'cancel', transactionId, reference },
@@ -145,7 +145,7 @@ export class ZenditApi {
     );
   }
 
-  /** The plans of an ICCID; null when Zendit does not know it, which it says with a 400 too. */
+  /** The plans of an ICCID; null when Zendit does not know it, which it may say with a 400. */
   findPlans(
     iccid: string,
     signal: AbortSignal,
@@ -163,7 +163,7 @@ export class ZenditApi {
     return answer;
   }
 
-  /** Purchases made at or after `since`, as the wire has them, and how many there are. */
+  /** Purchases created at or after `since` in wire format, and their total. */
   async listPurchases(
     since: Date,
     { limit, offset }: Pick<OfferPage, 'limit' | 'offset'>,
@@ -191,7 +191,7 @@ export class ZenditApi {
     const limit = timeoutMs === undefined ? {} : { timeoutMs };
     const answer = await this.call({ method: 'GET', path, purpose, signal, effect: 'none', ...limit });
     if (answer.status < 300) return asObject(answer.json);
-    // An answer of something in between is no word of the provider: only its own 404 lets a purchase be placed.
+    // Ignore the response of an intermediary: only Zendit's own 404 permits a placement.
     if (meansNone.includes(answer.status) && isZenditsWord(answer)) return null;
     throw new ZenditStatus(answer.status);
   }
@@ -203,7 +203,7 @@ export class ZenditApi {
     return this.options.guard.run(
       { provider: 'zendit', operation, key, reference, policy: REPEATS[operation] },
       (effect) => this.send({ ...call, effect, method: 'POST' }),
-      // A refusal that may be about an id that was used before says nothing of the first placement.
+      // A refusal about an id that may have been used before proves nothing about the first placement.
       (outcome) =>
         'value' in outcome && !outcome.value.accepted && outcome.value.refusal.about !== 'transaction',
     );
@@ -217,7 +217,7 @@ export class ZenditApi {
     throw new ProviderOutcomeUnknown(new Error(`status ${answer.status}`));
   }
 
-  /** @throws ProviderUnavailable for a key or an address that is not let in, and for a limit. */
+  /** @throws ProviderUnavailable for a rejected key or address, and for a rate limit */
   private async call({ body, ...call }: Call): Promise<ProviderHttpResponse> {
     const answer = await this.options.client.request({
       ...call,
@@ -227,7 +227,7 @@ export class ZenditApi {
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    // What something in between says of a placement may come after its effect.
+    // An intermediary's error may come after the placement took effect.
     if (call.effect !== 'none' && REFUSED_UNDONE.includes(answer.status) && !isZenditsWord(answer))
       throw new ProviderOutcomeUnknown(new Error(`status ${answer.status}`));
     if (answer.status === 401 || answer.status === 403) {
@@ -247,7 +247,7 @@ function purchasePath(transactionId: string): string {
   return `/esim/purchases/${encodeURIComponent(transactionId)}`;
 }
 
-/** Zendit's own refusals name a code; a proxy's or a gateway's JSON does not, or repeats its status as a number. */
+/** Zendit's own refusals name a code. The JSON of a proxy or gateway does not, or repeats its status as a number. */
 function isZenditsWord({ status, json }: ProviderHttpResponse): boolean {
   const body = typeof json === 'object' && json !== null ? (json as ResponseObject) : {};
   return valueAt(body, 'errorCode') !== status && codeAt(body, 'errorCode') !== null;

@@ -21,13 +21,13 @@ const REFUSED = {
 } as const;
 
 /**
- * Refunds the purchases of an order. A refund is looked for before it is posted, so a repetition follows the first, and
- * none is posted twice in one call: what a repeated POST does is not documented.
+ * Refunds an order's purchases. It looks for a refund before it posts one, so a repeat follows the first refund. It
+ * never posts two in one call, because a repeated POST is undocumented.
  */
 export class ZenditCancelling {
   constructor(private readonly api: ZenditApi) {}
 
-  /** @throws ProviderOutcomeUnknown when a refund is still on its way: ask again, ProviderUnavailable */
+  /** @throws ProviderOutcomeUnknown while a refund is in progress (look again), ProviderUnavailable */
   async cancel(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState> {
     const ids = request.esims.map(({ providerEsimId }) => providerEsimId);
     const ends = await eachValue(ids, CALLS_AT_ONCE, (id) => this.refund(id, request.reference, signal));
@@ -55,7 +55,7 @@ export class ZenditCancelling {
   private async post(transactionId: string, reference: string, signal: AbortSignal): Promise<ZenditProgress> {
     const answer = await this.api.postRefund(transactionId, reference, signal);
     if (answer.accepted) return answer.progress;
-    // A refund that exists is refused like one that is not allowed.
+    // Zendit refuses an existing refund and a forbidden one alike.
     return (await this.look(transactionId, signal)) ?? 'failed';
   }
 
@@ -73,10 +73,10 @@ async function pause(signal: AbortSignal): Promise<void> {
 }
 
 /**
- * What has become of eSIMs that were to be taken back: the refund of each, and whether it is used where there is none;
- * `unknown` where that cannot be read.
- * @throws ProviderUnavailable, also when some eSIMs get an answer and others none
- * @throws ProviderOutcomeUnknown when there is no word on any
+ * States of eSIMs that were to be canceled: each one's refund, and its use where there is no refund; `unknown` when
+ * unreadable.
+ * @throws ProviderUnavailable, also when some eSIMs respond and others do not
+ * @throws ProviderOutcomeUnknown when none responds
  */
 export async function findCancelStatuses(
   api: Pick<ZenditApi, 'findPurchase' | 'findRefund' | 'findPlans'>,
@@ -105,7 +105,7 @@ async function cancelStatusOf(
   return isInUse(esim, plans) ? 'in_use' : 'unused';
 }
 
-/** ICCIDs are reused: an installation before the eSIM was issued is somebody else's. */
+/** ICCIDs are reused: an installation before the eSIM was issued belongs to someone else. */
 function isInUse(esim: ProviderEsimRef, plans: ResponseObject): boolean {
   const installedAt = instantOrNullAt(plans, 'firstInstalledAt');
   if (installedAt && installedAt >= esim.issuedAt) return true;
@@ -114,8 +114,8 @@ function isInUse(esim: ProviderEsimRef, plans: ResponseObject): boolean {
 }
 
 /**
- * Where the refund of a purchase stands; null when there is none. The purchase says so itself; where it shows no end,
- * the refund is asked for too, because a second one is posted on the word of this look.
+ * Progress of a purchase's refund; null when there is none. The purchase names it. When it shows no final state, the
+ * refund endpoint is queried too, because a second refund is posted on the strength of this lookup.
  * @throws ProviderUnavailable, ProviderOutcomeUnknown
  */
 async function lookForRefund(

@@ -21,14 +21,14 @@ import type { PackageList, PackagePage, ProviderPackage } from '../live-provider
 import { gigabytesToBytes, moneyAt, saleCostOf } from './zendit-amounts.js';
 import type { ZenditApi } from './zendit-api.js';
 
-/** Zendit allows 1,024; an offer of a hundred countries takes some 20 kB, and clients in use ask for 50 at a time. */
+/** Zendit allows 1,024. An offer with a hundred countries takes about 20 kB, and known clients use 50. */
 const PAGE_SIZE = 100;
-/** No catalogue is that long; a provider whose pages never end must not hold us. */
+/** No catalog is that long; a provider with endless pages must not block us. */
 const MAX_OFFERS = 100_000;
-/** What one page may take of the time of the catalogue: a minute of five. */
+/** Divides the catalog timeout into page timeouts: one minute of five. */
 const SHARE_OF_PAGE = 5;
 
-/** The offers, page by page. One that cannot be read is left out and logged, and does not stop the others. */
+/** Reads offers page by page. An unreadable offer is skipped and logged; it does not stop the others. */
 export class ZenditCatalog implements PackageList {
   readonly says = 'everything';
   readonly kinds = ['base', 'topup'] as const;
@@ -59,7 +59,7 @@ export class ZenditCatalog implements PackageList {
     };
   }
 
-  /** With the fields for which they were left out: `fee` says that prices are not what we thought. */
+  /** Logs the fields because of which offers were skipped: `fee` means that prices are not what we assumed. */
   private warn(fields: readonly string[]): void {
     const why = [...new Set(fields)].sort();
     this.logger.warn({
@@ -82,18 +82,18 @@ function readable(offer: unknown): readonly ProviderPackage[] | ProviderResponse
 
 const COUNTRY = /^[A-Z]{2}$/;
 /**
- * Reserved for the Canary Islands, and no country of ISO 3166-1. Zendit lists them as Spain and names them in the
- * offer's id only.
+ * Reserved for the Canary Islands; not a country of ISO 3166-1. Zendit lists them as Spain and names them only in the
+ * offer's id.
  */
 const CANARY_ISLANDS = 'IC';
 const GENERATION = /^[2-5]G$/;
 const COUNTRY_NAMES = new Intl.DisplayNames(['en'], { type: 'region' });
 
 /**
- * An offer as a base package and as a top-up: Zendit sells the same offer for a new eSIM and for an existing one, and
- * does not say which fit an eSIM, so they are matched by coverage.
+ * An offer as a base package and as a top-up. Zendit sells the same offer for new and existing eSIMs and does not say
+ * which fit an eSIM, so they are matched by coverage.
  * @throws ProviderResponseInvalid for an offer that cannot be sold as a package: no fixed price, fees that cannot be
- * counted, no data, no country. The Canary Islands are none: sold as Spain, the eSIM would not work in Madrid.
+ * computed, no data, no country. The Canary Islands are excluded: sold as Spain, the eSIM would not work in Madrid.
  */
 export function toPackages(value: unknown): readonly ProviderPackage[] {
   const offer = asObject(value, 'offer');
@@ -147,7 +147,7 @@ function allowanceOf(
   return {
     dataBytes,
     unlimited,
-    // 0 says that there are none; an unlimited number has no field of ours.
+    // 0 means none; we have no field for an unlimited number.
     voiceMinutes: countOrNullAt(offer, 'voiceMinutes') || null,
     smsCount: countOrNullAt(offer, 'smsNumber') || null,
     validityDays,
@@ -155,8 +155,8 @@ function allowanceOf(
 }
 
 /**
- * Only networks that are named, which no live offer seen so far does: its `roaming` has countries and speeds, and speeds
- * without an operator say nothing that a partner could show.
+ * Named networks only, which no live offer has shown so far. `roaming` has countries and speeds, and a speed without an
+ * operator is of no use to partners.
  */
 function networksOf(offer: ResponseObject): ProviderPackage['networks'] {
   return arrayAt(offer, 'roaming').flatMap((item) => {
@@ -183,17 +183,17 @@ function retailOf(offer: ResponseObject): ProviderCost | null {
   return integerAt(price, 'suggestedFixed') > 0 ? moneyAt(price, 'suggestedFixed') : null;
 }
 
-/** What an offer is told apart by beside its amounts: three of four are "unlimited", in tiers of speed. */
+/** Text that distinguishes offers with equal amounts: three of four are "unlimited", in tiers of speed. */
 interface OfferWording extends Pick<ProviderPackage, 'speedPolicy' | 'notes'> {
-  /** `Faster`; null where there is one only. */
+  /** For example `Faster`; null when there is only one tier. */
   readonly tier: string | null;
 }
 
-/** Sub-types that say where an offer is for, and not how good it is. */
+/** Sub-types that name a place or product instead of a quality. */
 const PLACE_OR_PRODUCT = /\b(e-?sims?|data|local|country|regional|global)\b/i;
 const ABOUT_SPEED = /\d\s*[kmg]b(?:it)?(?:ps|\/s)|throttl|reduced|slow|speed|fair[ -]us/i;
 
-/** What Zendit says of the offer in words: `subTypes`, `shortNotes` and `notes`. @throws ProviderResponseInvalid */
+/** The offer's text in `subTypes`, `shortNotes` and `notes`. @throws ProviderResponseInvalid */
 function wordingOf(offer: ResponseObject, unlimited: boolean): OfferWording {
   const tier = unlimited ? tierOf(offer) : null;
   const [short, long] = [textOrNullAt(offer, 'shortNotes'), textOrNullAt(offer, 'notes')];
@@ -213,7 +213,7 @@ function tierOf(offer: ResponseObject): string | null {
   return tiers.length === 0 ? null : tiers.join(', ');
 }
 
-/** Ends of lines and of sentences; the point in `1.25 Mbps` is none. */
+/** Splits at ends of lines and sentences; the point in `1.25 Mbps` is no end. */
 function sentencesOf(text: string | null): readonly string[] {
   return (text ?? '').split(/(?<=[.!;])\s+|[\r\n]+|<br\s*\/?>/i).map((sentence) => sentence.trim());
 }

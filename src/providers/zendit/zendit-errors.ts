@@ -5,11 +5,11 @@ import { type ResponseObject, valueAt } from '../http/index.js';
 export interface ZenditRefusal {
   readonly status: number;
   readonly errorCode: string | null;
-  /** What it complains about: the transaction id, the offer, some other field, or it does not say. */
+  /** Subject of the complaint: the transaction id, the offer, another field, or unsaid. */
   readonly about: 'transaction' | 'offer' | 'other' | 'unsaid';
 }
 
-/** Never throws: a refusal that says little is a refusal all the same. */
+/** Never throws: a refusal with little detail is still a refusal. */
 export function readRefusal(status: number, json: unknown): ZenditRefusal {
   const body = typeof json === 'object' && json !== null ? (json as ResponseObject) : {};
   const { message, fields } = body;
@@ -22,15 +22,15 @@ export function readRefusal(status: number, json: unknown): ZenditRefusal {
 
 function aboutOf(text: string): ZenditRefusal['about'] {
   if (/transaction\s?_?id|duplicate/i.test(text)) return 'transaction';
-  // Who names an ICCID beside the offer may mean that the two do not fit, which is no word on the offer.
+  // An ICCID named beside the offer may mean that the two do not fit, which says nothing about the offer itself.
   if (/iccid/i.test(text)) return 'other';
   return /offer/i.test(text) ? 'offer' : 'unsaid';
 }
 
-/** The wallet of our operator is empty: nothing that a partner did. */
+/** Our operator's wallet is empty; the partner did nothing wrong. */
 export const FUNDS_EXHAUSTED = 'INSUFFICIENT_FUNDS';
 
-/** Only the first code is documented; the others are read by their words. */
+/** Only the first code is documented; the others are matched by their words. */
 const CODES: readonly (readonly [RegExp, FailureCode])[] = [
   [/^INSUFFICIENT_FUNDS$/, 'provider_unavailable'],
   [/UNAVAILABLE$|TIMEOUT|^INTERNAL/, 'provider_unavailable'],
@@ -44,19 +44,19 @@ const REASONS: Readonly<Partial<Record<FailureCode, string>>> = {
   provider_unavailable: 'The provider cannot serve the package now.',
 };
 
-/** Of a purchase whose price Zendit's own support has given back. */
+/** Failure of a purchase that Zendit's own support has refunded. */
 export const TAKEN_BACK: ProviderFailure = {
   code: 'provider_rejected',
   reason: 'The provider took eSIMs of the order back.',
 };
 
-/** Our failure for an error code of Zendit; its own texts never leave this folder. */
+/** Our failure for a Zendit error code; Zendit's own texts never leave this folder. */
 export function toFailure(errorCode: string | null): ProviderFailure {
   const code = CODES.find(([pattern]) => pattern.test(errorCode ?? ''))?.[1] ?? 'provider_rejected';
   return { code, reason: REASONS[code] ?? 'The provider refused the request.' };
 }
 
-/** An error code, also where it is written as a number; null when there is none. Never throws. */
+/** An error code, which may be a number; null when there is none. Never throws. */
 export function codeAt(object: ResponseObject, key: string): string | null {
   const code = valueAt(object, key);
   if (typeof code === 'number') return String(code);

@@ -20,14 +20,14 @@ import {
 import { gigabytesToBytes } from './zendit-amounts.js';
 import { type ZenditApi, ZenditStatus } from './zendit-api.js';
 
-/** After so many eSIMs in a row without an answer it is Zendit that is in trouble, and no longer an eSIM. */
+/** After this many consecutive eSIMs without a response, the fault is Zendit's and no longer an eSIM's. */
 const FAILURES_IN_A_ROW = 3;
-/** A 500 may be about one eSIM; these are about the whole service. */
+/** A 500 may concern one eSIM; these statuses concern the whole service. */
 const WHOLE_SERVICE: readonly number[] = [502, 503, 504];
 
 /**
- * Reads eSIMs one by one, so that one that is answered with an error, or in a form that nobody knows, keeps none of
- * the others from being read: it is missing among the readings, and whoever asked asks again.
+ * Reads eSIMs one by one, so that an eSIM with an error or an unknown form does not block the others. It is missing
+ * from the readings, and the poller reads it again later.
  */
 export class ZenditEsimReader {
   constructor(
@@ -36,8 +36,8 @@ export class ZenditEsimReader {
   ) {}
 
   /**
-   * One after the other: polls may only join the last of the pace's backlog.
-   * @throws ProviderUnavailable, ProviderOutcomeUnknown when the trouble is not that of single eSIMs
+   * Reads sequentially: polls may only join the end of the rate limiter's backlog.
+   * @throws ProviderUnavailable, ProviderOutcomeUnknown when the fault does not concern single eSIMs
    */
   async readAll(
     esims: readonly ProviderEsimRef[],
@@ -54,7 +54,7 @@ export class ZenditEsimReader {
         if (signal.aborted || !isAboutOneEsim(error)) throw error;
         this.skipped(esim, error);
         if (++failuresInARow < FAILURES_IN_A_ROW) continue;
-        // What was read before is kept; those behind are asked for again.
+        // Keep the readings so far; the remaining eSIMs are read again later.
         if (readings.length > 0) return readings;
         throw error;
       }
@@ -81,7 +81,7 @@ export class ZenditEsimReader {
   }
 }
 
-/** An answer that says nothing, or none; not a circuit, a limit, a key or a connection that takes no calls. */
+/** Whether the fault is an empty response or none, and not a circuit, limit, key or connection that stops all calls. */
 function isAboutOneEsim(error: unknown): boolean {
   if (error instanceof ZenditStatus) return !WHOLE_SERVICE.includes(error.status);
   return error instanceof ProviderOutcomeUnknown && !(error instanceof ProviderUnavailable);
@@ -91,16 +91,17 @@ interface Plan {
   readonly isActive: boolean;
   readonly startAt: Date | null;
   readonly endAt: Date | null;
-  /** Null: unknown. */
+  /** Null when unknown. */
   readonly totalBytes: number | null;
   readonly remainingBytes: number | null;
   readonly unlimited: boolean;
 }
 
 /**
- * An eSIM as its plans show it at `asOf`, the time of the call: Zendit does not say when it counted. Only active and
- * queued plans are promised to be listed, so an eSIM without one is judged by what we know of it (`withoutPlans`), and
- * null where that says nothing. ICCIDs are reused, so plans that ended before the eSIM was issued belong to somebody else.
+ * An eSIM's state from its plans at `asOf`, the time of the call, because Zendit does not say when it counted. Zendit
+ * promises to list active and queued plans only. An eSIM without plans is therefore judged by our own record
+ * (`withoutPlans`), and null when that is inconclusive. ICCIDs are reused, so plans that ended before the eSIM was
+ * issued belong to someone else.
  * @throws ProviderResponseInvalid
  */
 export function toReading(
@@ -114,7 +115,7 @@ export function toReading(
   const profileStatus = instantOrNullAt(answer, 'firstInstalledAt') ? 'installed' : 'unknown';
   if (own.length === 0) return withoutPlans(esim, profileStatus, asOf);
   const live = own.filter(({ endAt }) => endAt === null || endAt > asOf);
-  // Plans that ended count only while nothing else is left to show.
+  // Ended plans count only when there are no others.
   const shown = live.length > 0 ? live : own;
   return {
     providerEsimId: esim.providerEsimId,
@@ -137,17 +138,17 @@ function statusOf(live: readonly Plan[]): ProviderUsageReport['status'] {
 function countersOf(plans: readonly Plan[]): Pick<ProviderUsageReport, 'usedBytes' | 'totalBytes'> {
   const counters = { usedBytes: 0, totalBytes: 0 };
   for (const { totalBytes, remainingBytes, unlimited } of plans) {
-    // The sum of some plans would look like a usage that fell.
+    // The sum of only some plans would look like falling usage.
     if (unlimited || totalBytes === null || remainingBytes === null)
       return { usedBytes: null, totalBytes: null };
     counters.totalBytes += totalBytes;
-    // A plan that has more left than it began with takes nothing from the usage of the others.
+    // A plan with more left than its total must not reduce the usage of the others.
     counters.usedBytes += Math.max(0, totalBytes - remainingBytes);
   }
   return counters;
 }
 
-/** A queued plan has no end yet, so neither has the eSIM: null. */
+/** Null for a queued plan: it has no end yet, so neither has the eSIM. */
 function expiryOf(plans: readonly Plan[]): Date | null {
   const ends = plans.map(({ endAt }) => endAt);
   if (ends.includes(null)) return null;
@@ -172,31 +173,32 @@ function readPlan(plan: ResponseObject): Plan {
   };
 }
 
-/** Null for what is no amount: the rest of the plan is of use without it. */
+/** Null for values that are not amounts: the rest of the plan is still useful. */
 function bytesAt(plan: ResponseObject, key: string): number | null {
   const figure = figureOrNullAt(plan, key);
   return figure === null ? null : usableOrNull(() => gigabytesToBytes(figure, key));
 }
 
-/** A counter that ran a little below zero says that nothing is left. */
+/** A counter slightly below zero means that nothing is left. */
 function remainingBytesOf(plan: ResponseObject): number | null {
   const figure = figureOrNullAt(plan, 'remainingDataGB');
   return figure !== null && figure < 0 ? 0 : bytesAt(plan, 'remainingDataGB');
 }
 
-/** For so long after a top-up, or after a first look in vain, an empty list may be one that lags. */
+/** An empty list may be read lag for this long after a top-up, or after the first failed lookup. */
 const LAG_MS = 600_000;
-/** The last level before the end of which partners are told. */
+/** The last usage threshold before 100 %. */
 const NEARLY_ALL_PERCENT = 80;
 
 /**
- * What it means that Zendit lists no plan of an eSIM; null: nothing, so look again.
+ * State of an eSIM for which Zendit lists no plan; null when inconclusive, so look again.
  *
- * - Nobody ever saw it in use: `issued`. It has no plan yet, or the read lags; its end is our own clock's matter.
+ * - Never seen in use: `issued`. It has no plan yet, or the read lags; our own clock ends it.
  * - Its validity is over: `expired`.
- * - It was in use, 80 % of its data at least, and its validity goes on: the plan has left the list with its data, so it is `depleted`. A reading
- *   that says so takes nothing back, therefore one empty list is not enough: the look before must have been in vain as
- *   well, a lag ago, and no top-up may be on its way into the list. Unlimited data do not run out.
+ * - At least 80 % of its data was used and its validity continues: the plan ended with its data, so the eSIM is
+ *   `depleted`. Such a reading cannot be undone, so one empty list is not enough. The lookup before must have failed as
+ *   well, at least one lag ago, and no recent top-up may still be missing from the list. Unlimited data does not run
+ *   out.
  */
 function withoutPlans(
   { providerEsimId, known }: ProviderEsimRef,
@@ -215,7 +217,7 @@ function endOf(known: KnownEsim, asOf: Date): 'expired' | 'depleted' | null {
   if (known.expiresAt && known.expiresAt <= asOf) return 'expired';
   if (known.totalBytes === null || known.usedBytes === 0) return null;
   if (known.usedBytes >= known.totalBytes) return 'depleted';
-  // A look in vain may have been an error: only data that was nearly used up is believed to have run out.
+  // A failed lookup may have been an error: believe it only when the data was nearly used up.
   if (known.usedBytes * 100 < known.totalBytes * NEARLY_ALL_PERCENT) return null;
   return known.lookedInVainAt && isLongAgo(known.lookedInVainAt) ? 'depleted' : null;
 }

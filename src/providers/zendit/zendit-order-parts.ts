@@ -24,10 +24,10 @@ type Part =
 const CALLS_AT_ONCE = 6;
 
 /**
- * What has become of each purchase of an order, for somebody who has to end it by hand: one call per eSIM. What
- * is certain of one is not lost by what cannot be read of another.
- * @throws ProviderUnavailable, also when some purchases answer and others do not
- * @throws ProviderOutcomeUnknown when none answers
+ * State of each of an order's purchases, for support before it ends the order by hand: one call per eSIM. An unreadable
+ * purchase does not hide what is certain about the others.
+ * @throws ProviderUnavailable, also when some purchases respond and others do not
+ * @throws ProviderOutcomeUnknown when none responds
  */
 export async function findParts(
   api: Pick<ZenditApi, 'findPurchase'>,
@@ -56,7 +56,7 @@ async function findPart(
   try {
     return await readPart(api, transactionId, signal);
   } catch (error) {
-    // Of a status that the contract does not name nobody knows what comes next.
+    // A status outside the contract does not say what comes next.
     if (error instanceof ProviderResponseInvalid && error.path === 'status') return { state: 'running' };
     return { state: toNoResponseReason(error, signal) };
   }
@@ -71,7 +71,7 @@ async function readPart(
   if (purchase === null) return { state: 'unknown' };
   if (purchase.progress === 'running') return { state: 'running' };
   if (purchase.progress === 'failed') return { state: 'failed', failure: toFailure(purchase.errorCode) };
-  // Zendit's own support may have given its price back meanwhile.
+  // Zendit's own support may have refunded it meanwhile.
   const refund = purchase.refund();
   if (refund === 'running') return { state: 'running' };
   if (refund === 'done') return { state: 'failed', failure: TAKEN_BACK };
@@ -88,8 +88,8 @@ function doneOrUnusable(purchase: ZenditPurchase): Part {
 }
 
 /**
- * What has become of purchases, those that failed or were never made left out. One after the other: polls may only
- * join the last of the pace's backlog. A purchase's id is also that of its eSIM.
+ * States of purchases, without those that failed or were never made. Reads sequentially: polls may only join the end of
+ * the rate limiter's backlog. A purchase and its eSIM share one id.
  * @throws ProviderUnavailable, ProviderOutcomeUnknown
  */
 export async function listPurchases(

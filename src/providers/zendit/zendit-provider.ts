@@ -41,26 +41,26 @@ interface ZenditOptions {
 
 const CATALOG_TIMEOUT_MS = 300_000;
 const CHECK_AFTER_MS = 2_000;
-/** Looking at a large order takes a slot per eSIM, so it is looked at less often. */
+/** Polling a large order takes one slot per eSIM, so it is polled less often. */
 const CHECK_AFTER_MS_PER_ESIM = 250;
 const READ_BATCH_SIZE = 8;
 
-/** Zendit (docs/providers.md): one purchase per eSIM, its transactionId fixed by us, and no usage callbacks. */
+/** Zendit (docs/providers.md): one purchase per eSIM with a transactionId that we choose, and no usage callbacks. */
 export class ZenditProvider implements LiveProvider {
   readonly name = 'zendit';
   readonly timeoutMs: number;
   readonly readLagMs: number;
   readonly repeats = REPEATS;
   /**
-   * One call per eSIM, so a batch is one second of the 8 requests/s. 100,000 eSIMs take 100,000 / 8 = 12,500 s or
-   * 3 h 28 min when nothing else is asked, and 7 h beside other calls for half of the slots: who polls has to choose
-   * the eSIMs in use before the dormant ones.
+   * One call per eSIM, so a batch takes one second at 8 requests/s. 100,000 eSIMs take 100,000 / 8 = 12,500 s or 3 h 28
+   * min without other calls, and 7 h when others use half of the slots. The poller therefore reads eSIMs in use before
+   * dormant ones.
    */
   readonly usageBatchSize = READ_BATCH_SIZE;
 
   readonly catalogTimeoutMs: number;
   readonly soldList: SoldList;
-  /** It sells the same offers for new and for existing eSIMs, and does not say which fit. */
+  /** Zendit sells the same offers for new and existing eSIMs, and does not say which fit. */
   readonly listTopupsFor = null;
 
   private readonly api: ZenditApi;
@@ -128,7 +128,7 @@ export class ZenditProvider implements LiveProvider {
     return state ? toTopupState(state) : null;
   }
 
-  /** One call per eSIM. Everything that can be asked for by id is, so the time of placement does not matter. */
+  /** One call per eSIM. Every purchase can be looked up by id, so the time of placement does not matter. */
   async listPurchases(
     order: ProviderOrderRequest,
     _placedBefore: Date,
@@ -201,19 +201,19 @@ function toTopupState(one: PurchaseState): ProviderTopupState {
     case 'failed':
       return { state: 'rejected', failure: one.failure };
     case 'done':
-      // A purchase tells what it added and not what the eSIM has now; the next reading does.
+      // A purchase shows what it added, not the eSIM's current totals; the next reading does.
       return { state: 'completed', totalBytes: null, expiresAt: null, actualCost: one.actualCost };
   }
 }
 
 const TRANSACTION_ID = /^[\w-]{1,128}$/;
 
-/** The id of the purchase of the `number`-th eSIM of an order, from 1: one eSIM is one purchase. */
+/** The purchase id of an order's `number`-th eSIM, counted from 1: one eSIM is one purchase. */
 function purchaseIdOf(reference: string, number: number): string {
   return `${reference}-${number}`;
 }
 
-/** A webhook's body is a purchase: `<order>-<i>`, or the reference of a top-up as it is. Never throws. */
+/** A webhook's body is a purchase: `<order>-<i>`, or a top-up's reference. Never throws. */
 function hintsOf(callbackBody: unknown): readonly ProviderHint[] {
   if (typeof callbackBody !== 'object' || callbackBody === null) return [];
   const { transactionId } = callbackBody as { readonly transactionId?: unknown };

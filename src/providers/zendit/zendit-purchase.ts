@@ -10,22 +10,22 @@ import {
 import { readPurchaseCost } from './zendit-amounts.js';
 import { codeAt } from './zendit-errors.js';
 
-/** Where a purchase or a refund stands. */
+/** Progress of a purchase or refund. */
 export type ZenditProgress = 'running' | 'done' | 'failed';
 
 export interface ZenditPurchase {
   readonly transactionId: string;
   readonly progress: ZenditProgress;
-  /** The code of its error when it failed. */
+  /** The error code of a failed purchase. */
   readonly errorCode: string | null;
-  /** What it cost with its fee, where the answer says so. */
+  /** Cost including the fee, where the response shows it. */
   readonly cost: ProviderCost | null;
   /**
-   * Where its refund stands as the purchase itself says it; null without one.
-   * @throws ProviderResponseInvalid for a refund of another form or status than the contract has
+   * Progress of the refund that the purchase names; null without one.
+   * @throws ProviderResponseInvalid for a refund whose form or status violates the contract
    */
   refund(): ZenditProgress | null;
-  /** @throws ProviderResponseInvalid when the confirmation of a finished purchase cannot be used */
+  /** @throws ProviderResponseInvalid when the confirmation of a finished purchase is unusable */
   profile(): ProviderProfile;
 }
 
@@ -36,11 +36,11 @@ const PROGRESS: Readonly<Record<string, ZenditProgress>> = {
   IN_PROGRESS: 'running',
   DONE: 'done',
   FAILED: 'failed',
-  // The status as the guide of the official SDK spells it.
+  // Spelling in the guide of the official SDK.
   FAIL: 'failed',
 };
 
-/** @throws ProviderResponseInvalid for a status that the contract does not name: no guess ends an order */
+/** @throws ProviderResponseInvalid for a status outside the contract: a guess never ends an order */
 export function readProgress(answer: ResponseObject): ZenditProgress {
   const status = textAt(answer, 'status');
   const progress = Object.hasOwn(PROGRESS, status) ? PROGRESS[status] : undefined;
@@ -48,7 +48,7 @@ export function readProgress(answer: ResponseObject): ZenditProgress {
   return progress;
 }
 
-/** @throws ProviderResponseInvalid when it is another purchase than `transactionId`, or none */
+/** @throws ProviderResponseInvalid when the response is not the purchase `transactionId` */
 export function readPurchase(answer: ResponseObject, transactionId: string): ZenditPurchase {
   if (textAt(answer, 'transactionId') !== transactionId) throw new ProviderResponseInvalid('transactionId');
   return {
@@ -61,7 +61,7 @@ export function readPurchase(answer: ResponseObject, transactionId: string): Zen
   };
 }
 
-/** Only says why: a failure whose reason cannot be read is a failure, and something that runs has no reason. */
+/** Null when the reason is unreadable (the purchase failed all the same) or the purchase is still running. */
 function readErrorCode(answer: ResponseObject): string | null {
   try {
     const error = objectOrNullAt(answer, 'error');
@@ -71,7 +71,7 @@ function readErrorCode(answer: ResponseObject): string | null {
   }
 }
 
-/** An empty one is none: a server may write what it has not as an object without values. */
+/** An empty object means none: a server may write a missing refund as an object without values. */
 function readRefund(answer: ResponseObject): ZenditProgress | null {
   const refund = objectOrNullAt(answer, 'refund');
   return refund && textOrNullAt(refund, 'status') !== null ? readProgress(refund) : null;
@@ -83,7 +83,7 @@ const MATCHING_ID = /^[A-Za-z0-9-]{1,255}$/;
 
 /**
  * The profile of a finished purchase. The activation code may be a bare matching id or a whole code, and the address
- * may carry a scheme. The ICCID is 18 to 20 digits once its filler is off; its check digit is not ours to judge (D23).
+ * may have a scheme. The ICCID has 18 to 20 digits without its filler; its check digit is not verified (D23).
  * @throws ProviderResponseInvalid
  */
 function readProfile(purchase: ResponseObject, transactionId: string): ProviderProfile {

@@ -13,37 +13,39 @@ import type { PurchaseBody, ZenditApi } from './zendit-api.js';
 import { FUNDS_EXHAUSTED, TAKEN_BACK, toFailure, type ZenditRefusal } from './zendit-errors.js';
 import type { ZenditPurchase } from './zendit-purchase.js';
 
-/** One purchase of an order, or the one of a top-up. */
+/** State of one of an order's purchases, or of a top-up's only one. */
 export type PurchaseState =
   | { readonly state: 'running' }
   | {
       readonly state: 'done';
-      /** Null for a plan on an existing eSIM, which has its profile. */
+      /** Null for a plan on an existing eSIM, which already has its profile. */
       readonly profile: ProviderProfile | null;
       readonly actualCost: ProviderCost | null;
     }
   | { readonly state: 'failed'; readonly failure: ProviderFailure };
 
-/** Purchases that belong together: same offer, same purpose. */
+/** Purchases of one order or top-up: same offer, same purpose. */
 export interface PurchaseBatch {
   readonly transactionIds: readonly string[];
-  /** Of our order or top-up. */
+  /** Reference of our order or top-up. */
   readonly reference: string;
   readonly offerId: string;
-  /** The eSIM that gets the plan; null for a new eSIM. */
+  /** The eSIM that receives the plan; null for a new eSIM. */
   readonly iccid: string | null;
   readonly purpose: CallPurpose;
   readonly unitCost: ProviderCost | null;
 }
 
-/** The pace of the client spaces the calls; this only keeps a large order from waiting for one answer at a time. */
+/**
+ * The client's rate limiter spaces the calls; this only keeps a large order from waiting for one response at a time.
+ */
 const CALLS_AT_ONCE = 6;
 
 const RUNNING: PurchaseState = { state: 'running' };
 
 /**
- * Buys and follows purchases. What a repeated POST with a known transactionId does is not documented, so none is ever
- * sent on purpose: a purchase that may be known is asked for first (docs/providers.md).
+ * Buys and tracks purchases. A repeated POST with a known transactionId is undocumented, so none is ever sent on
+ * purpose: a purchase that may be known is looked up first (docs/providers.md).
  */
 export class ZenditPurchasing {
   constructor(
@@ -51,7 +53,7 @@ export class ZenditPurchasing {
     private readonly logger: Pick<Logger, 'warn' | 'error'>,
   ) {}
 
-  /** Every purchase as Zendit knows it; null where it does not. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  /** Every purchase as Zendit knows it; null for unknown ones. @throws ProviderUnavailable, ProviderOutcomeUnknown */
   find(batch: PurchaseBatch, signal: AbortSignal): Promise<readonly (PurchaseState | null)[]> {
     return eachValue(batch.transactionIds, CALLS_AT_ONCE, async (transactionId) => {
       const purchase = await this.api.findPurchase(transactionId, batch.purpose, signal);
@@ -60,7 +62,8 @@ export class ZenditPurchasing {
   }
 
   /**
-   * Posts what Zendit does not know. When it takes some and is then busy, the others are missing to the next look.
+   * Posts the purchases that Zendit does not know. If it accepts some and is then busy, the next lookup finds the
+   * others missing.
    * @throws ProviderOutcomeUnknown when a post may have taken effect, ProviderUnavailable when none has
    */
   async place(
@@ -90,7 +93,7 @@ export class ZenditPurchasing {
     });
     const unknown = errors.find((error) => !(error instanceof ProviderUnavailable));
     if (unknown) throw unknown;
-    // Who is told "unavailable" may place all of it as if for the first time, so nothing of it may have left.
+    // After "unavailable" the caller may place everything as if for the first time, so nothing may have left.
     const hasEffect = [...placed.values()].some(({ state }) => state !== 'failed');
     if (errors[0] && !hasEffect) throw errors[0];
     return placed;
@@ -106,7 +109,7 @@ export class ZenditPurchasing {
     const operation = iccid === null ? 'order' : 'topup';
     const body: PurchaseBody = { transactionId, offerId, ...(iccid === null ? {} : { iccid }) };
     const answer = await this.api.postPurchase(body, { operation, reference }, signal);
-    // Whatever status it is answered with, the purchase itself is looked at before anything ends.
+    // Whatever the status, the purchase itself is read before anything ends.
     if (answer.accepted) return RUNNING;
     if (answer.refusal.status !== 404 || placement === 'again') {
       const known = await this.api.findPurchase(transactionId, purpose, signal);
@@ -127,12 +130,12 @@ export class ZenditPurchasing {
     }
   }
 
-  /** What Zendit's own support has given back before anybody here had it is not sold: nobody is to pay for it. */
+  /** A purchase that Zendit's support refunded before delivery is not sold: nobody pays for it. */
   private toEnd(purchase: ZenditPurchase, batch: PurchaseBatch): PurchaseState {
     const refund = purchase.refund();
     if (refund === 'running') return RUNNING;
     if (refund === 'done') return { state: 'failed', failure: TAKEN_BACK };
-    // Nothing promises that a plan on an existing eSIM comes with a code to install one.
+    // Zendit does not promise an activation code for a plan on an existing eSIM.
     const profile = batch.iccid === null ? purchase.profile() : null;
     return { state: 'done', profile, actualCost: this.actualCost(purchase, batch) };
   }
@@ -143,7 +146,7 @@ export class ZenditPurchasing {
     return { state: 'failed', failure: toFailure(errorCode) };
   }
 
-  /** A POST names no price, so a change between the catalogue and the purchase shows only here. */
+  /** A POST names no price, so a price change since the catalog shows only here. */
   private actualCost(
     { transactionId, cost }: ZenditPurchase,
     { unitCost, offerId }: PurchaseBatch,
@@ -157,15 +160,15 @@ export class ZenditPurchasing {
   }
 }
 
-/** The POST of a purchase documents no 404: an offer that is not sold may be a 400 that names it. */
+/** The purchase POST documents no 404: an offer that is not sold may be a 400 that names it. */
 function refusalCode({ status, errorCode, about }: ZenditRefusal): string | null {
   if (status === 404) return 'NOT_FOUND';
   return about === 'offer' && toFailure(errorCode).code === 'provider_rejected' ? 'OFFER_REFUSED' : errorCode;
 }
 
 /**
- * 400 INVALID_REQUEST may mean that the id was used before, while a read that lags denies the purchase. Unless the
- * refusal says what else is wrong, a repeated placement does not take it for an end.
+ * 400 INVALID_REQUEST may mean that the id was used before, while a lagging read denies the purchase. Unless the
+ * refusal names another reason, a repeated placement does not treat it as final.
  */
 function mayBeKnown(refusal: ZenditRefusal, placement: Placement): boolean {
   return refusal.about === 'transaction' || (placement === 'again' && refusal.about === 'unsaid');

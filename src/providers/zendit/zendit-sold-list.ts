@@ -16,8 +16,8 @@ const PAGE_SIZE = 500;
 const PART_OF_ORDER = /^(.+)-[1-9]\d{0,3}$/;
 
 /**
- * `GET /esim/purchases` by the time of creation: one purchase is one eSIM of an order, or one top-up. New ones would move
- * the pages, so nothing may be bought while it is read.
+ * Reads `GET /esim/purchases` by creation time: each purchase is one eSIM of an order, or one top-up. New purchases
+ * would shift the pages, so nothing may be bought while the list is read.
  */
 export class ZenditSoldList implements SoldList {
   readonly kinds = ['order', 'topup'] as const;
@@ -34,13 +34,13 @@ export class ZenditSoldList implements SoldList {
     const next = from + list.length;
     return {
       sold: list.flatMap((value) => toSold(value)),
-      // A page may be shorter than was asked for; an empty one ends the list whatever its total says.
+      // A page may be shorter than requested; an empty one ends the list, whatever its total says.
       next: list.length === 0 || next >= countAt(answer, 'total') ? null : next,
     };
   }
 }
 
-/** Of the purchase of one eSIM of an order, `<order>-<i>`; a top-up is a purchase by itself. */
+/** The order's reference from the purchase id `<order>-<i>`; a top-up's id is its reference. */
 export function orderReferenceOf(transactionId: string): string {
   return PART_OF_ORDER.exec(transactionId)?.[1] ?? transactionId;
 }
@@ -50,7 +50,7 @@ function toSold(value: unknown): readonly SoldPurchase[] {
   const { transactionId } = purchase;
   if (typeof transactionId !== 'string') return [];
   const reference = orderReferenceOf(transactionId);
-  // Others' purchases are not read any further: an ill-formed one is no reason not to find ours.
+  // Do not parse other customers' purchases: a malformed one must not hide ours.
   if (readPlacementReference(reference) === null) return [];
   return [
     {
