@@ -3,7 +3,7 @@ import type { Mode } from '../common/mode.js';
 import type { EventType } from '../events/index.js';
 import type { RowCursor } from '../infra/database/index.js';
 
-/** What a replay can repeat. Deliveries that are still owed are sent anyway. */
+/** Statuses that a replay can repeat. Pending and held deliveries are sent anyway. */
 export const REPLAYABLE_STATUSES = ['delivered', 'failed', 'discarded'] as const;
 export type ReplayableStatus = (typeof REPLAYABLE_STATUSES)[number];
 
@@ -16,7 +16,7 @@ export type BacklogJobKind = 'release' | 'resend' | 'replay';
 /** `search` finds the last 2xx, `count` counts what a replay repeats, `await` waits for the outcomes of its deliveries. */
 export type BacklogStep = 'release' | 'search' | 'resend' | 'count' | 'repeat' | 'await';
 
-/** A job that works off the deliveries of an endpoint, a page at a time. */
+/** A job that processes an endpoint's deliveries one page at a time. */
 @Entity({ name: 'webhook_backlog_jobs' })
 export class BacklogJobEntity {
   @PrimaryColumn({ type: 'text' })
@@ -60,15 +60,15 @@ export class BacklogJobEntity {
   @Column({ type: 'jsonb', nullable: true })
   cursor!: RowCursor | null;
 
-  /** Deliveries that match; it grows while the job counts. */
+  /** Number of matching deliveries; grows while the job counts. */
   @Column({ type: 'int' })
   total!: number;
 
-  /** Deliveries created so far. A completed replay that has fewer than `total` found the rest dropped. */
+  /** Deliveries created so far. If a completed replay has fewer than `total`, the other events had been dropped. */
   @Column({ type: 'int' })
   created!: number;
 
-  /** The job has used its pace up to this time. */
+  /** The job has used its rate up to this time. */
   @Column({ name: 'paced_to', type: 'timestamptz', nullable: true })
   pacedTo!: Date | null;
 

@@ -21,8 +21,8 @@ export interface ReplayProgress {
 }
 
 /**
- * Of a job `j`: it can go on. A replay counts, and then waits while its endpoint is disabled. A resend waits for a release and for an
- * earlier resend of its endpoint: two at a time would resend the same events.
+ * Condition for a job `j` that can continue. A replay counts, and then waits while its endpoint is disabled. A resend
+ * waits for a release and for an earlier resend of its endpoint: two at a time would resend the same events.
  */
 const IS_RUNNABLE = `j.status = 'running' AND CASE j.kind
   WHEN 'replay' THEN j.step = 'count' OR EXISTS (SELECT FROM webhook_endpoints w WHERE w.id = j.endpoint_id
@@ -33,7 +33,7 @@ const IS_RUNNABLE = `j.status = 'running' AND CASE j.kind
                                         OR o.kind = 'resend' AND (o.created_at, o.id) < (j.created_at, j.id)))
   ELSE true END`;
 
-/** SQL of `webhook_backlog_jobs` and of what a replay has created. */
+/** SQL of `webhook_backlog_jobs` and of the deliveries that replays have created. */
 @Injectable()
 export class BacklogJobsRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
@@ -65,7 +65,7 @@ export class BacklogJobsRepository {
     return (tx?.manager ?? this.manager).findOneBy(BacklogJobEntity, { id, kind: 'replay' });
   }
 
-  /** Locks the replay: the worker that creates its deliveries waits. */
+  /** Locks the replay; the worker that creates its deliveries waits meanwhile. */
   async findReplayForChange(tx: Tx, id: string): Promise<BacklogJobEntity | null> {
     return tx.manager.findOne(BacklogJobEntity, {
       where: { id, kind: 'replay' },
@@ -74,8 +74,8 @@ export class BacklogJobsRepository {
   }
 
   /**
-   * Ids of jobs that can go on: those whose turn was longest ago, and of them the one first that has used the least of
-   * the pace that the replays of a partner share.
+   * Ids of jobs that can continue, those with the oldest turn first. Among equals, the job that has used the least of
+   * its partner's shared replay rate goes first.
    */
   async listRunnable(limit: number): Promise<readonly string[]> {
     const { rows } = await sql<{ id: string }>(
@@ -89,7 +89,7 @@ export class BacklogJobsRepository {
     return rows.map((row) => row.id);
   }
 
-  /** Puts the job behind the others, however its turn ends. False if another worker has locked it. */
+  /** Moves the job behind the others, whatever the result of its turn. False if another worker has locked it. */
   async takeTurn(id: string): Promise<boolean> {
     const { affected } = await sql(
       this.manager,
@@ -100,7 +100,7 @@ export class BacklogJobsRepository {
     return affected > 0;
   }
 
-  /** Locks a job that can go on; null if it cannot, or if another worker has locked it. */
+  /** Locks a job that can continue; null if it cannot, or if another worker has locked it. */
   async lockRunnable(tx: Tx, id: string): Promise<BacklogJobEntity | null> {
     return tx.manager
       .createQueryBuilder(BacklogJobEntity, 'j')
@@ -122,7 +122,7 @@ export class BacklogJobsRepository {
     );
   }
 
-  /** Cancels running jobs of an endpoint that settle its backlog. */
+  /** Cancels an endpoint's running release and resend jobs. */
   async cancelSettling(tx: Tx, endpointId: string, kinds: readonly ('release' | 'resend')[]): Promise<void> {
     await tx.manager.update(
       BacklogJobEntity,
@@ -148,8 +148,8 @@ export class BacklogJobsRepository {
   }
 
   /**
-   * Number of deliveries that the replays of a partner repeat that started within the last hour; null while one of them
-   * is still counting. Another caller waits for the end of `tx`, or two would not know of each other.
+   * Number of deliveries repeated by the partner's replays of the last hour; null while one of them is still counting.
+   * Concurrent callers wait for the end of `tx`, because they would not see each other's replays.
    */
   async startedLately(tx: Tx, partnerId: string): Promise<number | null> {
     await sql(tx.manager, `SELECT pg_advisory_xact_lock(hashtext('webhook_replays'), hashtext($1))`, [
@@ -188,7 +188,7 @@ export class BacklogJobsRepository {
     return rows[0]!.pending;
   }
 
-  /** Gives up what a replay has created and is not sent yet. */
+  /** Discards deliveries that a replay has created and that are still unsent. */
   async discardPending(tx: Tx, id: string): Promise<void> {
     await sql(
       tx.manager,

@@ -6,22 +6,22 @@ import { BacklogJobsRepository } from './backlog-jobs.repository.js';
 import { BacklogStepsRepository, type ReplaySelection } from './backlog-steps.repository.js';
 import type { EndpointKey } from './webhook-endpoints.repository.js';
 
-/** What becomes of the backlog when an endpoint is enabled (D32). */
+/** How to treat the backlog when an endpoint is enabled (D32). */
 export interface BacklogChoice {
   readonly held: 'release' | 'discard';
   readonly failed: 'resend' | 'leave';
 }
 
-/** A job after the steps that its call has taken. */
+/** A job after the steps taken inside the call that started it. */
 interface StartedJob {
   readonly id: string;
   readonly created: number;
   readonly steps: number;
 }
 
-/** Deliveries that one step reads: a few tens of milliseconds. */
+/** Deliveries read per step, which takes a few tens of milliseconds. */
 const STEP_SIZE = 2_000;
-/** Steps in the call that enables an endpoint: they settle a small backlog. */
+/** Steps taken inside the call that enables an endpoint: enough for a small backlog. */
 const STEPS_AT_ONCE = 3;
 const FIRST_STEPS: Readonly<Record<BacklogJobKind, BacklogStep>> = {
   release: 'release',
@@ -35,8 +35,9 @@ const NEXT_STEPS: Readonly<Partial<Record<BacklogStep, BacklogStep>>> = {
 };
 
 /**
- * Starts backlog jobs and takes their steps. A step is a transaction with the job's cursor: a job that is killed in
- * between loses nothing. The first steps run in the call, so that a small job is over with it; the worker takes the others.
+ * Starts backlog jobs and runs their steps. Each step is one transaction that includes the job's cursor, so a job that
+ * is killed between steps loses nothing. The first steps run inside the call, which completes a small job; the worker
+ * runs the others.
  */
 @Injectable()
 export class BacklogJobs {
@@ -46,8 +47,9 @@ export class BacklogJobs {
   ) {}
 
   /**
-   * Releases what an endpoint has held, and resends what failed, as `choice` says. It replaces an earlier release; an
-   * earlier resend goes on, unless everything is given up. The endpoint is locked. Returns the number resent at once.
+   * Releases held deliveries and resends failed ones, as `choice` says. It replaces an earlier release; an earlier
+   * resend continues unless everything is discarded. The endpoint is locked. Returns the number of deliveries resent
+   * immediately.
    */
   async settle(tx: Tx, key: EndpointKey, { held, failed }: BacklogChoice): Promise<number> {
     const isNothingLeft = held === 'discard' && failed === 'leave';
@@ -64,12 +66,12 @@ export class BacklogJobs {
     return (await this.start(tx, 'resend', key, failures, STEPS_AT_ONCE - steps)).created;
   }
 
-  /** Starts a replay, and counts what it repeats if that is not much. Returns its id. */
+  /** Starts a replay, and counts its deliveries if there are few. Returns its id. */
   async replay(tx: Tx, key: EndpointKey, selection: ReplaySelection): Promise<string> {
     return (await this.start(tx, 'replay', key, selection, 1)).id;
   }
 
-  /** Takes a step of a locked job, which the caller saves. `most` is the maximum number of deliveries to create. */
+  /** Runs one step of a locked job, which the caller saves. `most` is the maximum number of deliveries to create. */
   async takeStep(tx: Tx, job: BacklogJobEntity, most?: number): Promise<void> {
     const { cursor, isMore } = await this.perform(tx, job, most);
     job.cursor = isMore ? cursor : null;

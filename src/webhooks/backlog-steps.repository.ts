@@ -17,7 +17,7 @@ import type { BacklogJobEntity } from './backlog-job.entity.js';
 import { DELIVERY_TABLES } from './delivery-days.js';
 import { deliveryIdSql, deliveryIdStem, STATUS_CONDITIONS } from './webhook-delivery.entity.js';
 
-/** The deliveries that a replay repeats: those of events, created in [since, until), that have ended (D33). */
+/** Selects a replay's deliveries: ended ones of events created in [since, until) (D33). */
 export type ReplaySelection = Pick<
   BacklogJobEntity,
   'endpointId' | 'since' | 'until' | 'eventTypes' | 'statuses'
@@ -32,24 +32,24 @@ export function selectionParameters({
   return [endpointId, since, until, eventTypes];
 }
 
-/** Where the deliveries `t` of a selection are; its parameters are the statement's first four. */
+/** Condition for the deliveries `t` of a selection; uses the statement's first four parameters. */
 export const OF_SELECTION = 't.endpoint_id = $1 AND t.created_at >= $2 AND t.created_at < $3';
 
-/** Which of them a selection names. */
+/** Condition for the statuses and types that a selection names. */
 export function matchesSelection({ statuses }: Pick<ReplaySelection, 'statuses'>): string {
   return `t.kind = 'event' AND ($4::text[] IS NULL OR t.event_type = ANY ($4))
     AND (${statuses.map((status) => STATUS_CONDITIONS[status]).join(' OR ')})`;
 }
 
-/** A replay repeats first deliveries that had ended, or were given up, when it started (D33). */
+/** A replay repeats first deliveries that had ended, or were discarded, when it started (D33). */
 const HAD_ENDED = `(t.ended_at <= (SELECT created_at FROM job) OR t.created_at < (SELECT discard_before FROM job))`;
-/** A resend covers what failed between the last 2xx and its start (D32)… */
+/** A resend covers deliveries that failed between the last 2xx and its start (D32). */
 const FAILED_SINCE_SUCCESS = `t.event_id IS NOT NULL AND ($4::text[] IS NULL OR t.event_type = ANY ($4))
   AND t.failed_at > coalesce((SELECT last_success_at FROM job), '-infinity')
   AND t.failed_at <= (SELECT created_at FROM job)`;
 /**
- * …but no event that was sent again since, whoever asked for it. OFFSET makes it look by event: by endpoint, each look
- * would read all that was resent so far.
+ * A resend skips events that were sent again since, at anyone's request. OFFSET forces a lookup per event: per
+ * endpoint, each lookup would read every resend so far.
  */
 const IS_NOT_RESENT = `NOT EXISTS (
   SELECT FROM (SELECT endpoint_id, kind FROM webhook_deliveries
@@ -62,12 +62,12 @@ interface PageRow {
   id: string | null;
 }
 
-/** SQL of the steps of backlog jobs over deliveries. No step reads more than its limit. The job is locked. */
+/** SQL of backlog job steps over deliveries. No step reads more than its limit. The caller has locked the job. */
 @Injectable()
 export class BacklogStepsRepository {
   /**
-   * Makes what waits due in the order of its creation, with the attempts that remain (D32). Reads what is due last
-   * first: what is due only later is released by the first step.
+   * Makes held deliveries due in the order of their creation, with their remaining attempts (D32). Reads the latest due
+   * times first, because the first step then releases those that are due only later.
    */
   async release(tx: Tx, { endpointId, cursor }: BacklogJobEntity, limit: number): Promise<DayStep> {
     const { rows } = await sql<PageRow>(
@@ -93,14 +93,14 @@ export class BacklogStepsRepository {
     return { cursor: last, isMore: read === limit };
   }
 
-  /** Reads what was delivered, the newest first, for the last 2xx before the job; tests do not count (D32). */
+  /** Searches delivered rows, newest first, for the last 2xx before the job; tests do not count (D32). */
   async findLastSuccess(tx: Tx, job: BacklogJobEntity, limit: number): Promise<DayStep> {
     const { cursor, until, mode } = job;
     const windows = dayWindows(cursor === null ? until : new Date(cursor.at), await oldestDayOf(tx, mode));
     return readByDay(windows, 'earlier', limit, (window, left) => readDelivered(tx, job, window, left));
   }
 
-  /** Reads up to `limit` further deliveries, the oldest first, for up to `most` that match; returns the ids of their events. */
+  /** Reads up to `limit` further deliveries, oldest first, and returns the event ids of at most `most` matches. */
   async findMatches(
     tx: Tx,
     job: BacklogJobEntity,
@@ -122,16 +122,16 @@ export class BacklogStepsRepository {
   }
 
   /**
-   * Creates a delivery of each event that is still kept: days may be dropped while a job waits (D44). Returns the number
-   * created. Those of a replay are due now. Resends are due by the events' times; after a discard not before it, where
-   * claims begin to read (`IS_KEPT`), but in the same order, a microsecond apart.
+   * Creates a delivery for each event that still exists: days may be dropped while a job waits (D44). Returns the
+   * number created. A replay's deliveries are due now. Resends are due at their events' times. After a discard they are
+   * due no earlier than it, because claims read from there (`IS_KEPT`), in the same order and a microsecond apart.
    */
   async insertDeliveries(tx: Tx, job: BacklogJobEntity, eventIds: readonly string[]): Promise<number> {
     if (eventIds.length === 0) return 0;
     const isReplay = job.kind === 'replay';
     const { affected } = await sql(
       tx.manager,
-      // The ids are values, so that the plan has the days of these events alone.
+      // Passing the ids as values restricts the plan to the days of these events.
       `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, replay_id,
                                        next_attempt_at)
        SELECT ${deliveryIdSql('$1')}, $2, e.partner_id, e.mode, e.id, e.type, $3, 'pending', $4,

@@ -6,15 +6,15 @@ import type { DailyTable, Day } from '../infra/partition-days.js';
 import { sql } from '../infra/database/index.js';
 import { IS_OPEN } from './webhook-delivery.entity.js';
 
-/** Whose partitions are the days of a mode's deliveries that have ended, by the day on which they were made. */
+/** Tables whose daily partitions hold a mode's ended deliveries, by the day of their creation. */
 export const DELIVERY_TABLES: Readonly<Record<Mode, string>> = {
   sandbox: 'webhook_deliveries_sandbox',
   live: 'webhook_deliveries_live',
 };
 
 /**
- * The days of ended deliveries and how long they are kept (D44). A day stays as long as a delivery of it is open, and
- * until what ended last is as old as the retention.
+ * The daily partitions of ended deliveries and their retention (D44). A day stays while one of its deliveries is open,
+ * and until its last ended delivery has passed the retention.
  */
 export function deliveryDays(retentionDays: Readonly<Record<Mode, number>>): readonly DailyTable[] {
   return (['sandbox', 'live'] as const).map((mode) => ({
@@ -27,12 +27,12 @@ export function deliveryDays(retentionDays: Readonly<Record<Mode, number>>): rea
   }));
 }
 
-/** The days of the attempts, by the time at which they were recorded. */
+/** The daily partitions of attempts, by the time they were recorded. */
 export function attemptDays(retentionDays: number): DailyTable {
   return { table: 'webhook_attempts', ranges: 'times', retentionDays };
 }
 
-/** Whether an open delivery sends an event of a mode's day: its bytes are needed (D32). */
+/** Whether an open delivery still needs the body of an event of that day (D32). */
 export function openDeliveriesNeed(mode: Mode): NonNullable<DailyTable['isNeeded']> {
   return async (manager, _partition, { from, to }) => {
     const { rows } = await sql(
@@ -45,7 +45,7 @@ export function openDeliveriesNeed(mode: Mode): NonNullable<DailyTable['isNeeded
   };
 }
 
-/** From endpoint to endpoint, as the index is sorted: a backlog of a million costs no more than one delivery. */
+/** Jumps from endpoint to endpoint in index order: a backlog of a million costs the same as one delivery. */
 async function openDays(manager: EntityManager, mode: Mode): Promise<readonly Date[]> {
   const { rows } = await sql<{ oldest: Date }>(
     manager,
@@ -72,12 +72,12 @@ async function hasOpen(manager: EntityManager, mode: Mode, { from, to }: Day): P
 }
 
 const PURGE_BATCH_ROWS = 2_000;
-/** Of one maintenance: it holds the lock of the table's partitions meanwhile. */
+/** Limit per maintenance run, which holds the lock on the table's partitions. */
 const MAX_PURGE_BATCHES = 50;
 
 /**
- * Whether the day holds deliveries that ended within the retention, long after they were made. Then those that did not
- * go in steps, each a transaction of its own, until a stop; otherwise the day is dropped with them.
+ * Whether the day holds deliveries that ended within the retention, long after their creation. In that case the others
+ * are deleted in steps, each its own transaction, until shutdown. Otherwise the whole day is dropped.
  */
 async function purgeEnded(
   manager: EntityManager,

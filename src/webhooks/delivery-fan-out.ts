@@ -13,34 +13,34 @@ import { deliveryIdSql } from './webhook-delivery.entity.js';
 import { TAKES_ATTEMPTS, TARGET_COLUMNS, type TargetRow, toTarget } from './webhook-endpoint.entity.js';
 import type { StartedDelivery } from './worker/deliveries.repository.js';
 
-/** BullMQ queue of notifications for endpoints' deliveries; a group is an endpoint's id (D34). */
+/** BullMQ queue that wakes the owners of endpoints; a group is an endpoint id (D34). */
 export const DELIVERY_JOBS = 'delivery-jobs';
 
 /** Created once: a second dynamic module would open a second queue. */
 export const DeliveryNotifierModule = notifierModule(DELIVERY_JOBS);
 
-/** An endpoint of this process's worker, with a slot for one delivery that is being made. */
+/** An endpoint owned by this process's worker, with a slot reserved for one new delivery. */
 export interface ReservedSlot {
   readonly endpointId: string;
-  /** Of the endpoint's lease. */
+  /** Fence of the endpoint's lease. */
   readonly fence: string;
   begin(delivery: StartedDelivery): void;
-  /** @param mayBeStarted whether the database may say that the delivery is under way */
+  /** @param mayBeStarted whether the database may record the delivery as in flight */
   giveBack(mayBeStarted: boolean): void;
 }
 
-/** The worker of this process, which sends what is owed to its endpoints without a claim. */
+/** The worker of this process, which sends deliveries to its own endpoints without a claim. */
 export interface BornStarted {
-  /** The process, in the leases of endpoints. */
+  /** Owner id of the process in endpoint leases. */
   readonly owner: string;
   reserve(partnerId: string, mode: Mode): readonly ReservedSlot[];
 }
 
 /**
- * Owes each event to the endpoints of its partner and mode that want it now (D28), disabled ones included, which hold it
- * (D32): $1 event ids, $2 partners, $3 modes, $4 types, $5 the time of the ids. The first event of an endpoint that this
- * process owns and has a slot for is under way from its insert on: $6 these endpoints, $7 their fences, $8 this process.
- * A row for each delivery to an enabled endpoint, with the process that sends to it.
+ * Creates deliveries for each event to the endpoints of its partner and mode that want it now (D28), including disabled
+ * ones, which hold it (D32): $1 event ids, $2 partners, $3 modes, $4 types, $5 the time of the ids. An endpoint's first
+ * event is inserted as started if this process owns the endpoint and has a slot for it: $6 these endpoints, $7 their
+ * fences, $8 this process. Returns a row for each delivery to an enabled endpoint, with the endpoint's owner.
  */
 const OWE = prepared(`
   WITH owed AS MATERIALIZED (
@@ -83,8 +83,8 @@ interface OwedRow extends TargetRow {
 }
 
 /**
- * Owes recorded events to endpoints (D28, D32). Once they are committed, the worker of this process begins what was born
- * started, and the workers that own the other endpoints are woken.
+ * Creates the deliveries of recorded events (D28, D32). After the commit, this process's worker sends those born
+ * started, and the owners of the other endpoints are woken.
  */
 @Injectable()
 export class DeliveryFanOut implements EventFanOut, OnModuleInit {
@@ -99,7 +99,7 @@ export class DeliveryFanOut implements EventFanOut, OnModuleInit {
     this.recorder.register(this);
   }
 
-  /** From now on the worker's endpoints get their deliveries born started. */
+  /** Lets deliveries to the worker's endpoints be born started from now on. */
   attach(worker: BornStarted): void {
     this.worker = worker;
   }
@@ -107,7 +107,7 @@ export class DeliveryFanOut implements EventFanOut, OnModuleInit {
   async owe(tx: Tx, events: readonly RecordedEvent[], at: Date): Promise<void> {
     const slots = this.reserve(events);
     let rows: readonly OwedRow[] = [];
-    // Before the statement: whatever becomes of it, the slots come back.
+    // Register before the statement: the slots are released whatever its result.
     tx.afterCommit(
       () => this.announce(rows, slots, events),
       () => slots.forEach((slot) => slot.giveBack(true)),

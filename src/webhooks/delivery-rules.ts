@@ -2,48 +2,51 @@ import type { WebhookConfig } from '../config/index.js';
 import type { AttemptOutcome, DeliveryKind, StoredDeliveryStatus } from './delivery.js';
 
 /**
- * The rules of delivery: retry, block, disable, slow start (spec section 6; D30, D31, D32, D34, D42), as pure functions.
- * `worker/attempt-recorder.ts` calls those about outcomes, and the repositories write what they return.
- * `worker/owned-deliveries.ts` asks `freeSlots` before it claims; the claim itself, in `worker/deliveries.repository.ts`,
- * leaves out endpoints for which `takesAttempts` is false.
+ * The rules of delivery: retry, block, disable, slow start (spec section 6; D30, D31, D32, D34, D42), as pure
+ * functions. `worker/attempt-recorder.ts` calls the rules about outcomes, and the repositories store their results.
+ * `worker/owned-deliveries.ts` calls `freeSlots` before it claims. The claim in `worker/deliveries.repository.ts` skips
+ * endpoints for which `takesAttempts` is false.
  */
 export type DeliveryRules = Pick<
   WebhookConfig,
   'timeoutMs' | 'retryDelaysMs' | 'blockMs' | 'blocksBeforeDisable' | 'concurrencyPerEndpoint'
 >;
 
-/** So many interruptions in a row do not count; the next one counts as a failed attempt (D30). */
+/** Maximum number of consecutive interruptions that do not count; the next one counts as a failed attempt (D30). */
 export const UNCOUNTED_INTERRUPTIONS = 2;
-/** A narrowed window has stayed the same for this long before it widens. */
+/** Minimum time between two changes of a narrowed window before it widens. */
 export const SLOW_START_STEP_MS = 1_000;
 
-/** Attempts of a delivery that count, the first included (D30, D36). */
+/** Maximum number of counted attempts per delivery, including the first (D30, D36). */
 export function maxAttempts(rules: Pick<DeliveryRules, 'retryDelaysMs'>): number {
   return rules.retryDelaysMs.length + 1;
 }
 
-/** A delivery as its owner claimed it. */
+/** A delivery's state when its owner claimed it. */
 export interface DeliveryState {
   readonly kind: DeliveryKind;
-  /** Attempts so far that count among the six. */
+  /** Attempts so far that count toward the six. */
   readonly countedAttempts: number;
-  /** Interruptions in a row that did not count. */
+  /** Consecutive interruptions that did not count. */
   readonly interruptions: number;
 }
 
-/** A delivery after an attempt. */
+/** A delivery's state after an attempt. */
 export interface DeliveryAfterAttempt extends Omit<DeliveryState, 'kind'> {
   readonly status: Exclude<StoredDeliveryStatus, 'discarding'>;
-  /** From the end of the attempt to the next one. Null: due as before while pending, and never again afterwards. */
+  /**
+   * Delay from the end of the attempt to the next one. Null while pending means the due time stays; otherwise there is
+   * no next attempt.
+   */
   readonly retryInMs: number | null;
-  /** The last attempt that counts has failed: the endpoint is to be blocked (D31). Never of a test. */
+  /** The last counted attempt has failed, so the endpoint must be blocked (D31). Never set for a test. */
   readonly exhausted: boolean;
 }
 
 /**
- * A delivery after an attempt of its endpoint's owner has ended (D30): delivered, due again after the delay of the
- * document's table (`WEBHOOK_RETRY_DELAYS_MS`), or failed after the sixth attempt. A test has one attempt. Of an owner
- * that crashed, the next owner of the endpoint records the attempt as `interrupted`.
+ * A delivery's state after an attempt has ended (D30): delivered, due again after the delay of the document's table
+ * (`WEBHOOK_RETRY_DELAYS_MS`), or failed after the sixth attempt. A test has one attempt. If the owner crashed, the
+ * endpoint's next owner records the attempt as `interrupted`.
  */
 export function afterAttempt(
   rules: Pick<DeliveryRules, 'retryDelaysMs'>,
@@ -61,7 +64,7 @@ export function afterAttempt(
   return { ...after, status: 'pending', retryInMs, exhausted: false };
 }
 
-/** The same for a delivery that was discarded while the attempt was under way: a 2xx still counts (D32). */
+/** Same for a delivery that was discarded during the attempt: a 2xx still counts (D32). */
 export function afterAttemptOfDiscarded(
   rules: Pick<DeliveryRules, 'retryDelaysMs'>,
   delivery: DeliveryState,
@@ -73,23 +76,23 @@ export function afterAttemptOfDiscarded(
     : { ...after, status: 'discarded', retryInMs: null, exhausted: false };
 }
 
-/** What decides whether an endpoint is sent to. */
+/** The state that decides whether an endpoint receives attempts. */
 export interface EndpointState {
   readonly enabled: boolean;
   readonly deleted: boolean;
-  /** A block is running; it ends by itself. */
+  /** A block is active; it ends by itself. */
   readonly blocked: boolean;
   readonly consecutiveBlocks: number;
 }
 
-/** Whether anything is sent to the endpoint now: nothing in a block (D31), nothing while disabled (D32). */
+/** Whether the endpoint receives attempts now: none during a block (D31) or while disabled (D32). */
 export function takesAttempts({ enabled, deleted, blocked }: EndpointState): boolean {
   return enabled && !deleted && !blocked;
 }
 
 /**
- * A delivery was exhausted. Four in a row block the endpoint for a time each, and the fifth disables it; one that is
- * blocked, disabled or deleted already stays as it is (D31).
+ * The endpoint's state after a delivery was exhausted. Four in a row each block the endpoint for a time, and the fifth
+ * disables it. An endpoint that is already blocked, disabled or deleted does not change (D31).
  */
 export function afterExhausted<Endpoint extends EndpointState>(
   rules: Pick<DeliveryRules, 'blocksBeforeDisable'>,
@@ -101,19 +104,21 @@ export function afterExhausted<Endpoint extends EndpointState>(
   return { ...endpoint, enabled: !disabled, blocked: !disabled, consecutiveBlocks };
 }
 
-/** A 2xx: the count of blocks begins again at 0. A block that is running does not end (D31). */
+/** The endpoint's state after a 2xx: the block count restarts at 0. An active block does not end (D31). */
 export function afterDelivered<Endpoint extends EndpointState>(endpoint: Endpoint): Endpoint {
   return { ...endpoint, consecutiveBlocks: 0 };
 }
 
-/** How one attempt of an endpoint ended. */
+/** Result of one of an endpoint's attempts. */
 export interface EndedAttempt {
   readonly kind: DeliveryKind;
   readonly outcome: AttemptOutcome;
   readonly exhausted: boolean;
 }
 
-/** The endpoint after attempts, in the order in which they ended. Tests have no effect (`webhook.test`). */
+/**
+ * The endpoint's state after attempts, applied in the order in which they ended. Tests have no effect (`webhook.test`).
+ */
 export function afterAttempts<Endpoint extends EndpointState>(
   rules: Pick<DeliveryRules, 'blocksBeforeDisable'>,
   endpoint: Endpoint,
@@ -127,19 +132,19 @@ export function afterAttempts<Endpoint extends EndpointState>(
     }, endpoint);
 }
 
-/** How many attempts the endpoint's owner may have in flight. */
+/** Limit of an endpoint's attempts in flight. */
 export interface SendWindow {
-  /** Null: as many as the setting says. */
+  /** Null: the configured limit applies. */
   readonly width: number | null;
-  /** When it last became another, in monotonic milliseconds. */
+  /** Time of the last change, in monotonic milliseconds. */
   readonly changedAtMs: number;
 }
 
 export const FULL_WINDOW: SendWindow = { width: null, changedAtMs: -Infinity };
-/** After a block, and after the endpoint was enabled again: what waits is paced (D31, D32). */
+/** Window after a block or after the endpoint was enabled: its backlog is paced (D31, D32). */
 export const SLOW_START: SendWindow = { width: 1, changedAtMs: -Infinity };
 
-/** Attempts that may begin while `inFlight` are under way (D34). */
+/** Number of attempts that may begin while `inFlight` are in flight (D34). */
 export function freeSlots(
   { concurrencyPerEndpoint }: Pick<DeliveryRules, 'concurrencyPerEndpoint'>,
   { width }: SendWindow,
@@ -148,17 +153,17 @@ export function freeSlots(
   return Math.max(0, Math.min(width ?? Infinity, concurrencyPerEndpoint) - inFlight);
 }
 
-/** What some attempts that ended together showed. An interruption shows nothing. */
+/** Summary of attempts that ended together. An interruption shows nothing. */
 export interface SeenAnswers {
   readonly delivered: boolean;
   readonly failed: boolean;
-  /** One of the failures was a time-out. */
+  /** At least one failure was a timeout. */
   readonly timedOut: boolean;
 }
 
 /**
- * The window after some attempts. A time-out narrows any window to one, or to half of its width if a 2xx came with it
- * (D42). While it is narrow, a failure halves it, and else a 2xx doubles it, until it is as wide as the setting
+ * The window after attempts. A timeout narrows any window to one, or to half of its width if a 2xx came with it (D42).
+ * In a narrowed window a failure halves the width; otherwise a 2xx doubles it, until it reaches the configured limit
  * (D31, D32).
  */
 export function windowAfter(

@@ -1,6 +1,6 @@
 import { EVENT_TYPES, type EventType } from '../events/index.js';
 
-/** The type of the body that `/test` sends; it is no event and not in the feed. */
+/** Event type in the body that `/test` sends; it is not a recorded event and not in the feed. */
 export const TEST_EVENT_TYPE = 'webhook.test';
 export const DELIVERY_EVENT_TYPES = [...EVENT_TYPES, TEST_EVENT_TYPE] as const;
 export type DeliveryEventType = EventType | typeof TEST_EVENT_TYPE;
@@ -9,14 +9,14 @@ export type DeliveryEventType = EventType | typeof TEST_EVENT_TYPE;
 export const DELIVERY_KINDS = ['event', 'resend', 'replay', 'test'] as const;
 export type DeliveryKind = (typeof DELIVERY_KINDS)[number];
 
-/** What the table holds; `discarding` is given up while its last attempt is still under way. */
+/** Stored statuses; `discarding` means discarded while the last attempt is still in flight. */
 export type StoredDeliveryStatus = 'pending' | 'discarding' | 'delivered' | 'failed' | 'discarded';
 
-/** What callers see: `held` is a pending delivery of a disabled endpoint (D32). */
+/** Statuses as callers see them: `held` is a pending delivery of a disabled endpoint (D32). */
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'held', 'discarded'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** How one attempt ended; `interrupted` does not count among the six until it is the third in a row (D30). */
+/** Result of one attempt; `interrupted` does not count toward the six until it is the third in a row (D30). */
 export const ATTEMPT_OUTCOMES = ['delivered', 'failed', 'interrupted'] as const;
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
 
@@ -34,7 +34,7 @@ export interface LoggedAttempt {
   readonly responseBody: string | null;
 }
 
-/** Milliseconds of the phases of an attempt, as the log keeps them; see `AttemptPhases` of the worker. */
+/** Duration of an attempt's phases in milliseconds, as logged; see the worker's `AttemptPhases`. */
 export interface LoggedPhases {
   readonly dns_ms: number | null;
   readonly connect_ms: number | null;

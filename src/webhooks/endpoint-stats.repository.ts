@@ -4,22 +4,22 @@ import type { EntityManager } from 'typeorm';
 import { sql, type Tx } from '../infra/database/index.js';
 import { LATENCY_BOUNDS_MS } from './latency-classes.js';
 
-/** Seconds of one row of the statistics. */
+/** Length of one statistics row in seconds. */
 export const STATS_BUCKET_SECONDS = 900;
 
-/** Counts that are this are "at least". */
+/** Counts stop here; this value means "at least". */
 export const MOST_COUNTED = 10_000;
 
-/** How an endpoint stands, beside what its row says. */
+/** An endpoint's figures that are not in its row. */
 export interface EndpointFigures {
-  /** Deliveries that wait for an attempt, or for the switch; at most MOST_COUNTED. */
+  /** Deliveries that are pending or held; at most MOST_COUNTED. */
   readonly waiting: number;
   readonly lastSuccessAt: Date | null;
-  /** Deliveries that were given up since then: what `failed: resend` of the switch sends again. */
+  /** Deliveries that failed since then: `failed: resend` of the switch sends them again. */
   readonly failedSinceLastSuccess: number;
 }
 
-/** The attempts of one part of the window. */
+/** Attempts in one bucket of the time window. */
 export interface StatsBucket {
   readonly at: Date;
   readonly delivered: number;
@@ -28,8 +28,9 @@ export interface StatsBucket {
 }
 
 /**
- * Adds a batch of recorded attempts to the statistics, in the statement that records them: `recorded` has them. The rows
- * are locked last, in one order (D40); tests do not count, and an interruption only when it is the last attempt (D30).
+ * Adds recorded attempts to the statistics, in the statement that records them; `recorded` holds the attempts.
+ * Statistics rows are locked last, in a fixed order (D40). Tests do not count, and an interruption counts only as the
+ * last attempt (D30).
  */
 export const ADD_TO_STATS = `
   INSERT INTO webhook_endpoint_stats AS s (endpoint_id, at, delivered, failed, given_up, given_up_since_success,
@@ -65,7 +66,7 @@ export const ADD_TO_STATS = `
 export class EndpointStatsRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** Of a page of endpoints, in one statement; by their ids. */
+  /** Figures for a page of endpoints by id, in one statement. */
   async figuresOf(endpointIds: readonly string[], tx?: Tx): Promise<Map<string, EndpointFigures>> {
     const { rows } = await sql<{ id: string; waiting: number; last_success_at: Date | null; failed: number }>(
       tx?.manager ?? this.manager,
@@ -95,7 +96,7 @@ export class EndpointStatsRepository {
     return new Map(rows.map((row) => [row.id, toFigures(row)]));
   }
 
-  /** The attempts of the last `windowSeconds` in steps of `stepSeconds`, oldest first, with the steps in which there was none. */
+  /** Attempts of the last `windowSeconds` in steps of `stepSeconds`, oldest first, including empty steps. */
   async bucketsOf(
     endpointId: string,
     windowSeconds: number,
@@ -125,7 +126,9 @@ export class EndpointStatsRepository {
     return rows.map((row) => ({ ...row, latencies: row.latencies ?? [] }));
   }
 
-  /** Removes up to `limit` old rows; the last success of an endpoint stays as long as the endpoint. Answers how many. */
+  /**
+   * Deletes up to `limit` old rows and returns their number. An endpoint's last success stays as long as the endpoint.
+   */
   async purge(days: number, limit: number): Promise<number> {
     const { affected } = await sql(
       this.manager,

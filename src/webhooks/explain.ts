@@ -6,10 +6,10 @@ import type { ShownEndpoint } from './show-endpoints.js';
 import { deliveryStatus, type WebhookDeliveryEntity } from './webhook-delivery.entity.js';
 import { endpointStatus, type WebhookEndpointEntity } from './webhook-endpoint.entity.js';
 
-/** Why something is as it is, in words: cause, whose it is, cure, evidence, and what happens next and when. */
+/** A plain-language explanation: cause, owner, cure, evidence, and what happens next and when. */
 export interface Explanation extends CauseInWords {
   readonly cause: Cause;
-  /** Facts of the log, newest first. */
+  /** Facts from the log, newest first. */
   readonly evidence: readonly string[];
   readonly next: string;
   readonly nextAt: Date | null;
@@ -27,7 +27,7 @@ const FIRST_UNDER_WAY: CauseInWords = {
   summary: 'Its first attempt waits for the answer of your receiver.',
 };
 
-/** Explains deliveries and endpoints from what the log and the endpoint say; asks nobody else. */
+/** Explains deliveries and endpoints from the log and the endpoint's row alone. */
 @Injectable()
 export class Explain {
   constructor(@Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'webhooks'>) {}

@@ -1,6 +1,6 @@
 import type { AttemptOutcome } from './delivery.js';
 
-/** What went wrong, as one word that a program can branch on. */
+/** Cause of a failure as one word that programs can branch on. */
 export const CAUSES = [
   'delivered',
   'not_tried',
@@ -30,7 +30,7 @@ export const CAUSES = [
 ] as const;
 export type Cause = (typeof CAUSES)[number];
 
-/** Whose it is to mend: the partner's, ours, or the network's between the two. */
+/** Party that can fix it: the partner, this service, or the network between the two. */
 export const CAUSE_OWNERS = ['you', 'us', 'network', 'nobody'] as const;
 export type CauseOwner = (typeof CAUSE_OWNERS)[number];
 
@@ -40,7 +40,7 @@ export interface CauseInWords {
   readonly cure: string;
 }
 
-/** What is known of the attempt that is explained. */
+/** Facts about the attempt to explain. */
 export interface FailedAttempt {
   readonly outcome: AttemptOutcome;
   readonly statusCode: number | null;
@@ -48,13 +48,13 @@ export interface FailedAttempt {
 }
 
 const CODES: readonly (readonly [RegExp, Cause])[] = [
-  // Told apart by whether some name server said that there is no such name.
+  // These codes mean that a name server denied the name's existence.
   [/^dns: (ENOTFOUND|ENODATA|ENONAME|EBADNAME)$/, 'dns'],
   [/^dns: RESOLVER_UNAVAILABLE$/, 'our_side'],
   [/^dns/, 'dns_unanswered'],
   [/ECONNREFUSED$/, 'refused'],
   [/(ECONNRESET|ECONNABORTED|EPIPE)$/, 'reset'],
-  // What our process, or its machine, had run out of.
+  // Our process or its machine ran out of a resource.
   [/(EMFILE|ENFILE|EADDRNOTAVAIL|EACCES|EPERM)$/, 'our_side'],
   [/^connect/, 'unreachable'],
   [/CERT_HAS_EXPIRED$/, 'tls_expired'],
@@ -75,7 +75,7 @@ const STATUSES: Readonly<Record<number, Cause>> = {
   429: 'rate_limited',
 };
 
-/** The cause of how an attempt ended: an answer goes before an error, as it came first. */
+/** The cause of an attempt's end. The response goes before the error, because it came first. */
 export function causeOf({ outcome, statusCode, error }: FailedAttempt): Cause {
   if (outcome === 'delivered') return 'delivered';
   if (outcome === 'interrupted') return 'interrupted';
@@ -92,7 +92,7 @@ function ofStatus(code: number): Cause {
 const you = (summary: string, cure: string): CauseInWords => ({ owner: 'you', summary, cure });
 const us = (summary: string, cure: string): CauseInWords => ({ owner: 'us', summary, cure });
 
-/** Each cause in words: what it is, whose, and what to do. */
+/** Each cause in words: what it is, who can fix it, and how. */
 export const IN_WORDS: Readonly<Record<Cause, CauseInWords>> = {
   delivered: { owner: 'nobody', summary: 'Your receiver has taken it.', cure: 'Nothing is to be done.' },
   not_tried: { owner: 'nobody', summary: 'It has not been tried yet.', cure: 'Nothing is to be done.' },

@@ -12,7 +12,7 @@ const ANY = {
   ...{ createdAfter: undefined, createdBefore: undefined },
 } as const;
 
-/** Gathers what an explanation is made of. */
+/** Loads the facts for an explanation. */
 @Injectable()
 export class FindExplanation {
   constructor(

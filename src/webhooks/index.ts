@@ -1,10 +1,10 @@
 /**
  * Webhooks: every recorded event is sent, signed, to the partner's endpoints of its mode (spec section 6).
- * Tables: webhook_endpoints, webhook_deliveries, webhook_attempts, webhook_backlog_jobs,
- * webhook_endpoint_leases, webhook_endpoint_stats.
+ * Tables: webhook_endpoints, webhook_deliveries, webhook_attempts, webhook_backlog_jobs, webhook_endpoint_leases,
+ * webhook_endpoint_stats.
  * Callers: `EventRecorder` through `DeliveryFanOut`, in the event's transaction; the portal team on the admin port.
  * Flow: DeliveryFanOut -> DeliveryWorker (claim) -> AttemptPerformer -> WebhookSender -> AttemptRecorder (outcome).
- * Retry, block, disable, slow start: `delivery-rules.ts` has the table of the spec and every transition.
+ * Retry, block, disable, slow start: `delivery-rules.ts` has the spec's table and every transition.
  */
 import { BacklogJobEntity } from './backlog-job.entity.js';
 import { WebhookDeliveryEntity } from './webhook-delivery.entity.js';
@@ -35,5 +35,5 @@ export {
   WebhooksWorkerModule,
 } from './webhooks.module.js';
 
-/** For the DataSource: entities are listed by hand. */
+/** Entities for the DataSource, which lists them explicitly. */
 export const WEBHOOK_ENTITIES = [WebhookEndpointEntity, WebhookDeliveryEntity, BacklogJobEntity];

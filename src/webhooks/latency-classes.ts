@@ -1,13 +1,13 @@
-/** Upper bounds of the classes in which the statistics count latencies, in milliseconds; what is above them is one more. */
+/** Upper bounds of the latency histogram's buckets in milliseconds; one more bucket counts everything above. */
 export const LATENCY_BOUNDS_MS = [
   5, 10, 20, 35, 50, 75, 100, 150, 200, 300, 500, 750, 1_000, 1_500, 2_500, 5_000, 10_000, 20_000, 30_000,
   60_000,
 ] as const;
 
 /**
- * The latency below which `share` of the attempts lie, in milliseconds: exact to its class, within which they are taken to
- * lie evenly. Null without attempts.
- * @param counts of each class, as the statistics keep them
+ * The latency in milliseconds below which `share` of the attempts lie, interpolated linearly within its bucket. Null
+ * without attempts.
+ * @param counts attempts per bucket, as the statistics store them
  */
 export function percentileOf(counts: readonly number[], share: number): number | null {
   const total = counts.reduce((sum, count) => sum + count, 0);

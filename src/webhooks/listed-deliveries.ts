@@ -6,17 +6,17 @@ const ofEndpoint = (column: string): string =>
   `(SELECT ${column} FROM webhook_endpoints w WHERE w.id = :endpointId)`;
 const KEPT = `t.status = 'pending' AND t.created_at >= coalesce(${ofEndpoint('w.discard_before')}, '-infinity')`;
 
-/** Conditions that have no delivery in common. */
+/** Disjoint conditions: no delivery matches two of them. */
 interface ListedParts {
-  /** In the partition of what is open, which is no day's. */
+  /** Conditions for the partition of open deliveries, which belongs to no day. */
   readonly open: readonly string[];
-  /** In the days. */
+  /** Conditions for the daily partitions. */
   readonly ended: readonly string[];
 }
 
 /**
- * `STATUS_CONDITIONS` for the list of one endpoint, in parts. What is asked of the endpoint is asked once and not for
- * each delivery, so that each part is read by the index of its stored status.
+ * `STATUS_CONDITIONS` split for the list of one endpoint. Conditions on the endpoint are evaluated once instead of per
+ * delivery, so that each part is read through the index of its stored status.
  */
 const LISTED: Readonly<Record<DeliveryStatus, ListedParts>> = {
   pending: { open: [`${KEPT} AND ${ofEndpoint('w.enabled')}`], ended: [] },
@@ -31,15 +31,18 @@ const LISTED: Readonly<Record<DeliveryStatus, ListedParts>> = {
   delivered: { open: [], ended: [`t.status = 'delivered'`] },
   failed: { open: [], ended: [`t.status = 'failed'`] },
 };
-/** Of any status: in the window of each day, what is open and of that day too. */
+/** For any status: each day's window also reads that day's open deliveries. */
 const OF_ANY_STATUS: ListedParts = { open: [], ended: ['true'] };
 
-/** What a list of a status, or of any, reads; `:endpointId` is its parameter. */
+/** The parts that a list of one status, or of any, reads; the parameter is `:endpointId`. */
 export function listedParts(status: DeliveryStatus | undefined): ListedParts {
   return status === undefined ? OF_ANY_STATUS : LISTED[status];
 }
 
-/** No delivery is older than its event, and an event's id is at most so many days ahead of the database's clock. */
+/**
+ * Lower bound of a delivery's creation: it is not older than its event, whose id is at most MOST_DAYS_AHEAD days ahead
+ * of the database's clock.
+ */
 export function earliestDelivery(eventId: string): Date {
   return isId('evt', eventId) ? dayOf(timeOfId(eventId), -MOST_DAYS_AHEAD) : new Date(0);
 }

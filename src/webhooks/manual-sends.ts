@@ -2,15 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { type AdminOrPortalPrincipal, AdminPrincipal, GcraThrottlerStorage } from '../auth/index.js';
 import { AppError } from '../common/errors/index.js';
 
-/** Deliveries of an hour that a session may cause without a step-up: by resends, and by replays (D50). */
+/** Deliveries per hour that a session may trigger without a step-up, by resends and replays (D50). */
 export const SENT_WITHOUT_STEP_UP = 1_000;
-/** Resends, replays and tests of one partner in a minute. */
+/** Limit of one partner's resends, replays and tests per minute. */
 export const MANUAL_SENDS_PER_MINUTE = 60;
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
-/** Bounds how often the sessions of a partner together send something by hand, whichever route they take. Admin tokens are not counted. */
+/** Limits manual sends of all of a partner's sessions together, on every route. Admin tokens do not count. */
 @Injectable()
 export class ManualSends {
   constructor(private readonly buckets: GcraThrottlerStorage) {}
@@ -25,7 +25,10 @@ export class ManualSends {
     throw new AppError('rate_limited', { headers, detail });
   }
 
-  /** As `take`, for one resend. @throws also AppError `step_up_required` beyond `SENT_WITHOUT_STEP_UP` in an old session */
+  /**
+   * Like `take`, for one resend. @throws also AppError `step_up_required` beyond `SENT_WITHOUT_STEP_UP` in an old
+   * session
+   */
   async takeResend(caller: AdminOrPortalPrincipal): Promise<void> {
     await this.take(caller);
     if (caller instanceof AdminPrincipal || caller.isYoung) return;

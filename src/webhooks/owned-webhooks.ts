@@ -10,8 +10,8 @@ import { type EndpointKey, WebhookEndpointsRepository } from './webhook-endpoint
 import { WebhookEndpointsService } from './webhook-endpoints.service.js';
 
 /**
- * Finds the webhooks that a caller may see: an admin token any partner's, a portal session its partner's in its modes.
- * Anything else is the one 404 (D14, D50).
+ * Finds the webhooks that a caller may see: an admin token sees any partner's, a portal session its partner's in its
+ * modes. Anything else is the one 404 (D14, D50).
  */
 @Injectable()
 export class OwnedWebhooks {
@@ -29,7 +29,7 @@ export class OwnedWebhooks {
     return endpoint;
   }
 
-  /** The delivery log outlives its endpoint. @throws NotFound */
+  /** Finds deleted endpoints too, because the delivery log outlives them. @throws NotFound */
   async endpointEvenDeleted(
     caller: AdminOrPortalPrincipal,
     key: EndpointKey,

@@ -9,30 +9,30 @@ import type { ReplaySelection } from './backlog-steps.repository.js';
 import type { EndpointKey } from './webhook-endpoints.repository.js';
 import { WebhookEndpointsService } from './webhook-endpoints.service.js';
 
-/** Maximum that a dry run counts; a total of this says "at least". */
+/** Maximum count of a dry run; a total of this value means "at least". */
 export const MOST_COUNTED = 10_000;
 
 export interface ReplayCommand {
   readonly since: Date;
-  /** Null: until now. */
+  /** Null means now. */
   readonly until: Date | null;
   readonly eventTypes: ReplaySelection['eventTypes'];
   readonly statuses: ReplaySelection['statuses'];
 }
 
-/** A replay and what became of its deliveries so far. */
+/** A replay and the state of its deliveries so far. */
 export interface TrackedReplay {
   readonly replay: BacklogJobEntity;
   readonly progress: ReplayProgress;
 }
 
-/** What a dry run finds: nothing is sent and nothing is stored. */
+/** Result of a dry run: nothing is sent and nothing is stored. */
 export interface ReplayPreview extends ReplaySelection {
-  /** 10,000 says "at least". */
+  /** 10,000 means "at least". */
   readonly total: number;
 }
 
-/** Starts, shows and cancels replays (D33). The worker makes their deliveries, at its pace. */
+/** Starts, shows and cancels replays (D33). The worker creates their deliveries at its own rate. */
 @Injectable()
 export class ReplayEvents {
   constructor(
@@ -50,9 +50,9 @@ export class ReplayEvents {
   }
 
   /**
-   * Whether this replay repeats more than `most` deliveries, together with those that the partner has started within the
-   * last hour; true while one of them is still counting. Holds back whoever else asks for the partner until the end of
-   * `tx`, so that many small ones at once are no large one (D50).
+   * Whether this replay and the partner's replays of the last hour together repeat more than `most` deliveries; true
+   * while one of them is still counting. Concurrent calls for the partner wait until the end of `tx`, so that many
+   * small replays cannot add up to a large one (D50).
    * @throws NotFound; ValidationFailed when `since` is not in the past
    */
   async isLargerThan(tx: Tx, most: number, key: EndpointKey, command: ReplayCommand): Promise<boolean> {
@@ -85,7 +85,7 @@ export class ReplayEvents {
   }
 
   /**
-   * Makes no further deliveries and gives up those that are not sent; canceling twice is the same as once.
+   * Stops creating deliveries and discards unsent ones. Canceling twice has no further effect.
    * @throws NotFound; AppError `conflict` when the replay is completed
    */
   async cancel(tx: Tx, by: ChangeAuthor, id: string): Promise<TrackedReplay> {
@@ -112,7 +112,7 @@ export class ReplayEvents {
       throw new ValidationFailed([
         { pointer: '/since', code: 'out_of_range', message: 'must be in the past' },
       ]);
-    // What has not happened yet is not repeated.
+    // A replay never covers the future.
     const until = command.until !== null && command.until < now ? command.until : now;
     return { endpointId, since, until, eventTypes, statuses };
   }

@@ -18,7 +18,7 @@ const CURES = {
   disabled: 'Enable the endpoint first.',
 } as const;
 
-/** Deliveries that a person asks for: tests and resends, counted apart (D33; decisions, `webhook.test`). */
+/** Deliveries that a person requests: tests and resends, counted separately (D33; decisions, `webhook.test`). */
 @Injectable()
 export class SendOnRequest {
   constructor(
@@ -70,7 +70,7 @@ export class SendOnRequest {
     return delivery;
   }
 
-  /** An envelope like an event's, with an id that no event has (spec section 2). */
+  /** An event envelope with an id that no event has (spec section 2). */
   private testBody(endpointId: string): string {
     return JSON.stringify({
       id: newId('evt'),
@@ -81,7 +81,7 @@ export class SendOnRequest {
   }
 }
 
-/** By the database's clock: a delivery that has ended is looked for around the time of its id. */
+/** Uses the database's clock, because an ended delivery is searched around the time of its id. */
 async function newDeliveryId(tx: Tx): Promise<string> {
   return newId('dlv', (await databaseNow(tx)).getTime());
 }

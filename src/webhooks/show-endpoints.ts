@@ -10,13 +10,13 @@ import {
 import type { EndpointStatus, WebhookEndpointEntity } from './webhook-endpoint.entity.js';
 import { WebhookEndpointsRepository } from './webhook-endpoints.repository.js';
 
-/** An endpoint with what became of what it was owed. */
+/** An endpoint with the figures of its deliveries. */
 export interface ShownEndpoint {
   readonly endpoint: WebhookEndpointEntity;
   readonly figures: EndpointFigures;
 }
 
-/** Windows of the statistics: how long, and how long one bucket of the answer is. */
+/** Statistics windows: total length and length of one bucket. */
 export const STATS_WINDOWS = {
   '1h': { seconds: 3_600, stepSeconds: 900 },
   '24h': { seconds: 86_400, stepSeconds: 900 },
@@ -26,7 +26,10 @@ export type StatsWindow = keyof typeof STATS_WINDOWS;
 
 const NONE: EndpointFigures = { waiting: 0, lastSuccessAt: null, failedSinceLastSuccess: 0 };
 
-/** Endpoints as the portal and the portal team see them: a page and its figures are two statements, however many there are. */
+/**
+ * Endpoints as the portal and the portal team see them. A page with its figures takes two statements, whatever its
+ * size.
+ */
 @Injectable()
 export class ShowEndpoints {
   constructor(
@@ -39,7 +42,7 @@ export class ShowEndpoints {
     return { endpoint, figures: figures.get(endpoint.id) ?? NONE };
   }
 
-  /** Those of a partner, of one mode or of both. */
+  /** A partner's endpoints, of one mode or both. */
   async list(scope: PartnerScope, options: ListOptions): Promise<Page<ShownEndpoint>> {
     return this.withFigures(await this.endpoints.listOfPartner(scope, options));
   }

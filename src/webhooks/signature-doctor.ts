@@ -14,7 +14,7 @@ import {
 import type { WebhookEndpointEntity } from './webhook-endpoint.entity.js';
 import { WebhookEndpointsRepository } from './webhook-endpoints.repository.js';
 
-/** What is wrong with a signature, as a word; `valid` is nothing, `stale` nothing but its age. */
+/** A signature's fault as one word. `valid` means none, `stale` means only its age. */
 export const DIAGNOSES = [
   'valid',
   'stale',
@@ -38,16 +38,19 @@ export type DiagnosisCode = (typeof DIAGNOSES)[number];
 
 export interface Diagnosis {
   readonly code: DiagnosisCode;
-  /** For `clock_off` and `stale`: how far `t` is behind the receipt, else behind our time; negative: ahead of it. */
+  /**
+   * For `clock_off` and `stale`: seconds by which `t` is behind the receipt, or behind our time if the receipt is
+   * unknown. Negative: ahead.
+   */
   readonly secondsOff: number | null;
 }
 
 export interface ReceivedCall {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** When it came, by the receiver's own clock; null: not known. */
+  /** Time of receipt by the receiver's own clock; null when unknown. */
   readonly receivedAt: Date | null;
-  /** What the receiver's code computed where it should have computed `v1`; null: not known. */
+  /** Value that the receiver's code computed instead of `v1`; null when unknown. */
   readonly computed: string | null;
 }
 
@@ -57,8 +60,8 @@ const TOLERANCE_SECONDS = 300;
 const HEADER = 'x-service-signature';
 
 /**
- * Tells why a receiver does not accept a signature, by trying the mistakes that receivers make (spec section 6, D29). It
- * computes with the secrets of the partner's own endpoints and answers a word: no secret, and no signature of anything.
+ * Finds out why a receiver rejects a signature, by trying the mistakes that receivers make (spec section 6, D29). It
+ * uses the secrets of the partner's own endpoints and returns one word, never a secret or a signature.
  */
 @Injectable()
 export class SignatureDoctor {
@@ -71,8 +74,8 @@ export class SignatureDoctor {
   ) {}
 
   /**
-   * One at a time for a partner (D43).
-   * @param modes of the endpoints that the caller may know of
+   * Runs one diagnosis at a time per partner (D43).
+   * @param modes modes whose endpoints the caller may see
    * @throws AppError `rate_limited`, `service_unavailable` when the others take too long
    */
   diagnose(endpoint: WebhookEndpointEntity, call: ReceivedCall, modes: readonly Mode[]): Promise<Diagnosis> {
@@ -99,7 +102,7 @@ export class SignatureDoctor {
     );
   }
 
-  /** Header and body are as we sent them: what is wrong is the receiver's clock or what its code computes, or nothing. */
+  /** Header and body match what we sent. The fault lies in the receiver's clock or computation, or there is none. */
   private async ofRightCall(
     endpoint: WebhookEndpointEntity,
     signature: Signature,
@@ -118,7 +121,10 @@ export class SignatureDoctor {
     );
   }
 
-  /** A call that is pasted later is old, and no clock is wrong: only its receipt, or a time to come, tells that. */
+  /**
+   * A call that is pasted later is old without any clock being wrong: only its receipt, or a future time, proves a
+   * wrong clock.
+   */
   private timely({ timestamp }: Signature, receivedAt: Date | null): Diagnosis {
     const at = receivedAt ?? this.clock.now();
     const secondsOff = Math.round(at.getTime() / 1_000) - timestamp;
@@ -135,7 +141,7 @@ export class SignatureDoctor {
     return matches(signature, this.secrets.open(previousSecret, id), body) ? 'old_secret' : null;
   }
 
-  /** A partner has at most 20 of each mode. */
+  /** Tries all endpoints: a partner has at most 20 per mode. */
   private async otherEndpoint(
     { partnerId, id, mode }: WebhookEndpointEntity,
     signature: Signature,

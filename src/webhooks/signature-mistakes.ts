@@ -7,7 +7,7 @@ export interface Signature {
   readonly values: readonly string[];
 }
 
-/** A mistake with the body, the header or the secret that receivers make. */
+/** A receiver's mistake with the body, the header or the secret. */
 export type Mistake =
   | 'signature_changed'
   | 'timestamp_missing'
@@ -17,7 +17,7 @@ export type Mistake =
   | 'secret_without_prefix'
   | 'secret_decoded';
 
-/** Room for the signatures of a rotation; each is compared with every attempt to explain it. */
+/** Enough for the signatures of a rotation; each is compared with every candidate. */
 const MAX_HEADER_LENGTH = 1_024;
 
 /** Null when the header is not of the form `t=<seconds>,v1=<hex>`, or is longer than 1,024 characters. */
@@ -30,7 +30,7 @@ export function parseSignature(header: string): Signature | null {
   return { timestamp: Number(times[0]), values };
 }
 
-/** Over bytes or text; the values are public by now, so their comparison need not take constant time. */
+/** Accepts bytes or text. The values are already public, so a comparison in constant time is unnecessary. */
 export function matches(signature: Signature, secret: string | Buffer, body: string | Buffer): boolean {
   return signature.values.includes(hmac(secret, `${signature.timestamp}.`, body));
 }
@@ -40,8 +40,8 @@ function hmac(secret: string | Buffer, before: string, body: string | Buffer): s
 }
 
 /**
- * What was done to the body that is at hand, or to the header: the signature is right for what the body was, and not for
- * what it is. Null when no mistake gives that.
+ * Finds the change to the received body or header: the signature matches the original and not the given version. Null
+ * when no known mistake explains it.
  */
 export function mistakeOfReceipt(signature: Signature, secret: string, body: string): Mistake | null {
   const lower = { ...signature, values: signature.values.map(unquoted) };
@@ -54,9 +54,9 @@ export function mistakeOfReceipt(signature: Signature, secret: string, body: str
 }
 
 /**
- * What gives the value that the receiver's own code computed, while header and body are right: the same mistakes the
- * other way round. Null when none of them does, which leaves another secret.
- * @param own the computed value as if it had been sent
+ * Finds the mistake that produces the receiver's own value while header and body are right: the same mistakes in
+ * reverse. Null when none matches, which leaves a different secret.
+ * @param own the computed value, parsed like a sent one
  */
 export function mistakeOfComputation(
   sent: Signature,
@@ -64,7 +64,7 @@ export function mistakeOfComputation(
   secret: string,
   body: string,
 ): Mistake | null {
-  // The code has computed what was sent, and compared it with something else.
+  // The code computed the right value, but compared it with something else.
   if (own.values.some((value) => sent.values.includes(value))) return 'signature_changed';
   if (own.values.includes(hmac(secret, '', body))) return 'timestamp_missing';
   if ([`${body}\n`, `${body}\r\n`, body.trim()].some((text) => matches(own, secret, text)))
@@ -84,27 +84,27 @@ function mistakeWithSecret(signature: Signature, secret: string, body: string): 
 
 const unquoted = (value: string): string => value.toLowerCase().replace(/["']/g, '');
 
-/** What a program prints of a digest: hexadecimal in either case, `v1=` before it, or base64. */
+/** Normalizes a printed digest: hexadecimal in either case, `v1=` prefix, or base64. */
 export function asHex(computed: string): string {
   const value = computed.trim().replace(/^(v1|sha256)=/i, '');
   return /^[A-Za-z0-9+/]{43}=$/.test(value) ? Buffer.from(value, 'base64').toString('hex') : unquoted(value);
 }
 
-/** A body that we sent has neither; one whose sender was another may have had a newline that was trimmed. */
+/** Our bodies have neither a byte order mark nor a trailing newline, but another sender's body may have lost one. */
 function trimmedOf(body: string): readonly string[] {
   const trimmed = body.replace(/^\uFEFF/, '').trim();
   return [trimmed, `${trimmed}\n`, `${trimmed}\r\n`].filter((text) => text !== body);
 }
 
-/** Our bodies are compact, so compact JSON is what a body of ours was before somebody printed it. Null for none. */
+/** Our bodies are compact JSON, so this restores a body that was pretty-printed. Null if it is not JSON. */
 function compactOf(body: string): string | null {
   const value = parseSmall(body);
   return value === undefined ? null : JSON.stringify(sortLikeEvent(value));
 }
 
 /**
- * The texts that the usual JSON printers make of a body: indented, with Python's blanks, with sorted keys, with escaped
- * letters. One at a time, as all of them together take many times the memory of the body.
+ * The texts that common JSON printers produce: indented, with Python's spaces, with sorted keys, with escaped letters.
+ * A generator, because all of them together take many times the body's memory.
  */
 function* printedAnew(body: string): Generator<string> {
   const value = parseSmall(body);
@@ -136,7 +136,7 @@ function escapeUnits(text: string): string {
   return escaped;
 }
 
-/** Python's `json.dumps`: a blank behind every colon and comma. */
+/** Python's `json.dumps`: a space after every colon and comma. */
 function spaced(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(spaced).join(', ')}]`;
@@ -152,11 +152,11 @@ function sortKeys(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, each]) => [key, sortKeys(each)]));
 }
 
-/** Several times the largest event that we send: printing more of a stranger's JSON would hold up the event loop. */
+/** Several times our largest event: printing more of a stranger's JSON would block the event loop. */
 const MAX_PRINTED_LENGTH = 16_384;
 const PRINTED_LIMITS = { depth: 32, names: 1_000, elements: 1_000 };
 
-/** Undefined for text that is no JSON, or too large to be a body of ours. */
+/** Undefined for text that is not JSON, or too large for one of our bodies. */
 function parseSmall(body: string): unknown {
   if (body.length > MAX_PRINTED_LENGTH || findJsonExcess(body, PRINTED_LIMITS)) return undefined;
   try {
@@ -168,7 +168,7 @@ function parseSmall(body: string): unknown {
 
 const EVENT_KEYS = ['id', 'type', 'created_at', 'data'];
 
-/** The envelope's own order of keys, which a library that sorts them has changed. */
+/** Restores the envelope's key order after a library has sorted the keys. */
 function sortLikeEvent(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const event = value as Record<string, unknown>;
@@ -177,7 +177,7 @@ function sortLikeEvent(value: unknown): unknown {
   return Object.fromEntries([...known, ...others].map((key) => [key, event[key]]));
 }
 
-/** The byte of every character of Windows-1252, which reads all 256. */
+/** Byte value of every Windows-1252 character, which covers all 256 bytes. */
 const WINDOWS_1252: ReadonlyMap<string, number> = new Map(
   Array.from(
     new TextDecoder('windows-1252').decode(Uint8Array.from({ length: 256 }, (_, byte) => byte)),
@@ -185,7 +185,7 @@ const WINDOWS_1252: ReadonlyMap<string, number> = new Map(
   ),
 );
 
-/** UTF-8 that was read as Latin-1 or Windows-1252 and is now text of it: its characters are the bytes that were sent. */
+/** Recovers the bytes of UTF-8 that was decoded as Latin-1 or Windows-1252. */
 function misreadOf(body: string): readonly Buffer[] {
   if (!/[^\0-\x7f]/.test(body)) return [];
   const asWindows = Array.from(body, (character) => WINDOWS_1252.get(character));

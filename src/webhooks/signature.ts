@@ -4,21 +4,26 @@ import { randomBase62 } from '../common/base62.js';
 const SECRET_PREFIX = 'whsec_';
 const SECRET_LENGTH = 40;
 
-/** A new signing secret: `whsec_` and 40 base62 characters of a CSPRNG (238 bits), used as shown (D29). */
+/**
+ * Creates a signing secret: `whsec_` and 40 base62 characters from a CSPRNG (238 bits), used exactly as shown (D29).
+ */
 export function newSigningSecret(): string {
   return `${SECRET_PREFIX}${randomBase62(SECRET_LENGTH)}`;
 }
 
-/** What an endpoint may ask for: the document's headers, which every one has, and those of Standard Webhooks (D49). */
+/**
+ * Signature schemes of an endpoint: the document's headers are always sent, those of Standard Webhooks on request
+ * (D49).
+ */
 export const SIGNATURE_SCHEMES = ['document', 'standard'] as const;
 export type SignatureScheme = (typeof SIGNATURE_SCHEMES)[number];
 
 export interface SignatureInput {
-  /** Unix seconds of this attempt: receivers refuse what is older than 300 s, so a retry needs its own (D29). */
+  /** Unix seconds of this attempt: receivers reject anything older than 300 s, so a retry needs its own (D29). */
   readonly timestampSeconds: number;
-  /** The very bytes that are sent. */
+  /** Exactly the bytes that are sent. */
   readonly body: Buffer | string;
-  /** Newest first; two during a rotation, else one (D29). */
+  /** Newest first; two during a rotation, otherwise one (D29). */
   readonly secrets: readonly string[];
 }
 
@@ -29,8 +34,8 @@ export function signWebhook({ timestampSeconds, body, secrets }: SignatureInput)
 }
 
 /**
- * The headers of Standard Webhooks (D49): `v1,<base64>` over `<id>.<timestamp>.<body>`, one for each secret. The key is
- * what its libraries make of the secret: the 40 characters behind `whsec_`, which are base64, are 30 bytes.
+ * The headers of Standard Webhooks (D49): `v1,<base64>` over `<id>.<timestamp>.<body>`, one per secret. The key is what
+ * its libraries derive from the secret: the 40 characters after `whsec_` decode from base64 to 30 bytes.
  * @param messageId the event's id, the same in every attempt and resend
  */
 export function standardHeaders(
@@ -57,22 +62,22 @@ export interface VerificationInput {
   readonly secret: string;
   /** The receiver's time in Unix seconds; default: now. */
   readonly nowSeconds?: number;
-  /** How far `t` may be from now, in seconds, either way. */
+  /** Maximum difference between `t` and now, in seconds, in either direction. */
   readonly toleranceSeconds?: number;
 }
 
 const DEFAULT_TOLERANCE_SECONDS = 300;
 
 /**
- * The receiver's side of the signature (spec section 6, Signature verification), for partners and tests: true when
- * some `v1` matches and `t` is within the tolerance. Anything malformed is false; it never throws.
+ * Verifies a signature as a receiver does (spec section 6, Signature verification), for partners and tests. True when
+ * some `v1` matches and `t` is within the tolerance. Malformed input returns false; it never throws.
  */
 export function verifyWebhookSignature(input: VerificationInput): boolean {
   const parsed = parseHeader(input.header);
   if (!parsed) return false;
   const now = input.nowSeconds ?? Math.floor(Date.now() / 1_000);
   const tolerance = input.toleranceSeconds ?? DEFAULT_TOLERANCE_SECONDS;
-  // `!(<=)` and not `>`: NaN must refuse.
+  // `!(<=)` instead of `>`, so that NaN is refused.
   if (!(Math.abs(now - Number(parsed.timestamp)) <= tolerance)) return false;
   const expected = Buffer.from(hexHmac(input.secret, parsed.timestamp, input.body));
   return parsed.signatures.some((signature) => equalInConstantTime(Buffer.from(signature), expected));

@@ -5,7 +5,7 @@ import { ValidationFailed } from '../common/errors/index.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { NetworkList } from '../infra/network/ip-address.js';
 
-/** Why a URL is no target for webhooks; the message never repeats the URL. */
+/** Why a URL is not an allowed webhook target; the message never repeats the URL. */
 export interface TargetRefusal {
   readonly code: string;
   readonly message: string;
@@ -17,8 +17,9 @@ const LOCAL_SUFFIXES = ['.localhost', '.local', '.internal'];
 const refusal = (code: string, message: string): TargetRefusal => ({ code, message });
 
 /**
- * Where webhooks may go (spec section 2: public, HTTPS; D35). URLs are checked at registration and again at every
- * attempt, addresses at every connect. `WEBHOOK_ALLOW_PRIVATE_TARGETS` lifts https, literals and private addresses.
+ * Decides which targets are allowed (spec section 2: public, HTTPS; D35). URLs are checked at registration and again at
+ * every attempt, addresses at every connect. `WEBHOOK_ALLOW_PRIVATE_TARGETS` permits http, literals and private
+ * addresses.
  */
 @Injectable()
 export class TargetPolicy {
@@ -30,7 +31,7 @@ export class TargetPolicy {
     this.allowPrivate = config.webhooks.allowPrivateTargets;
   }
 
-  /** What is wrong with `text` as a target, without asking the network; null when nothing is. */
+  /** Reason to refuse `text` as a target, decided without network access; null when it is allowed. */
   refuseUrl(text: string): TargetRefusal | null {
     return refuseForm(text) ?? (this.allowPrivate ? null : refusePrivate(new URL(text)));
   }
@@ -41,7 +42,7 @@ export class TargetPolicy {
     if (refused) throw new ValidationFailed([{ pointer: '/url', ...refused }]);
   }
 
-  /** Whether a resolved address must not be connected to. */
+  /** Whether connecting to a resolved address is forbidden. */
   refusesAddress(address: string): boolean {
     return !this.allowPrivate && !isPublicAddress(address);
   }
@@ -50,7 +51,7 @@ export class TargetPolicy {
 function refuseForm(text: string): TargetRefusal | null {
   if (text.length > MAX_URL_LENGTH)
     return refusal('too_long', `must have at most ${MAX_URL_LENGTH} characters`);
-  // The URL parser drops tabs and line ends, trims spaces and takes \ for /: only what needs no repair is taken.
+  // The URL parser drops tabs and line ends, trims spaces and reads \ as /: accept only text that needs no repair.
   if (!/^https?:\/\/[^\s\\/?#]/i.test(text) || /[\s\\]/.test(text) || !isLine(text) || !URL.canParse(text)) {
     return refusal('invalid_url', 'must be an absolute HTTPS URL');
   }
@@ -63,7 +64,7 @@ function refuseForm(text: string): TargetRefusal | null {
 function refusePrivate(url: URL): TargetRefusal | null {
   if (url.protocol !== 'https:') return refusal('https_required', 'must be an absolute HTTPS URL');
   const host = url.hostname.toLowerCase().replace(/\.+$/, '');
-  // The parser has turned every spelling of an IPv4 address (0x7f.1, 2130706433) into dots and decimals.
+  // The parser has normalized every spelling of an IPv4 address (0x7f.1, 2130706433) to dotted decimals.
   if (host.startsWith('[') || isIP(host) !== 0)
     return refusal('ip_literal', 'must name a host, not an address');
   if (host === '' || host === 'localhost' || LOCAL_SUFFIXES.some((suffix) => host.endsWith(suffix))) {
@@ -96,13 +97,13 @@ const GLOBAL_IPV6 = new NetworkList(['2000::/3']);
 const REFUSED_IPV6 = new NetworkList(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']);
 
 /**
- * Whether a webhook may be sent to `address`: public unicast only (D35). IPv6 is closed by default: outside 2000::/3
- * lie loopback, link-local, unique local, mapped and NAT64 addresses, and whatever is assigned tomorrow.
+ * Whether webhooks may be sent to `address`: public unicast only (D35). IPv6 is closed by default: outside 2000::/3 lie
+ * loopback, link-local, unique local, mapped and NAT64 addresses, and all future assignments.
  */
 export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return !REFUSED_IPV4.includes(address);
-  // A zone (`fe80::1%eth0`) names a local link, and `NetworkList` would cut it; public addresses have none.
+  // A zone (`fe80::1%eth0`) names a local link, and `NetworkList` would cut it off; public addresses have none.
   if (address.includes('%')) return false;
-  // `NetworkList` takes a mapped address for IPv4, which is not within an IPv6 network: it is refused.
+  // `NetworkList` reads a mapped address as IPv4, which no IPv6 network contains: it is refused.
   return GLOBAL_IPV6.includes(address) && !REFUSED_IPV6.includes(address);
 }

@@ -22,15 +22,15 @@ export interface DeliveryFilters {
   readonly status: DeliveryStatus | undefined;
   readonly eventType: DeliveryEventType | undefined;
   readonly eventId: string | undefined;
-  /** Of the last attempt. */
+  /** Status code of the last attempt. */
   readonly statusCode: number | undefined;
   readonly outcome: AttemptOutcome | undefined;
-  /** Inclusive, and `createdBefore` exclusive (D11). */
+  /** Inclusive; `createdBefore` is exclusive (D11). */
   readonly createdAfter: Date | undefined;
   readonly createdBefore: Date | undefined;
 }
 
-/** Whose deliveries are listed, also after its deletion. */
+/** The endpoint whose deliveries are listed; it may be deleted. */
 interface ListedEndpoint {
   readonly id: string;
   readonly mode: Mode;
@@ -39,7 +39,7 @@ interface ListedEndpoint {
 export interface DeliveryWithLog {
   readonly delivery: WebhookDeliveryEntity;
   readonly attempts: readonly LoggedAttempt[];
-  /** The bytes that are sent (D28). */
+  /** The stored body (D28). */
   readonly body: string | null;
 }
 
@@ -56,10 +56,10 @@ interface AttemptRow {
   response_body: string | null;
 }
 
-/** A count that is this is "at least". */
+/** Counts stop here; this value means "at least". */
 const COUNTED = 10_000;
 
-/** SQL of `webhook_deliveries` that makes, reads and gives up deliveries; sending is in `worker/`. */
+/** SQL of `webhook_deliveries` that creates, reads and discards deliveries; sending is in `worker/`. */
 @Injectable()
 export class WebhookDeliveriesRepository {
   constructor(
@@ -79,7 +79,7 @@ export class WebhookDeliveriesRepository {
   }
 
   /**
-   * A new delivery of the same event and bytes (D33); answers the partner, or null when the source is a test, its
+   * Creates a delivery of the same event and bytes (D33). Returns the partner, or null when the source is a test, its
    * endpoint is deleted, or its event is past its retention.
    */
   async insertResend(
@@ -104,7 +104,7 @@ export class WebhookDeliveriesRepository {
     return rows[0]?.partner_id ?? null;
   }
 
-  /** What the endpoint has just given up, at most COUNTED: the endpoint is locked meanwhile. */
+  /** Number of deliveries that the endpoint has just discarded, at most COUNTED. The endpoint is locked meanwhile. */
   async countGivenUp(tx: Tx, endpointId: string): Promise<number> {
     const { rows } = await sql<{ count: number }>(
       tx.manager,
@@ -137,7 +137,7 @@ export class WebhookDeliveriesRepository {
     return this.pages.listByDay(parts.ended.map(matching), options, days);
   }
 
-  /** The day on which the list ends. */
+  /** The last day that the list reads. */
   private async oldestListed(
     { mode }: ListedEndpoint,
     { createdAfter, eventId }: DeliveryFilters,
@@ -169,7 +169,7 @@ export class WebhookDeliveriesRepository {
     return query;
   }
 
-  /** The delivery with all that its log shows, of one snapshot: an attempt may be recorded meanwhile. */
+  /** The delivery with its whole log from one snapshot, because an attempt may be recorded concurrently. */
   async findWithLog(id: string): Promise<DeliveryWithLog | null> {
     return this.manager.transaction('REPEATABLE READ', async (manager) => {
       const delivery = await findDelivery(manager, id);
@@ -179,7 +179,7 @@ export class WebhookDeliveriesRepository {
     });
   }
 
-  /** The bytes that are sent (D28); null when the event is past its retention. */
+  /** The stored body (D28); null when the event is past its retention. */
   private async bodyOf(manager: EntityManager, delivery: WebhookDeliveryEntity): Promise<string | null> {
     const { id, mode, eventId, createdAt } = delivery;
     const { rows } =
@@ -197,7 +197,7 @@ export class WebhookDeliveriesRepository {
     return rows[0]?.body ?? null;
   }
 
-  /** An attempt is recorded after its delivery was made, and not after it has ended. */
+  /** Attempts are recorded between the delivery's creation and its end, which bounds the days to read. */
   private async attemptsOf(
     manager: EntityManager,
     { id, createdAt, endedAt }: WebhookDeliveryEntity,
@@ -226,7 +226,7 @@ export class WebhookDeliveriesRepository {
   }
 }
 
-/** Each names the predicate of its index; a delivery is delivered by its last attempt. */
+/** Each condition matches the predicate of its index; a delivery's last attempt is the one that delivers it. */
 function lastAttemptConditions(
   statusCode: number | undefined,
   outcome: AttemptOutcome | undefined,
@@ -251,9 +251,9 @@ function earliest(a: Date, b: Date): Date {
 }
 
 /**
- * What is open first: it may end meanwhile, and never opens again. Its id tells the day of what has ended: no transaction
- * takes an hour, and clocks seldom differ by one. Where they did, days around are looked at, and not all: an id that
- * nothing has would lock each of them.
+ * Searches open deliveries first: they may end meanwhile, but never reopen. An ended delivery's id tells its day,
+ * because no transaction takes an hour and clocks rarely differ by one. If they did, only the days around it are
+ * searched: an unknown id would otherwise lock every day.
  */
 async function findDelivery(manager: EntityManager, id: string): Promise<WebhookDeliveryEntity | null> {
   const byId = (condition: string) =>

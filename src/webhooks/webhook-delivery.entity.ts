@@ -9,7 +9,7 @@ import type {
   StoredDeliveryStatus,
 } from './delivery.js';
 
-/** One body owed to one endpoint, with one id for all its attempts (D30). */
+/** One body to send to one endpoint, with one id for all its attempts (D30). */
 @Entity({ name: 'webhook_deliveries' })
 export class WebhookDeliveryEntity {
   @PrimaryColumn({ type: 'text' })
@@ -24,7 +24,7 @@ export class WebhookDeliveryEntity {
   @Column({ type: 'text' })
   mode!: Mode;
 
-  /** Null for a test, which is no event. */
+  /** Null for a test, which is not an event. */
   @Column({ name: 'event_id', type: 'text', nullable: true })
   eventId!: string | null;
 
@@ -43,7 +43,7 @@ export class WebhookDeliveryEntity {
   })
   endpointEnabled!: boolean;
 
-  /** Given up by one row of the endpoint (D32, DELETE); the worker writes it down later. */
+  /** Discarded by the endpoint's row (D32, DELETE); the worker updates this delivery's row later. */
   @VirtualColumn({
     type: 'boolean',
     query: (alias) =>
@@ -52,21 +52,21 @@ export class WebhookDeliveryEntity {
   })
   givenUp!: boolean;
 
-  /** Attempts made, interrupted ones included. */
+  /** Attempts made, including interrupted ones. */
   @Column({ name: 'attempt_count', type: 'int' })
   attemptCount!: number;
 
   @Column({ name: 'next_attempt_at', type: 'timestamptz', nullable: true })
   nextAttemptAt!: Date | null;
 
-  /** Of the attempt under way, or of one whose worker has died; see `inFlight`. */
+  /** Start of the attempt in flight, or of one whose worker has died; see `inFlight`. */
   @Column({ name: 'started_at', type: 'timestamptz', nullable: true })
   startedAt!: Date | null;
 
   @VirtualColumn({ type: 'boolean', query: inFlight })
   inFlight!: boolean;
 
-  /** Of the last attempt, like the four below; null before the first. */
+  /** Outcome of the last attempt, like the four columns below; null before the first. */
   @Column({ name: 'last_outcome', type: 'text', nullable: true })
   lastOutcome!: AttemptOutcome | null;
 
@@ -88,12 +88,12 @@ export class WebhookDeliveryEntity {
   @Column({ name: 'delivered_at', type: 'timestamptz', nullable: true })
   deliveredAt!: Date | null;
 
-  /** When the row left what is open: null for what is owed or under way. */
+  /** Time at which the delivery ended; null while it is pending or in flight. */
   @Column({ name: 'ended_at', type: 'timestamptz', nullable: true })
   endedAt!: Date | null;
 }
 
-/** `held` and `discarded` are derived, so that a switch writes one row and not a backlog (D32). */
+/** Derives `held` and `discarded`, so that a switch writes one row instead of a backlog (D32). */
 export function deliveryStatus(delivery: WebhookDeliveryEntity): DeliveryStatus {
   if (delivery.status === 'discarding') return 'discarded';
   if (delivery.status !== 'pending') return delivery.status;
@@ -115,49 +115,51 @@ export const STATUS_CONDITIONS: Readonly<Record<DeliveryStatus, string>> = {
 };
 
 /**
- * The part of delivery ids that one statement's rows share: prefix, time and one random character. The time is the
- * database's, or of an id that was made by it: a delivery that has ended is looked for around it.
+ * The part of delivery ids that all rows of one statement share: prefix, time and one random character. The time is the
+ * database's, or that of an id made by it, because an ended delivery is searched around that time.
  */
 export function deliveryIdStem(at: Date): string {
   return newId('dlv', at.getTime()).slice(0, 15);
 }
 
 /**
- * SQL that completes a stem, different for every row: hexadecimal digits are Crockford digits too, so the result
- * is a well-formed ULID (D10). The first half of a UUID holds fixed bits; the last 15 digits are all random.
+ * SQL that completes a stem differently for every row. Hexadecimal digits are also Crockford digits, so the result is a
+ * well-formed ULID (D10). The first half of a UUID holds fixed bits; the last 15 digits are all random.
  */
 export function deliveryIdSql(stem: string): string {
   return `${stem} || upper(right(replace(gen_random_uuid()::text, '-', ''), 15))`;
 }
 
-/** The statuses of the partition of what is open; named in a statement, they keep its plan to that partition. */
+/** Statuses in the partition of open deliveries; naming them in a statement limits its plan to that partition. */
 export const IS_OPEN = `status IN ('pending', 'discarding')`;
-/** Those of the partitions by mode and day. */
+/** Statuses in the partitions by mode and day. */
 export const HAS_ENDED = `status IN ('delivered', 'failed', 'discarded')`;
 
 /**
- * Of a delivery `d` that is pending, and its endpoint `w`: it is not given up (D32). What is made after a discard is due
- * after it, and to say so lets the index of what is due be read from there, not through the backlog that was given up.
- * A resend that did not see a discard of the same moment is due before it: it is sent when the discard is forgotten.
+ * Condition that a pending delivery `d` of an endpoint `w` is not discarded (D32). Deliveries created after a discard
+ * are due after it. Stating this lets the due index be read from there, instead of through the discarded backlog. A
+ * resend that did not see a simultaneous discard is due before it: it is sent when the discard is removed.
  */
 export const IS_KEPT = `d.next_attempt_at >= coalesce(w.discard_before, '-infinity')
   AND (w.discard_before IS NULL OR d.created_at >= w.discard_before)`;
 
-/** SQL of a delivery: its endpoint's owner has an attempt of it under way. */
+/** SQL condition that the owner of the delivery's endpoint has an attempt in flight. */
 function inFlight(alias: string): string {
   return `SELECT EXISTS (SELECT FROM webhook_endpoint_leases l
     WHERE l.endpoint_id = ${alias}.endpoint_id AND l.fence = ${alias}.started_fence AND l.until > statement_timestamp())`;
 }
 
-/** The same of a delivery `d`. */
+/** The same condition for a delivery `d`. */
 export const IN_FLIGHT = `(${inFlight('d')})`;
 
-/** Columns that a delivery keeps when it is given up. */
+/** Columns that a delivery keeps when it is discarded. */
 const GIVEN_UP_COLUMNS = `id, endpoint_id, partner_id, mode, event_id, event_type, kind, test_body, replay_id,
   attempt_count, counted_attempts, interruptions, created_at, last_outcome, last_status_code, last_latency_ms,
   last_error, last_started_at`;
 
-/** SQL behind `WITH given_up AS (DELETE FROM webhook_deliveries …`, closing it: what ends leaves what is open for its day. */
+/**
+ * SQL that closes `WITH given_up AS (DELETE FROM webhook_deliveries …` and moves the ended deliveries to their days.
+ */
 export const STORE_GIVEN_UP = `RETURNING ${GIVEN_UP_COLUMNS})
   INSERT INTO webhook_deliveries (${GIVEN_UP_COLUMNS}, status, ended_at)
   SELECT ${GIVEN_UP_COLUMNS}, 'discarded', statement_timestamp() FROM given_up`;

@@ -4,7 +4,7 @@ import type { EventType } from '../events/index.js';
 import { NOW } from '../infra/database/index.js';
 import type { SignatureScheme } from './signature.js';
 
-/** Where a partner receives the events of one mode (spec section 2). */
+/** A URL that receives a partner's events of one mode (spec section 2). */
 @Entity({ name: 'webhook_endpoints' })
 export class WebhookEndpointEntity {
   @PrimaryColumn({ type: 'text' })
@@ -26,7 +26,7 @@ export class WebhookEndpointEntity {
   @Column({ name: 'event_types', type: 'text', array: true, nullable: true })
   eventTypes!: EventType[] | null;
 
-  /** The document's, and what it asked for besides (D49). */
+  /** The document's scheme, and any requested in addition (D49). */
   @Column({ name: 'signature_schemes', type: 'text', array: true })
   signatureSchemes!: SignatureScheme[];
 
@@ -40,7 +40,9 @@ export class WebhookEndpointEntity {
   @Column({ name: 'previous_secret_until', type: 'timestamptz', nullable: true })
   previousSecretUntil!: Date | null;
 
-  /** Within the grace of a rotation: webhooks are signed with both secrets, by the database's clock (D29, D40). */
+  /**
+   * True within a rotation's grace period by the database's clock: webhooks are signed with both secrets (D29, D40).
+   */
   @VirtualColumn({
     type: 'boolean',
     query: (alias) => `coalesce(${alias}.previous_secret_until > statement_timestamp(), false)`,
@@ -53,7 +55,7 @@ export class WebhookEndpointEntity {
   @Column({ name: 'blocked_until', type: 'timestamptz', nullable: true })
   blockedUntil!: Date | null;
 
-  /** A block ends by itself, by the database's clock (D31, D40). */
+  /** True during a block, which ends by itself by the database's clock (D31, D40). */
   @VirtualColumn({
     type: 'boolean',
     query: (alias) => `${alias}.enabled AND coalesce(${alias}.blocked_until > statement_timestamp(), false)`,
@@ -63,7 +65,7 @@ export class WebhookEndpointEntity {
   @Column({ name: 'consecutive_blocks', type: 'int' })
   consecutiveBlocks!: number;
 
-  /** Since when it is sent to slowly at first (D31, D32); null: as fast as it takes. */
+  /** Start of the slow start (D31, D32); null at full speed. */
   @Column({ name: 'slow_start_since', type: 'timestamptz', nullable: true })
   slowStartSince!: Date | null;
 
@@ -74,7 +76,7 @@ export class WebhookEndpointEntity {
   @Column({ name: 'disabled_reason', type: 'text', nullable: true })
   disabledReason!: DisabledReason | null;
 
-  /** Null while it is enabled, and for what was disabled before the column was there. */
+  /** Null while the endpoint is enabled, and if it was disabled before this column existed. */
   @Column({ name: 'disabled_at', type: 'timestamptz', nullable: true })
   disabledAt!: Date | null;
 
@@ -91,7 +93,7 @@ export class WebhookEndpointEntity {
 /** `takesAttempts` as SQL over an endpoint `w` (D31, D32). */
 export const TAKES_ATTEMPTS = `w.enabled AND w.deleted_at IS NULL AND (w.blocked_until IS NULL OR w.blocked_until <= ${NOW})`;
 
-/** SQL of an endpoint `w`: what an attempt needs of it. Columns of `TargetRow`. */
+/** SQL columns of an endpoint `w` that an attempt needs. Columns of `TargetRow`. */
 export const TARGET_COLUMNS = `w.url, w.secret,
   CASE WHEN w.previous_secret_until > ${NOW} THEN w.previous_secret END AS previous_secret,
   'standard' = ANY (w.signature_schemes) AS standard`;
@@ -103,12 +105,12 @@ export interface TargetRow {
   standard: boolean;
 }
 
-/** Where and how the webhooks of an endpoint are sent. */
+/** Where and how an endpoint's webhooks are sent. */
 export interface WebhookTarget {
   readonly url: string;
   /** Sealed signing secrets, newest first (D29). */
   readonly sealedSecrets: readonly string[];
-  /** Whether the headers of Standard Webhooks go with them (D49). */
+  /** Whether the headers of Standard Webhooks are added (D49). */
   readonly standard: boolean;
 }
 

@@ -27,7 +27,7 @@ const STATUS_CONDITIONS: Record<EndpointStatus, string> = {
   disabled: 'NOT t.enabled',
 };
 
-/** SQL of `webhook_endpoints` as the portal team sees it; the delivery engine's is in `worker/`. */
+/** SQL of `webhook_endpoints` for the portal team; the delivery engine's is in `worker/`. */
 @Injectable()
 export class WebhookEndpointsRepository {
   constructor(
@@ -48,12 +48,12 @@ export class WebhookEndpointsRepository {
     return manager.findOneBy(WebhookEndpointEntity, { ...key, deletedAt: IsNull() });
   }
 
-  /** The delivery log outlives its endpoint. */
+  /** Finds deleted endpoints too, because the delivery log outlives them. */
   async findEvenDeleted(key: EndpointKey): Promise<WebhookEndpointEntity | null> {
     return this.manager.findOneBy(WebhookEndpointEntity, { ...key });
   }
 
-  /** Locks the endpoint against other changes of it, and against nothing else. */
+  /** Locks the endpoint against other changes, but not against new deliveries. */
   async findForChange(tx: Tx, key: EndpointKey): Promise<WebhookEndpointEntity | null> {
     return tx.manager.findOne(WebhookEndpointEntity, {
       where: { ...key, deletedAt: IsNull() },
@@ -62,8 +62,8 @@ export class WebhookEndpointsRepository {
   }
 
   /**
-   * As `findForChange`, and waits for transactions that owe deliveries to the endpoint, while new ones wait for
-   * us: none can owe a delivery to an endpoint that is deleted.
+   * Like `findForChange`, but also waits for transactions that create deliveries to the endpoint, while new ones wait
+   * for this one. No transaction can then create a delivery to a deleted endpoint.
    */
   async findForDeletion(tx: Tx, key: EndpointKey): Promise<WebhookEndpointEntity | null> {
     return tx.manager.findOne(WebhookEndpointEntity, {
@@ -77,7 +77,7 @@ export class WebhookEndpointsRepository {
     options: ListOptions,
   ): Promise<Page<WebhookEndpointEntity>> {
     const query = this.notDeleted().andWhere('t.partner_id = :partnerId', { partnerId });
-    // A partner has at most 20 of a mode: no index of its own.
+    // A partner has at most 20 per mode, so this needs no index.
     if (mode !== undefined) query.andWhere('t.mode = :mode', { mode });
     return this.pages.list(query, options);
   }
@@ -95,7 +95,7 @@ export class WebhookEndpointsRepository {
     await this.set(tx, id, change);
   }
 
-  /** D32: the count starts again, a block that is still running ends, and what is owed goes out slowly at first. */
+  /** Enables the endpoint (D32): resets the block count, ends an active block and begins a slow start. */
   async enable(tx: Tx, id: string): Promise<void> {
     await this.set(tx, id, {
       enabled: true,
@@ -107,9 +107,9 @@ export class WebhookEndpointsRepository {
     });
   }
 
-  /** Everything owed until now is discarded, by one row whatever the backlog (D32). */
+  /** Discards everything pending so far by updating one row, whatever the backlog's size (D32). */
   async giveUpBacklog(tx: Tx, id: string): Promise<void> {
-    // The transaction's time: what it makes itself is not older than the call.
+    // Transaction time: deliveries created by this transaction are not older than the discard.
     await this.set(tx, id, { discardBefore: () => 'now()' });
   }
 
@@ -122,7 +122,7 @@ export class WebhookEndpointsRepository {
     });
   }
 
-  /** The current secret becomes the previous one for `graceSeconds`; with 0 it is gone at once (D29). */
+  /** The current secret becomes the previous one for `graceSeconds`; with 0 it is removed at once (D29). */
   async rotateSecret(tx: Tx, id: string, sealed: string, graceSeconds: number): Promise<void> {
     await sql(
       tx.manager,
@@ -139,7 +139,7 @@ export class WebhookEndpointsRepository {
     await this.set(tx, id, { previousSecret: null, previousSecretUntil: null });
   }
 
-  /** The row stays for the log; its secrets do not, and what is undelivered is discarded. */
+  /** Keeps the row for the log, but removes its secrets and discards undelivered deliveries. */
   async markDeleted(tx: Tx, id: string): Promise<void> {
     await this.set(tx, id, {
       deletedAt: () => NOW,

@@ -19,12 +19,12 @@ import {
   WebhookEndpointsRepository,
 } from './webhook-endpoints.repository.js';
 
-/** At most this many endpoints per partner and mode (decisions, Changes). */
+/** Maximum number of endpoints per partner and mode (decisions, Changes). */
 export const MAX_ENDPOINTS = 20;
 
 export type NewEndpointTerms = Omit<NewEndpoint, 'id' | 'secret'>;
 
-/** An endpoint at the one moment at which its secret is shown. */
+/** An endpoint with its secret, for the one response that shows it. */
 export interface EndpointWithSecret {
   readonly endpoint: WebhookEndpointEntity;
   readonly secret: string;
@@ -32,8 +32,8 @@ export interface EndpointWithSecret {
 
 /**
  * Registers, finds, changes, switches and deletes webhook endpoints, and rotates their secrets. Deleted endpoints and
- * other partners' are the same 404 (D14). No change resets status, count or attempts (decisions, Changes). Every
- * write is audited in its transaction.
+ * other partners' are the same 404 (D14). No change resets status, count or attempts (decisions, Changes). Every write
+ * is audited in its transaction.
  */
 @Injectable()
 export class WebhookEndpointsService {
@@ -52,14 +52,14 @@ export class WebhookEndpointsService {
     return found(await this.endpoints.find(key, tx));
   }
 
-  /** The endpoint, locked against other changes of it until the end of `tx`. @throws NotFound */
+  /** The endpoint, locked against other changes until the end of `tx`. @throws NotFound */
   async getForChange(tx: Tx, key: EndpointKey): Promise<WebhookEndpointEntity> {
     return found(await this.endpoints.findForChange(tx, key));
   }
 
   /**
    * Registers an endpoint whose URL `TargetPolicy` has allowed.
-   * @throws NotFound for an unknown partner; AppError `limit_reached`, exact however many registrations run
+   * @throws NotFound for an unknown partner; AppError `limit_reached`, exact under concurrent registrations
    */
   async register(tx: Tx, by: ChangeAuthor, terms: NewEndpointTerms): Promise<EndpointWithSecret> {
     const { partnerId, mode, eventTypes } = terms;
@@ -76,7 +76,7 @@ export class WebhookEndpointsService {
     return { endpoint: await this.getById(key, tx), secret };
   }
 
-  /** A new URL applies from the next attempt on, event types to later events. @throws NotFound */
+  /** A new URL applies from the next attempt on, new event types to later events. @throws NotFound */
   async update(
     tx: Tx,
     by: ChangeAuthor,
@@ -92,15 +92,15 @@ export class WebhookEndpointsService {
     return this.getById(key, tx);
   }
 
-  /** Discards what is undelivered; the log stays. @throws NotFound */
+  /** Discards undelivered deliveries; the log stays. @throws NotFound */
   async delete(tx: Tx, by: ChangeAuthor, key: EndpointKey): Promise<void> {
-    // Locked against everything that would owe the endpoint a delivery.
+    // Locks out transactions that would create a delivery to the endpoint.
     found(await this.endpoints.findForDeletion(tx, key));
     await this.endpoints.markDeleted(tx, key.id);
     await this.record(tx, by, key, 'deleted');
   }
 
-  /** The status switch (spec section 2, D32); an endpoint that is enabled or blocked stays as it is. @throws NotFound */
+  /** Enables the endpoint (spec section 2, D32). An enabled or blocked endpoint does not change. @throws NotFound */
   async enable(
     tx: Tx,
     by: ChangeAuthor,
@@ -109,7 +109,7 @@ export class WebhookEndpointsService {
   ): Promise<WebhookEndpointEntity> {
     const before = await this.getForChange(tx, key);
     if (before.enabled) return before;
-    // By one row; the worker writes it down (D32).
+    // Updates one row; the worker updates the deliveries later (D32).
     if (choice.held === 'discard') await this.endpoints.giveUpBacklog(tx, key.id);
     const discarded = choice.held === 'discard' ? await this.deliveries.countGivenUp(tx, key.id) : 0;
     const resent = await this.backlog.settle(tx, key, choice);
@@ -119,7 +119,7 @@ export class WebhookEndpointsService {
     return this.getById(key, tx);
   }
 
-  /** Writes one row: what is owed is held because of it (D32). @throws NotFound */
+  /** Disables the endpoint by one row, which holds all of its pending deliveries (D32). @throws NotFound */
   async disable(tx: Tx, by: ChangeAuthor, key: EndpointKey): Promise<WebhookEndpointEntity> {
     const before = await this.getForChange(tx, key);
     if (!before.enabled) return before;
@@ -129,8 +129,8 @@ export class WebhookEndpointsService {
   }
 
   /**
-   * From the next attempt on the new secret signs, and in the grace the old one too (D29). Within a grace, the older of
-   * the two old secrets ends at once: there are never three. @throws NotFound
+   * The new secret signs from the next attempt on, and during the grace period the old one signs too (D29). A rotation
+   * during a grace period ends the older of the two old secrets at once: there are never three. @throws NotFound
    */
   async rotateSecret(
     tx: Tx,
@@ -145,7 +145,7 @@ export class WebhookEndpointsService {
     return { endpoint: await this.getById(key, tx), secret };
   }
 
-  /** Ends the grace now; without one nothing changes. @throws NotFound */
+  /** Ends the grace period now; no effect without one. @throws NotFound */
   async finishRotation(tx: Tx, by: ChangeAuthor, key: EndpointKey): Promise<WebhookEndpointEntity> {
     const before = await this.getForChange(tx, key);
     if (before.previousSecret === null) return before;
@@ -172,8 +172,8 @@ function found(endpoint: WebhookEndpointEntity | null): WebhookEndpointEntity {
 }
 
 /**
- * Whether somebody else receives the endpoint's events, or its receiver some of them no longer. A receiver of other
- * people's events learns of their customers; one that misses a signature refuses every event.
+ * Whether a change lets someone else receive the endpoint's events, or stops its receiver from receiving some. A
+ * receiver of other people's events learns about their customers; one that misses a signature rejects every event.
  */
 export function takesAway(before: WebhookEndpointEntity, wanted: EndpointChange): boolean {
   const { url = before.url, eventTypes = before.eventTypes, signatureSchemes } = wanted;

@@ -53,7 +53,7 @@ import { WebhookMaintenance } from './worker/webhook-maintenance.js';
 import { WebhookMetrics } from './worker/webhook-metrics.js';
 import { WebhookSender } from './worker/webhook-sender.js';
 
-/** What every role needs: whoever records an event also owes its deliveries. */
+/** Needed by every role: whoever records an event also creates its deliveries. */
 @Module({
   imports: [EventsModule, DeliveryNotifierModule, AuditModule],
   providers: [
@@ -118,7 +118,7 @@ export class WebhooksPortalModule {}
 })
 export class WebhooksAdminModule {}
 
-/** Sends what is owed; only the worker role imports it. */
+/** Sends deliveries; only the worker role imports it. */
 @Module({
   imports: [WebhooksCoreModule, AuditModule, AlertsModule],
   providers: [

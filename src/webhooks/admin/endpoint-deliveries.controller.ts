@@ -40,7 +40,7 @@ import {
 import { toDeliveryResponse, WebhookDeliveryResponse } from './webhook-delivery.response.js';
 import { toPreviewResponse, toReplayResponse, WebhookReplayResponse } from './webhook-replay.response.js';
 
-/** The delivery log of one endpoint (spec section 2), and many of its events sent again as one tracked job (D33). */
+/** An endpoint's delivery log (spec section 2), and replays of many of its events as one tracked job (D33). */
 @Injectable()
 abstract class EndpointDeliveryHandlers {
   constructor(
@@ -122,13 +122,13 @@ abstract class EndpointDeliveryHandlers {
       this.idempotent.execute(idempotencyKey, async (tx) => {
         await this.owned.endpoint(caller, key, tx);
         if (isDryRun) return { data: toPreviewResponse(await this.replays.preview(tx, key, command)) };
-        // Only a caller who may not start a large one waits for the count.
+        // Count only for callers who may not start a large replay.
         if (!caller.isYoung && (await this.replays.isLargerThan(tx, SENT_WITHOUT_STEP_UP, key, command)))
           caller.assertYoung();
         const started = await this.replays.start(tx, by, key, command);
         return { data: toReplayResponse(started), ...caller.locationOf(`replays/${started.replay.id}`) };
       });
-    // Counting reads as much as a list does.
+    // Counting costs as much as listing.
     return isDryRun || !caller.isYoung ? this.slots.read(request, replay) : replay();
   }
 }

@@ -13,7 +13,7 @@ import {
 import type { DeliveryWithLog } from '../webhook-deliveries.repository.js';
 import { deliveryStatus, type WebhookDeliveryEntity } from '../webhook-delivery.entity.js';
 
-/** What a row of the delivery log shows; the delivery itself has every attempt with all that is known of it. */
+/** The last attempt as a row of the delivery log; the delivery's own page has every attempt in full. */
 export class LastAttemptResponse {
   @ApiProperty({ type: 'integer', minimum: 1 })
   number!: number;
@@ -34,7 +34,7 @@ export class LastAttemptResponse {
   error!: string | null;
 }
 
-/** An attempt that waits for its answer. */
+/** An attempt that is waiting for its response. */
 export class CurrentAttemptResponse {
   @ApiProperty({ type: 'integer', minimum: 1 })
   number!: number;
@@ -89,7 +89,7 @@ export class WebhookDeliveryResponse {
   current_attempt!: CurrentAttemptResponse | null;
 }
 
-/** Where the time of an attempt went. */
+/** Duration of each phase of an attempt. */
 export class WebhookAttemptPhasesResponse {
   @ApiProperty({ type: 'integer', nullable: true, description: 'Null when the connection was open already.' })
   dns_ms!: number | null;

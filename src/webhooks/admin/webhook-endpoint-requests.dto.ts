@@ -30,7 +30,7 @@ const oneOf = (values: readonly string[]): { message: string } => ({
   message: `must be one of ${values.join(', ')}`,
 });
 
-/** Text only; what the URL may be depends on the settings and is the service's rule (D35). */
+/** Validates text only; whether the URL is allowed depends on the settings and is checked by the service (D35). */
 function TargetUrl(): PropertyDecorator {
   return compose(
     IsString({ message: 'must be text' }),
@@ -48,7 +48,7 @@ function EventTypes(): PropertyDecorator {
   );
 }
 
-/** The document's signature is always there (D49). */
+/** The scheme `document` is mandatory (D49). */
 function SignatureSchemes(): PropertyDecorator {
   return compose(
     ApiPropertyOptional({
@@ -56,7 +56,7 @@ function SignatureSchemes(): PropertyDecorator {
       isArray: true,
       uniqueItems: true,
       minItems: 1,
-      // OpenAPI 3.1 has all of JSON Schema; the decorator's types do not.
+      // OpenAPI 3.1 supports all of JSON Schema; the decorator's types do not.
       ...{ contains: { const: 'document' } },
       example: [...SIGNATURE_SCHEMES],
       description:
@@ -185,7 +185,7 @@ export function toNewEndpointTerms(partnerId: string, body: CreateWebhookEndpoin
   };
 }
 
-/** Fields that the body has; null is a value here: it empties the description and chooses every type. */
+/** The fields present in the body. Null is a value here: it clears the description and selects every type. */
 export function toEndpointChange(body: UpdateWebhookEndpointDto): EndpointChange {
   return {
     ...(body.url === undefined ? {} : { url: body.url }),
@@ -195,7 +195,7 @@ export function toEndpointChange(body: UpdateWebhookEndpointDto): EndpointChange
   };
 }
 
-/** A set, shown in one order. */
+/** Schemes are a set; they are always shown in the same order. */
 function inOrder(schemes: readonly SignatureScheme[]): SignatureScheme[] {
   return SIGNATURE_SCHEMES.filter((scheme) => schemes.includes(scheme));
 }

@@ -92,7 +92,7 @@ abstract class EndpointHandlers {
     @PartnerId() partnerId: string,
     @Body() body: CreateWebhookEndpointDto,
   ): Promise<RenderedResponse> {
-    // It receives what a change of the URL would give away.
+    // A new endpoint exposes the same events as a changed URL.
     if (caller.chosenMode(body.mode) === 'live') caller.assertYoung();
     this.targets.assertAllowed(body.url);
     const terms = toNewEndpointTerms(partnerId, body);
@@ -201,7 +201,7 @@ abstract class EndpointHandlers {
     @Body() body?: EnableWebhookEndpointDto,
   ): Promise<RenderedResponse> {
     const choice = { held: body?.held ?? 'release', failed: body?.failed ?? 'leave' };
-    // As a replay of any size, and as a loss of any size.
+    // Same rule as for a replay or a loss of any size.
     if (choice.failed === 'resend' || choice.held === 'discard') caller.assertYoung();
     return this.idempotent.execute(key, async (tx) => {
       await this.owned.endpoint(caller, { partnerId, id }, tx);
@@ -231,7 +231,7 @@ abstract class EndpointHandlers {
     @Param('id', PathId('whe')) id: string,
   ): Promise<RenderedResponse> {
     return this.idempotent.execute(key, async (tx) => {
-      // Until somebody notices, the partner's programs learn of nothing.
+      // Until somebody notices, the partner's systems receive nothing.
       if ((await this.owned.endpoint(caller, { partnerId, id }, tx)).mode === 'live') caller.assertYoung();
       return this.ok(tx, await this.endpoints.disable(tx, by, { partnerId, id }));
     });

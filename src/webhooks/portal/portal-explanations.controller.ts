@@ -12,7 +12,7 @@ import { SignatureDoctor } from '../signature-doctor.js';
 import { OwnedWebhooks } from '../owned-webhooks.js';
 import { DiagnosisResponse, SignatureDoctorDto, toDiagnosisResponse } from './signature-doctor.dto.js';
 
-/** Why an endpoint receives nothing, and why a signature is not accepted, in words. */
+/** Explains why an endpoint receives nothing, and why a receiver rejects a signature. */
 @ApiTags('Explanations')
 @UseGuards(PortalSessionGuard)
 @Controller('portal/v1')
@@ -37,7 +37,7 @@ export class PortalExplanationsController {
     return toExplanationResponse(await this.explanations.ofEndpoint(endpoint));
   }
 
-  /** No `Idempotency-Key`: it changes nothing. */
+  /** Needs no `Idempotency-Key`, because it changes nothing. */
   @Post('signature-doctor')
   @HttpCode(200)
   @NoIdempotencyKey()

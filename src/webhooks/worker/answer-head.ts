@@ -1,10 +1,10 @@
-/** Maximum informational answers (1xx) before the final status line (D30). */
+/** Maximum number of informational responses (1xx) before the final status line (D30). */
 export const MAX_INFORMATIONAL_ANSWERS = 100;
 /** Maximum bytes before the final status line. */
 export const MAX_INFORMATIONAL_BYTES = 64 * 1_024;
-/** Maximum bytes of the final answer's headers. The status line decides an answer with more. */
+/** Maximum bytes of the final response's headers. Beyond that the status line alone decides. */
 export const MAX_HEADER_BYTES = 64 * 1_024;
-/** Maximum bytes of a whole answer, including the framing of its chunks. */
+/** Maximum bytes of a whole response, including chunk framing. */
 export const MAX_ANSWER_BYTES = 192 * 1_024;
 
 export class InformationalFlood extends Error {
@@ -15,14 +15,14 @@ export class AnswerTooLong extends Error {
   readonly code = 'ANSWER_TOO_LONG';
 }
 
-/** The versions that Node's parser takes. Their line may end without CR. */
+/** The HTTP versions that Node's parser accepts. The line may end without CR. */
 const STATUS_LINE = /^HTTP\/(?:0\.9|1\.[01]|2\.0) (\d{3})[ \r\n]/;
 /** Node's parser skips empty lines before a status line. */
 const EMPTY_LINES = /^[\r\n]+/;
 const END_OF_HEADERS = '\r\n\r\n';
 const SWITCHING_PROTOCOLS = 101;
 
-/** Reads the status line beside Node's parser, which reports a status only after all headers have arrived. */
+/** Reads the status line in parallel to Node's parser, which reports a status only after all headers have arrived. */
 export class AnswerHead {
   private status: number | null = null;
   private unread = '';
@@ -30,7 +30,7 @@ export class AnswerHead {
   private bytes = 0;
   private isDone = false;
 
-  /** From the final status line, as soon as the line is complete or too long. */
+  /** Status of the final status line; set as soon as the line is complete or too long. */
   get statusCode(): number | null {
     return this.status;
   }

@@ -18,7 +18,7 @@ import type { OutgoingWebhook, WebhookSender } from './webhook-sender.js';
 export interface AttemptPerformerParts {
   readonly deliveries: Pick<DeliveriesRepository, 'putBack' | 'discard'>;
   readonly leases: Pick<EndpointLeases, 'isHeld'>;
-  /** Of each mode its own: nothing that an outcome of Sandbox waits for delays one of Live (D41). */
+  /** One batcher per mode, so that a delayed Sandbox outcome cannot delay one of Live (D41). */
   readonly batchers: Readonly<Record<Mode, OutcomeBatcher>>;
   readonly sender: WebhookSender;
   readonly secrets: DecryptedSecretCache;
@@ -28,9 +28,9 @@ export interface AttemptPerformerParts {
   readonly traces: Pick<DeliveryTracesRepository, 'find'>;
   /** The partner and mode of an endpoint. */
   ownerOf(endpointId: string): string;
-  /** The longest that an attempt can have taken, in milliseconds. */
+  /** Maximum duration of an attempt, in milliseconds. */
   readonly timeoutMs: number;
-  /** From then on what was started and not sent goes back untouched. */
+  /** Once true, started but unsent deliveries are put back unchanged. */
   isStopping(): boolean;
 }
 
@@ -38,22 +38,24 @@ type AttemptOfNow = AttemptResult & Pick<FinishedAttempt, 'requestHeaders'>;
 type MadeAttempt = AttemptOfNow & Pick<FinishedAttempt, 'traceId'>;
 
 const USER_AGENT = 'partner-esim-service-webhooks/1.0';
-/** After a fault of ours (a signing secret that does not open) the delivery waits and uses up no attempt. */
+/**
+ * After an error on our side (a signing secret that cannot be decrypted) the delivery waits without using an attempt.
+ */
 const OUR_FAULT_PAUSE_MS = 60_000;
 
-/** Makes one attempt: signs, sends, records. */
+/** Performs one attempt: signs, sends, records. */
 export class AttemptPerformer {
   private readonly pace = new TargetPace();
 
   constructor(private readonly parts: AttemptPerformerParts) {}
 
-  /** Resolves when the outcome is committed, with it; null when there was no attempt. */
+  /** Resolves with the outcome after its commit; null when there was no attempt. */
   async perform(delivery: StartedDelivery, control: AbortController): Promise<AttemptOutcome | null> {
     const attempt =
       delivery.interruptedAgoMs === null
         ? await this.trace(delivery, control)
         : interruptedAttempt(delivery.interruptedAgoMs, this.parts.timeoutMs);
-    // Outside of its span: many are recorded together, and so are their log lines.
+    // Outside the attempt's span: many attempts are recorded together, and so are their log lines.
     if (attempt) await this.parts.batchers[delivery.mode].add(finished(delivery, attempt));
     return attempt?.outcome ?? null;
   }
@@ -93,13 +95,13 @@ export class AttemptPerformer {
     return null;
   }
 
-  /** Its endpoint has another owner, which sends it. */
+  /** Drops the delivery: another process owns its endpoint and sends it. */
   private drop({ id: deliveryId, endpointId }: StartedDelivery): null {
     this.parts.logger.warn({ event: 'webhook.lease_lost', deliveryId, endpointId }, 'not sent');
     return null;
   }
 
-  /** A fresh `t` at every attempt: receivers refuse what is older than five minutes (D29). */
+  /** Every attempt gets a fresh `t`: receivers reject anything older than five minutes (D29). */
   private sign(delivery: StartedDelivery, owner: string, body: Buffer): OutgoingWebhook | null {
     const { secrets, clock, logger } = this.parts;
     try {
@@ -122,12 +124,12 @@ export class AttemptPerformer {
   }
 }
 
-/** Every body, a test's too, begins with its id. */
+/** Every body begins with its id, including a test's. */
 function messageIdOf(body: Buffer): string {
   return (JSON.parse(body.toString()) as { readonly id: string }).id;
 }
 
-/** The document's headers; nothing else for an endpoint that has asked for nothing (spec section 6, D28, D49). */
+/** The document's headers, and no others unless the endpoint has requested them (spec section 6, D28, D49). */
 function headersOf(delivery: StartedDelivery, signature: string): Record<string, string> {
   return {
     'Content-Type': 'application/json',
@@ -138,7 +140,9 @@ function headersOf(delivery: StartedDelivery, signature: string): Record<string,
   };
 }
 
-/** For the log: `t` and how many signatures there were, and not the signatures, which a receiver would accept. */
+/**
+ * Headers for the log: keeps `t` and the number of signatures, but not the signatures, which a receiver would accept.
+ */
 function withoutSignature(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const { 'X-Service-Signature': signature = '', 'webhook-signature': standard } = headers;
   return {
@@ -156,7 +160,7 @@ function finished(delivery: StartedDelivery, attempt: MadeAttempt): FinishedAtte
   return { ...attempt, ...state, deliveryId, endpointId, fence, orderId: orderOf(delivery) };
 }
 
-/** The attempt of an owner that died: nobody knows what the receiver answered, or when (D30). */
+/** The attempt of an owner that died; the receiver's response and its time are unknown (D30). */
 function interruptedAttempt(startedAgoMs: number, timeoutMs: number): MadeAttempt {
   const ranMs = Math.min(startedAgoMs, timeoutMs);
   return {
@@ -174,12 +178,12 @@ function interruptedAttempt(startedAgoMs: number, timeoutMs: number): MadeAttemp
   };
 }
 
-/** The secret used longest ago makes room for the next. */
+/** Beyond this number the least recently used secret is evicted. */
 const MAX_SECRETS_KEPT = 2_000;
 
 /**
- * Signing secrets of the endpoints that are being sent to, decrypted once: decrypting is a third of the CPU of an
- * attempt. A rotation seals another text, so what is kept is never wrong.
+ * Caches decrypted signing secrets of active endpoints: decryption is a third of an attempt's CPU. A rotation seals a
+ * new text, so a cached value is never stale.
  */
 export class DecryptedSecretCache {
   private readonly kept = boundedCache<string>(MAX_SECRETS_KEPT);

@@ -27,7 +27,7 @@ import {
 import { EndpointLeases } from './endpoint-leases.js';
 import { WebhookMetrics } from './webhook-metrics.js';
 
-/** An endpoint that was blocked, or disabled by its last block (D31). */
+/** An endpoint that was blocked, or disabled after its last block (D31). */
 export interface BlockedEndpoint {
   readonly id: string;
   readonly partnerId: string;
@@ -38,13 +38,14 @@ export interface BlockedEndpoint {
 type RecordedById = ReadonlyMap<string, RecordedAttempt>;
 
 /**
- * Records finished attempts, many at once, with what the rules make of them: by one statement those that leave their
- * endpoint as it is, which are nearly all; the others in one transaction with the change of their endpoints.
+ * Records finished attempts in batches and applies the rules. One statement records the attempts that leave their
+ * endpoint unchanged, which are nearly all. The others are recorded in one transaction with the change to their
+ * endpoints.
  */
 @Injectable()
 export class AttemptRecorder {
   private readonly rules: DeliveryRules;
-  /** A caller that tries again after a failure names them again. */
+  /** Already recorded attempts: a caller that retries after a failure passes them again. */
   private readonly done = new WeakSet<FinishedAttempt>();
 
   constructor(
@@ -61,7 +62,7 @@ export class AttemptRecorder {
     this.rules = config.webhooks;
   }
 
-  /** @throws Error of the database; what was recorded before it is not recorded again by another call */
+  /** @throws Error of the database; attempts recorded before it are not recorded again by another call */
   async record(attempts: readonly FinishedAttempt[]): Promise<void> {
     const open = attempts.filter((attempt) => !this.done.has(attempt)).map((attempt) => this.judge(attempt));
     const changing = new Set(open.filter((row) => this.mayChangeEndpoint(row)).map(endpointIdOf));
@@ -81,7 +82,7 @@ export class AttemptRecorder {
     return { attempt, after, afterGivenUp: afterAttemptOfDiscarded(this.rules, attempt, attempt.outcome) };
   }
 
-  /** A success changes one that was blocked before; a test none. */
+  /** A success changes an endpoint that was blocked before; a test changes none. */
   private mayChangeEndpoint({ attempt: { kind, outcome, endpointId }, after }: AttemptOutcomeRow): boolean {
     if (kind === 'test') return false;
     if (after.exhausted) return true;
@@ -119,7 +120,7 @@ export class AttemptRecorder {
     return [recorded, blocked];
   }
 
-  /** Times are the database's (D40). */
+  /** Uses the database's times (D40). */
   private async save(tx: Tx, id: string, after: EndpointState, isBlocked: boolean): Promise<void> {
     const { consecutiveBlocks, enabled } = after;
     const now = (): string => NOW;
@@ -156,7 +157,7 @@ export class AttemptRecorder {
     this.log(attempts, recorded, blocked);
   }
 
-  /** Of what ended together; tests have no effect. */
+  /** Adjusts the window for attempts that ended together; tests have no effect. */
   private adjustWindow(endpointId: string, all: readonly FinishedAttempt[]): void {
     const endpoint = this.leases.get(endpointId);
     const attempts = all.filter(({ kind }) => kind !== 'test');
@@ -174,7 +175,7 @@ export class AttemptRecorder {
     });
   }
 
-  /** A block is an alert; a disable is an alert and an audit entry (D31). */
+  /** A block raises an alert; a disable raises an alert and is audited (D31). */
   private async announce(tx: Tx, endpoint: BlockedEndpoint): Promise<void> {
     const { id: subjectId, partnerId, disabled, consecutiveBlocks } = endpoint;
     const details = { consecutive_blocks: consecutiveBlocks };
@@ -225,7 +226,7 @@ function stateOf({
   return { enabled, deleted: deletedAt !== null, blocked, consecutiveBlocks };
 }
 
-/** The recorded attempts of the endpoint in the order in which they ended. */
+/** The endpoint's recorded attempts in the order in which they ended. */
 function endedAttempts(
   endpointId: string,
   rows: readonly AttemptOutcomeRow[],

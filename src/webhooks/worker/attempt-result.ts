@@ -3,19 +3,19 @@ import type { AttemptOutcome } from '../delivery.js';
 import type { DeliveryState } from '../delivery-rules.js';
 import { NameNotResolved, TargetRefused } from './vetted-lookup.js';
 
-/** What one attempt came to, before it is recorded. */
+/** Result of one attempt before it is recorded. */
 export interface AttemptResult {
   readonly outcome: AttemptOutcome;
   readonly statusCode: number | null;
-  /** From the start to what decides the outcome: the final status line, the error, or the cut. */
+  /** Time from the start to the event that decides the outcome: final status line, error, or interruption. */
   readonly latencyMs: number;
-  /** The class of the failure and its code, such as `tls: CERT_HAS_EXPIRED`; never an address or a body. */
+  /** Failure class and code, such as `tls: CERT_HAS_EXPIRED`; never an address or a body. */
   readonly error: string | null;
-  /** Null when nobody measured: the process died. */
+  /** Null when unmeasured, because the process died. */
   readonly phases: AttemptPhases | null;
-  /** The request went over a connection that an earlier attempt had left open. */
+  /** Whether the request used a connection left open by an earlier attempt. */
   readonly reusedConnection: boolean;
-  /** What is kept of the answer's headers (see `keptHeaders`); null without an answer. */
+  /** The stored response headers (see `keptHeaders`); null without a response. */
   readonly responseHeaders: Readonly<Record<string, string>> | null;
   readonly responseBody: string | null;
   /** Monotonic milliseconds (`performance.now()`): the retry schedule counts from here (D30). */
@@ -23,29 +23,29 @@ export interface AttemptResult {
 }
 
 /**
- * Where the milliseconds of an attempt went. The first three are durations: null when the phase was not reached or the
- * connection was there already, and until the failure or the cut when it ended the attempt. The others count from the
- * start of the attempt.
+ * Timing of an attempt's phases in milliseconds. The first three are durations. They are null when the phase was not
+ * reached or the connection already existed, and end at the failure or interruption. The others count from the start of
+ * the attempt.
  */
 export interface AttemptPhases {
   readonly dnsMs: number | null;
   readonly connectMs: number | null;
   readonly tlsMs: number | null;
-  /** The first byte of any answer, 1xx included. */
+  /** First byte of any response, including 1xx. */
   readonly firstByteMs: number | null;
   /** Until the response body was read, capped or cut, or the attempt failed. */
   readonly totalMs: number;
 }
 
-/** An attempt with the state that its delivery had before it. */
+/** An attempt with its delivery's state before it. */
 export interface FinishedAttempt extends AttemptResult, DeliveryState {
   readonly deliveryId: string;
   readonly endpointId: string;
-  /** Of the endpoint's lease under which the attempt began. */
+  /** Fence of the endpoint's lease under which the attempt began. */
   readonly fence: string;
-  /** What was sent, without the signatures; null when nobody knows. */
+  /** The sent headers without signatures; null when unknown. */
   readonly requestHeaders: Readonly<Record<string, string>> | null;
-  /** For the log: of the event's order, and of the attempt's span. */
+  /** For the log: the event's order and the attempt's trace. */
   readonly orderId: string | null;
   readonly traceId: string | null;
 }
@@ -53,8 +53,8 @@ export interface FinishedAttempt extends AttemptResult, DeliveryState {
 type Phase = 'dns' | 'connect' | 'tls';
 
 /**
- * Times one attempt. A phase in which the attempt failed or was cut has the time until then; a phase that was not
- * reached has none. A phase that is repeated has its last time.
+ * Measures one attempt. A phase in which the attempt failed or was interrupted lasts until then; a phase that was not
+ * reached has no time. A repeated phase keeps its last time.
  */
 export class PhaseClock {
   /** Monotonic milliseconds. */
@@ -65,7 +65,7 @@ export class PhaseClock {
   private firstByteMs: number | null = null;
   private reused = false;
 
-  /** The request went over a connection that an earlier one had left open. */
+  /** Whether the request used a connection left open by an earlier one. */
   get reusedConnection(): boolean {
     return this.reused;
   }
@@ -74,25 +74,25 @@ export class PhaseClock {
     return this.firstByteMs !== null;
   }
 
-  /** Call in the turn that made the request: the socket's events may come in the next one. */
+  /** Call in the turn that created the request: the socket's events may arrive in the next one. */
   watch(request: ClientRequest): void {
     request.once('socket', (socket) => {
       this.reused = request.reusedSocket;
       const onData = (): void => void (this.firstByteMs = this.elapsedMs());
-      // Before Node's own listener, which emits the response.
+      // Runs before Node's own listener, which emits the response.
       socket.prependOnceListener('data', onData);
       request.once('close', () => socket.off('data', onData));
     });
   }
 
-  /** The phase before ends, and the next begins. */
+  /** Ends the current phase and begins the next. */
   enter(next: Phase | null, at = performance.now()): void {
     if (this.running) this.took[this.running] = at - this.since;
     this.running = next;
     this.since = at;
   }
 
-  /** Closes the phase that is running. @param endedAt monotonic milliseconds */
+  /** Ends the current phase. @param endedAt monotonic milliseconds */
   stop(endedAt: number): AttemptPhases {
     this.enter(null, endedAt);
     const { dns: dnsMs, connect: connectMs, tls: tlsMs } = this.took;
@@ -104,7 +104,7 @@ export class PhaseClock {
   }
 }
 
-/** Where an attempt failed, as the delivery log says it; `http_status` is an answer other than 2xx. */
+/** Failure class in the delivery log; `http_status` is a response other than 2xx. */
 export type FailureClass =
   'dns' | 'connect' | 'tls' | 'timeout' | 'target_refused' | 'http_status' | 'protocol';
 
@@ -127,7 +127,9 @@ const CONNECT_CODES = new Set([
 const TLS_CODE =
   /^(ERR_(TLS|SSL|OSSL|CRYPTO)_|TLS_|EPROTO$|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE)|PATH_LENGTH_)/;
 
-/** `class: CODE` of an error, for the log that partners see: never a message, which may hold an inner address. */
+/**
+ * `class: CODE` of an error for the log that partners see. Never the message, which may contain an internal address.
+ */
 export function describeFailure(error: unknown): string {
   if (error instanceof TargetRefused) return 'target_refused';
   if (error instanceof NameNotResolved) return `dns: ${error.code}`;
@@ -150,13 +152,13 @@ export const MAX_HEADER_VALUE_BYTES = 1_024;
 export const MAX_KEPT_HEADERS_BYTES = 8 * 1_024;
 export const REDACTED = '[redacted]';
 
-/** Headers whose values give access to something: the log keeps that they were there. */
+/** Headers whose values may grant access: the log keeps only the names. */
 const SECRET_NAME = /cookie|authori[sz]ation|authentication-info|token|secret|session|password|jwt|key/;
 
 /**
- * The headers of a receiver's answer for the log: lower-case names, repeated ones joined, values as safe text, secrets
- * redacted. What does not fit in the caps is left out. The caps count bytes as received, and as UTF-8 for the total.
- * @param rawHeaders name, value, name, value, as Node gives them (Latin-1)
+ * Response headers for the log: lower-case names, repeated ones joined, values as safe text, secrets redacted. Headers
+ * beyond the caps are omitted. The caps count bytes as received, and UTF-8 bytes for the total.
+ * @param rawHeaders name, value, name, value, as Node provides them (Latin-1)
  */
 export function keptHeaders(rawHeaders: readonly string[]): Readonly<Record<string, string>> {
   const kept = new Map<string, string>();
@@ -164,7 +166,7 @@ export function keptHeaders(rawHeaders: readonly string[]): Readonly<Record<stri
     if (kept.size === MAX_KEPT_HEADERS) break;
     kept.set(name, SECRET_NAME.test(name) ? REDACTED : safeValue(value));
   }
-  // `fromEntries` takes a header named `__proto__` for what it is.
+  // `fromEntries` treats a header named `__proto__` as a plain key.
   return Object.fromEntries(withinTotal(kept));
 }
 
@@ -194,8 +196,8 @@ function withinTotal(headers: ReadonlyMap<string, string>): [string, string][] {
 }
 
 /**
- * Foreign bytes as text that PostgreSQL takes: invalid UTF-8 becomes U+FFFD, NUL is removed. A character that the
- * cap has cut in two is dropped.
+ * Converts foreign bytes to text that PostgreSQL accepts: invalid UTF-8 becomes U+FFFD, NUL is removed. A character cut
+ * in two by the cap is dropped.
  */
 export function toSafeText(bytes: Buffer, wasCut: boolean): string {
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: wasCut });

@@ -4,15 +4,15 @@ import type { AttemptResult } from './attempt-result.js';
 import type { StartedDelivery } from './deliveries.repository.js';
 import type { DeliveryTrace } from './delivery-traces.repository.js';
 
-/** What a partner wrote cannot look like it: its own quotes are escaped in the body. */
+/** Partner-written text cannot match this, because its quotes are escaped in the body. */
 const ORDER_ID = /"order_id":"(ord_[0-9A-HJKMNP-TV-Z]{26})"/;
 
-/** Every event of ours names its order; a test none. */
+/** The order id in the body: every event has one, a test has none. */
 export function orderOf({ body }: StartedDelivery): string | null {
   return ORDER_ID.exec(body ?? '')?.[1] ?? null;
 }
 
-/** No URL, header or body: a receiver's address may hold a secret, and an event's body an ICCID (D53). */
+/** Omits URL, headers and body: a receiver's address may hold a secret, and an event's body an ICCID (D53). */
 export function spanOfAttempt(delivery: StartedDelivery, trace: DeliveryTrace | null): SpanRequest {
   const { id: deliveryId, endpointId, eventType, mode } = delivery;
   const orderId = orderOf(delivery);
@@ -46,9 +46,8 @@ export function describeAttempt(span: Span, attempt: AttemptResult | null): void
 }
 
 /**
- * Where the attempt belongs: into the trace of its cause, or without one into a trace of its delivery. Its ids follow from
- * the delivery and its number, so that a retry, by whatever process, is linked with the attempt before it, and no row has
- * to remember that one.
+ * Places the attempt in the trace of its cause, or in a trace of its own delivery. Ids are derived from the delivery
+ * and the attempt number. A retry by any process can therefore link to the attempt before it without storing anything.
  */
 function placeOfAttempt(
   deliveryId: string,
@@ -60,7 +59,7 @@ function placeOfAttempt(
   return { parent: cause, links: number > 1 ? [before] : [], ids: { traceId, spanId: spanOf(number) } };
 }
 
-/** So many hexadecimal digits that nobody else has. */
+/** `count` hexadecimal digits that are unique to the text. */
 function digits(text: string, count: number): string {
   return createHash('sha256').update(text).digest('hex').slice(0, count);
 }

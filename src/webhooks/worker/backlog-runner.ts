@@ -14,22 +14,22 @@ import { BacklogJobsRepository } from '../backlog-jobs.repository.js';
 import { DELIVERY_JOBS } from '../delivery-fan-out.js';
 
 const TICK_MS = 500;
-/** Jobs are rare: while there is none, the first one may wait so long. */
+/** Jobs are rare: while there are none, the first one may wait this long. */
 const IDLE_TICK_MS = 1_000;
 const JOBS_PER_TICK = 100;
 /** A large job takes turns with the others. */
 const STEPS_PER_TURN = 10;
-/** A replay does not make up for more than this: deliveries that nobody could create in time. */
+/** A delayed replay catches up at most this much time. */
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Advances backlog jobs, a small transaction at a time (D32, D33). Replays create so many deliveries a second, and never
- * have more than a second's worth waiting: new events do not queue behind repeated ones (D34).
+ * Advances backlog jobs, one small transaction at a time (D32, D33). Replays create a limited number of deliveries per
+ * second, and never have more than one second's worth pending: new events do not queue behind repeated ones (D34).
  */
 @Injectable()
 export class BacklogRunner {
   private readonly perSecond: number;
-  /** All replays of a partner and mode share the rate of one, in this process. */
+  /** All replays of a partner and mode share one rate in this process. */
   private readonly ofOwner: Allowances;
 
   constructor(
@@ -52,7 +52,7 @@ export class BacklogRunner {
     });
   }
 
-  /** @throws AggregateError after all jobs had their turn, when some failed */
+  /** @throws AggregateError after every job's turn, when some failed */
   private async advanceAll(stopping: AbortSignal): Promise<unknown> {
     const ids = await this.jobs.listRunnable(JOBS_PER_TICK);
     if (ids.length === 0) return NOTHING_DUE;
@@ -70,7 +70,7 @@ export class BacklogRunner {
       goesOn = await this.transactions.run((tx) => this.advance(tx, id));
   }
 
-  /** Takes one step. Returns whether the next one can follow at once. */
+  /** Runs one step. Returns whether the next one can follow at once. */
   private async advance(tx: Tx, id: string): Promise<boolean> {
     const job = await this.jobs.lockRunnable(tx, id);
     if (!job) return false;
@@ -114,7 +114,7 @@ export class BacklogRunner {
     this.logger.warn(line, 'not repeated: past their retention');
   }
 
-  /** Once for an endpoint that was enabled: a release that a resend follows is not its end. */
+  /** Recorded once per enabled endpoint: a release that is followed by a resend is not the end. */
   private async recordSettled(tx: Tx, job: BacklogJobEntity): Promise<void> {
     const { kind, partnerId, endpointId, created: resent } = job;
     if (kind === 'replay' || (kind === 'release' && (await this.jobs.isResending(tx, endpointId)))) return;

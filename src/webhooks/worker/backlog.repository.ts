@@ -12,15 +12,18 @@ export interface DeliveryCount {
   readonly count: number;
 }
 
-/** More than this is a backlog, and how much more does not matter. */
+/** Counts stop here: beyond this the exact size of a backlog does not matter. */
 export const MOST_OPEN_COUNTED = 100_000;
 
-/** SQL over all that is owed: counts for the operators (D33), and purges what nothing is owed to any more (D44). */
+/**
+ * SQL over all pending deliveries: counts for operators (D33), and purges of rows that nothing refers to any more
+ * (D44).
+ */
 @Injectable()
 export class BacklogRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** Backlog jobs that have ended. */
+  /** Purges ended backlog jobs. */
   async purgeJobs(days: number, limit: number): Promise<number> {
     const { affected } = await sql(
       this.manager,
@@ -32,7 +35,7 @@ export class BacklogRepository {
     return affected;
   }
 
-  /** Deleted endpoints to which nothing refers any more; their ended deliveries go with their days. */
+  /** Purges deleted endpoints without remaining references; their ended deliveries are dropped with their days. */
   async purgeEndpoints(days: number, limit: number): Promise<number> {
     const { affected } = await sql(
       this.manager,
@@ -47,7 +50,7 @@ export class BacklogRepository {
     return affected;
   }
 
-  /** Endpoints by status; one that has been deleted has none. */
+  /** Endpoints by status; deleted ones are not counted. */
   async countEndpoints(): Promise<readonly { status: EndpointStatus; count: number }[]> {
     return readWithin(this.manager, async (manager) => {
       const { rows } = await sql<{ status: EndpointStatus; count: number }>(
@@ -60,7 +63,7 @@ export class BacklogRepository {
     });
   }
 
-  /** Age in seconds of the oldest delivery that is due and could be sent; 0 when there is none. */
+  /** Age in seconds of the oldest due delivery that could be sent; 0 when there is none. */
   async oldestDueSeconds(): Promise<number> {
     return readAgeSeconds(
       this.manager,
@@ -75,12 +78,12 @@ export class BacklogRepository {
     );
   }
 
-  /** Deliveries that have not ended, the first MOST_OPEN_COUNTED of them. @throws Error when it takes long */
+  /** Counts open deliveries up to MOST_OPEN_COUNTED. @throws Error when it takes too long */
   async countOpen(): Promise<readonly DeliveryCount[]> {
     return readWithin(this.manager, async (manager) => {
       const { rows } = await sql<DeliveryCount>(
         manager,
-        // In the order of the index of what is pending: the table may hold millions that have ended.
+        // Read in the order of the pending index: the table may hold millions of ended rows.
         `WITH open AS MATERIALIZED (
            SELECT d.kind, d.endpoint_id, d.created_at FROM webhook_deliveries d WHERE d.status = 'pending'
            ORDER BY d.endpoint_id, d.next_attempt_at, d.id LIMIT $1

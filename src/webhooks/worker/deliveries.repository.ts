@@ -17,21 +17,21 @@ import {
 } from '../webhook-endpoint.entity.js';
 import type { FinishedAttempt } from './attempt-result.js';
 
-/** A delivery that this process has started, with all that one attempt needs. */
+/** A delivery started by this process, with everything one attempt needs. */
 export interface StartedDelivery extends DeliveryState, WebhookTarget {
   readonly id: string;
   readonly endpointId: string;
   readonly mode: Mode;
   readonly eventType: DeliveryEventType;
-  /** Of the endpoint's lease under which it was started. */
+  /** Fence of the endpoint's lease under which it was started. */
   readonly fence: string;
   /** The stored bytes (D28); null when the event is past its retention. */
   readonly body: string | null;
-  /** Set when an owner before this one had started it: that attempt was interrupted, and is logged first (D30). */
+  /** Set when an earlier owner had started it: that attempt was interrupted, and is logged first (D30). */
   readonly interruptedAgoMs: number | null;
 }
 
-/** What the owner asks for of one endpoint. */
+/** A claim of one endpoint's deliveries by its owner. */
 export interface EndpointClaim {
   readonly endpointId: string;
   readonly fence: string;
@@ -39,20 +39,22 @@ export interface EndpointClaim {
   readonly free: number;
 }
 
-/** What a claim came to for one endpoint. */
+/** Result of a claim for one endpoint. */
 export interface ClaimedEndpoint {
   readonly deliveries: readonly StartedDelivery[];
   readonly consecutiveBlocks: number;
   readonly slowStartSince: string | null;
-  /** Until the next delivery is due or the block ends; null: nothing is due, or nothing may be sent. */
+  /**
+   * Milliseconds until the next delivery is due or the block ends; null when nothing is due, or nothing may be sent.
+   */
   readonly nextDueInMs: number | null;
 }
 
-/** A finished attempt with what the rules make of it. */
+/** A finished attempt with the states that the rules computed. */
 export interface AttemptOutcomeRow {
   readonly attempt: FinishedAttempt;
   readonly after: DeliveryAfterAttempt;
-  /** The same, if the delivery was given up meanwhile. */
+  /** The state if the delivery was discarded meanwhile. */
   readonly afterGivenUp: DeliveryAfterAttempt;
 }
 
@@ -85,8 +87,8 @@ interface ClaimRow extends TargetRow {
 
 /**
  * Starts the oldest due deliveries of endpoints that this process owns: $1 endpoints, $2 fences, $3 free slots, $4 the
- * process. A row for each delivery, or one for an endpoint that has none. What this owner has started already is in
- * flight; what an owner before it has started was interrupted, and is started again.
+ * process. Returns a row per delivery, or one for an endpoint without any. Deliveries that this owner started are in
+ * flight; those that an earlier owner started were interrupted, and are started again.
  */
 const CLAIM = prepared(`
   WITH mine AS MATERIALIZED (
@@ -137,10 +139,10 @@ const CLAIM = prepared(`
   ORDER BY due.next_attempt_at, due.id`);
 
 /**
- * The outcomes of attempts, as columns, and $20 the process. An attempt is recorded if its endpoint's
- * lease is still the one that started it, and its delivery was not started again: a takeover that this statement does
- * not see yet has started nothing. What the endpoint has given up in the
- * meantime ends by the second state. A delivery that ends moves to the partition of its day.
+ * Records the outcomes of attempts: parameters are columns, and $20 is the process. An attempt is recorded if its
+ * endpoint's lease is still the one that started it and its delivery was not started again. A takeover that this
+ * statement does not see yet has started nothing. Deliveries discarded meanwhile end in the second state. A delivery
+ * that ends moves to the partition of its day.
  */
 const RECORD = prepared(`
   WITH given AS (
@@ -197,13 +199,13 @@ const RECORD = prepared(`
   )
   SELECT id, status, number, exhausted FROM recorded`);
 
-/** SQL of the deliveries that are open: what an endpoint's owner starts and records. Every time is the database's (D40). */
+/** SQL of open deliveries: starting them and recording their outcomes. All times are the database's (D40). */
 @Injectable()
 export class DeliveriesRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
   /**
-   * Starts due deliveries of each endpoint, oldest first. An endpoint whose lease is another process's is not in the
+   * Starts due deliveries of each endpoint, oldest first. Endpoints leased by another process are missing from the
    * result. The commit does not wait for the disk: if it is lost, the deliveries are due as before (D61).
    */
   async claim(
@@ -245,8 +247,8 @@ export class DeliveriesRepository {
   }
 
   /**
-   * Records attempts, with the next state of each delivery, in one statement. What is missing in the result was not
-   * recorded: the endpoint has another owner.
+   * Records attempts with the next state of each delivery, in one statement. An attempt missing from the result was not
+   * recorded, because the endpoint has another owner.
    */
   async record(
     manager: EntityManager,
@@ -262,7 +264,7 @@ export class DeliveriesRepository {
     return rows.map(({ id, ...row }) => ({ deliveryId: id, ...row }));
   }
 
-  /** The endpoint is sent to as fast as it takes, unless it has begun to start slowly again after `since`. */
+  /** Ends the endpoint's slow start, unless a new one has begun after `since`. */
   async endSlowStart(endpointId: string, since: string): Promise<void> {
     await sql(
       this.manager,
@@ -271,7 +273,7 @@ export class DeliveriesRepository {
     );
   }
 
-  /** Whose endpoints these are. */
+  /** The partners of endpoints. */
   async listPartners(
     endpointIds: readonly string[],
   ): Promise<readonly { id: string; partnerId: string; mode: Mode }[]> {
@@ -295,7 +297,7 @@ export class DeliveriesRepository {
     );
   }
 
-  /** Ends a started delivery that has nothing to send: its event was dropped, being past its retention (D44). */
+  /** Ends a started delivery that has nothing to send, because its event was dropped after its retention (D44). */
   async discard({ id, fence }: Pick<StartedDelivery, 'id' | 'fence'>): Promise<void> {
     await sql(
       this.manager,
@@ -307,9 +309,9 @@ export class DeliveriesRepository {
   }
 
   /**
-   * Endpoints after `after`, in id order, with something due that nobody is sending, of those that `owner` or nobody
-   * owns. Jumps from endpoint to endpoint through the index, so that a disabled endpoint's backlog of a million costs
-   * one step.
+   * Endpoints after `after` in id order that have due deliveries without an attempt in flight, and are owned by `owner`
+   * or nobody. Jumps from endpoint to endpoint through the index, so that a disabled endpoint's backlog of a million
+   * costs one step.
    */
   async listEndpointsDue(owner: string, after: string, limit: number): Promise<readonly string[]> {
     const { rows } = await sql<{ id: string }>(

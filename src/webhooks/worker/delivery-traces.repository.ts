@@ -7,15 +7,15 @@ import { sql } from '../../infra/database/index.js';
 import { parseTraceparent, type TraceContext } from '../../infra/tracing/index.js';
 import { IS_OPEN } from '../webhook-delivery.entity.js';
 
-/** What an attempt's span needs beside its delivery. */
+/** The extra data that an attempt's span needs. */
 export interface DeliveryTrace {
-  /** The work that made the event; null for a test, and for what happened untraced. */
+  /** Trace of the work that recorded the event; null for a test, and for untraced work. */
   readonly cause: TraceContext | null;
   /** Place of the attempt in the log, from 1. */
   readonly number: number;
 }
 
-/** A delivery, by what a statement finds its traces with. */
+/** The fields by which a statement finds a delivery's trace. */
 interface TracedDelivery {
   readonly id: string;
   readonly mode: Mode;
@@ -26,12 +26,12 @@ const MAX_BATCH = 500;
 const EVENT_ID = /^\{"id":"(evt_[0-9A-HJKMNP-TV-Z]{26})"/;
 
 /**
- * Reads the traces that claimed deliveries belong to. Only where traces are on, in a statement of its own: the claim, which
- * every process pays for, knows nothing of them (D53).
+ * Reads the traces of claimed deliveries. Runs only when tracing is on, in a statement of its own, so that the claim
+ * costs nothing for tracing (D53).
  */
 @Injectable()
 export class DeliveryTracesRepository {
-  /** What one claim has leased begins in one turn, and is read by one statement. */
+  /** Deliveries of one claim begin in one turn, and one statement reads their traces. */
   private readonly batches = new Batcher<TracedDelivery, DeliveryTrace | null>({
     handle: async (deliveries) => {
       const byMode = [...Map.groupBy(deliveries, ({ mode }) => mode)];
@@ -45,12 +45,12 @@ export class DeliveryTracesRepository {
 
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** Null when nothing is known, or when the statement fails: the delivery is sent all the same. Never rejects. */
+  /** Null when the trace is unknown or the statement fails: the delivery is sent all the same. Never rejects. */
   find(delivery: TracedDelivery): Promise<DeliveryTrace | null> {
     return this.batches.add(delivery).catch(() => null);
   }
 
-  /** The ids of the events, which their bodies begin with, are the days that are read. */
+  /** The ids in the events' bodies tell which days to read. */
   private async read(
     mode: Mode,
     deliveries: readonly TracedDelivery[],

@@ -22,24 +22,24 @@ import { OutcomeBatcher, type OutcomeBatcherOptions } from './outcome-batcher.js
 import { OwnedDeliveries } from './owned-deliveries.js';
 import { WebhookSender } from './webhook-sender.js';
 
-/** Of the slots, how much the endpoints of one partner and mode may have together (D42). */
+/** Maximum share of the slots for all endpoints of one partner and mode (D42). */
 const OWNER_SHARE = 1 / 16;
-/** Of the slots, how much is kept for partners that have no attempt under way (D42). */
+/** Share of the slots reserved for partners without an attempt in flight (D42). */
 const KEPT_FOR_OTHERS = 1 / 2;
-/** An attempt that takes this part of its time, 5 s of 60 s, makes its endpoint slow (D42). */
+/** An attempt that takes this share of its timeout, 5 s of 60 s, marks its endpoint as slow (D42). */
 const SLOW_SHARE = 1 / 12;
-/** The part of a stop's time in which attempts may still end; the rest is for their outcomes and the other apps. */
+/** Share of the shutdown timeout in which attempts may still end; the rest is for their outcomes and the other apps. */
 const DRAIN_SHARE = 0.6;
-/** For the records of attempts that a stop has interrupted (D30). */
+/** Time to record attempts that a shutdown has interrupted (D30). */
 const RECORD_MS = 1_000;
 const BALANCE_EVERY_MS = 1_000;
 
 /**
- * Sends what is owed. A group is an endpoint: a hanging receiver fills its own concurrency only (D34), and one process
- * at a time sends to it (D56). For each endpoint with something due: lease it (`EndpointLeases`), claim its oldest due
+ * Sends deliveries. A group is an endpoint: a hanging receiver fills only its own concurrency (D34), and one process at
+ * a time sends to it (D56). For each endpoint with due deliveries: lease it (`EndpointLeases`), claim its oldest due
  * deliveries (`OwnedDeliveries`), sign and send each (`AttemptPerformer`), record the outcome as `delivery-rules.ts`
- * says (`AttemptRecorder`), claim again. When this process dies, its leases lapse; the next owner records what was under
- * way as interrupted and sends it again.
+ * says (`AttemptRecorder`), and claim again. When this process dies, its leases lapse. The next owner records the
+ * attempts in flight as interrupted and sends them again.
  */
 @Processor(DELIVERY_JOBS, { concurrency: 8 })
 export class DeliveryWorker extends JobWorker<StartedDelivery> {
@@ -86,7 +86,7 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
     };
     const newBatcher = (maxInFlight: number): OutcomeBatcher =>
       new OutcomeBatcher({ ...outcomes, maxInFlight });
-    // Transactions at once: what Sandbox waits for leaves most of the pool's connections to Live (D41).
+    // Concurrent transactions: Sandbox leaves most of the pool's connections to Live (D41).
     const batchers = { live: newBatcher(4), sandbox: newBatcher(2) };
     const secrets = new DecryptedSecretCache(box);
     const { timeoutMs } = config.webhooks;
@@ -104,7 +104,7 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
     });
   }
 
-  /** One slot of each endpoint of the partner and mode that this process owns and could send to now. */
+  /** Reserves one slot at each endpoint of the partner and mode that this process owns and could send to now. */
   private reserve(partnerId: string, mode: Mode): readonly ReservedSlot[] {
     const slots: ReservedSlot[] = [];
     for (const endpoint of this.leases.of(partnerId, mode)) {
@@ -135,7 +135,7 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
 
   /**
    * A 2xx makes nothing due. A failure makes its delivery due later, and one that was put back unsent may be due now:
-   * then the endpoint claims again. Only an answer, or its lack, tells how long the receiver takes.
+   * then the endpoint claims again. Only a response, or its absence, shows how fast the receiver is.
    */
   protected override async run(delivery: StartedDelivery, control: AbortController): Promise<JobEnd> {
     const { endpointId } = delivery;
@@ -144,7 +144,7 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
       const wasTimed = outcome === 'delivered' || outcome === 'failed';
       return { refetch: outcome !== 'delivered', wasTimed };
     } catch (error) {
-      // The delivery's row says that an attempt is under way: the next owner of the endpoint finds it.
+      // The row records an attempt in flight: the endpoint's next owner will find it.
       this.shares.abandon(endpointId);
       throw error;
     } finally {

@@ -5,21 +5,21 @@ import { type PurgeStep, purgeWhileMore } from '../../infra/purge-in-steps.js';
 import { type Discards, DiscardsRepository } from './discards.repository.js';
 
 const STEP_ROWS = 1_000;
-/** Refusals after which a run leaves the rest to the next one: each costs statements of its own. */
+/** Maximum refusals per run, because each costs statements of its own; the next run continues. */
 const MOST_REFUSED = 50;
-/** Deliveries that one run after the other steps over, refused or locked; behind more it begins anew. */
+/** Maximum deliveries, refused or locked, that consecutive runs skip before starting over. */
 const MOST_PASSED_OVER = 10_000;
 const RUNS_LEFT = 100;
-/** Refusals that the error of a run names. */
+/** Maximum refusals named in a run's error. */
 const MOST_NAMED = 5;
 
 export interface DiscardOptions {
   readonly stopping?: AbortSignal | undefined;
-  /** Default: until nothing is left. */
+  /** Defaults to no limit. */
   readonly maxSteps?: number;
 }
 
-/** Where a run is. */
+/** Position of a run. */
 interface Walk {
   readonly which: Discards;
   readonly maxSteps: number;
@@ -28,18 +28,18 @@ interface Walk {
   steps: number;
 }
 
-/** Ends deliveries that were given up or held for too long (D32, D44). */
+/** Ends deliveries that were discarded or held for too long (D32, D44). */
 @Injectable()
 export class DiscardDeliveries {
-  /** Of runs that were left at MOST_REFUSED, by what they end: the next one goes on behind. */
+  /** Positions of runs that stopped at MOST_REFUSED, by kind; the next run continues there. */
   private readonly left = boundedCache<Set<string>>(RUNS_LEFT);
 
   constructor(private readonly discards: DiscardsRepository) {}
 
   /**
-   * Ends all that `which` names, in steps of a statement each; answers how many. One that somebody has locked, or that
-   * PostgreSQL refuses, is left to a later run and holds up no other (D43).
-   * @throws AggregateError behind all others, when some were refused; Error of the database when it cannot be asked
+   * Ends all deliveries that `which` names, one statement per step, and returns their number. A delivery that is locked
+   * or that PostgreSQL refuses is left to a later run and does not hold up the others (D43).
+   * @throws AggregateError after all others, when some were refused; Error of the database when it is unavailable
    */
   async execute(which: Discards, { stopping, maxSteps = Infinity }: DiscardOptions = {}): Promise<number> {
     const name = Object.values(which).join();

@@ -5,36 +5,39 @@ import type { Mode } from '../../common/mode.js';
 import { sql } from '../../infra/database/index.js';
 import { IN_FLIGHT, IS_OPEN, STORE_GIVEN_UP } from '../webhook-delivery.entity.js';
 
-/** Deliveries that end without having been delivered. */
+/** Kinds of deliveries that end without having been delivered. */
 export type Discards =
-  /** What an endpoint has given up by its one row (D32, DELETE), of those due at `dueFrom` and later when it is set. */
+  /** Deliveries discarded by the endpoint's row (D32, DELETE); with `dueFrom`, only those due then or later. */
   | { readonly of: 'endpoint'; readonly endpointId: string; readonly dueFrom: string | null }
-  /** What was given up during an attempt that nobody records any more: its worker died, or gave it back. */
+  /** Deliveries discarded during an attempt that will never be recorded: its worker died or gave it back. */
   | { readonly of: 'abandoned' }
-  /** What disabled endpoints have held for `days` days, and their events as long: the end of "held at least 30 days" (D32, D44). */
+  /**
+   * Deliveries held by disabled endpoints for `days` days, whose events are as old: the end of "held at least 30 days"
+   * (D32, D44).
+   */
   | { readonly of: 'held'; readonly mode: Mode; readonly days: number };
 
-/** An endpoint that has given up what it owed before a time, as PostgreSQL writes it: to the microsecond. */
+/** An endpoint that has discarded everything before a time, which PostgreSQL writes to the microsecond. */
 export interface GivingUp {
   readonly endpointId: string;
   readonly before: string;
 }
 
-/** One with an attempt under way is left to the record of its outcome, which counts when it is a 2xx. */
+/** Skips deliveries with an attempt in flight: recording its outcome decides, and a 2xx counts. */
 const NOT_IN_FLIGHT = `NOT ${IN_FLIGHT}`;
 
-/** Of a delivery `d` and its endpoint `w`, with `parametersOf` from $2 on. */
+/** Condition on a delivery `d` and its endpoint `w`, with `parametersOf` from $2 on. */
 const OF_ENDPOINT = `d.endpoint_id = $2 AND d.status = 'pending' AND d.created_at < w.discard_before
   AND ($3::timestamptz IS NULL OR d.next_attempt_at >= $3)`;
 const ABANDONED = `d.status = 'discarding'`;
 const HELD = `d.status = 'pending' AND NOT w.enabled AND w.mode = $2
   AND w.updated_at < now() - $3::int * interval '1 day' AND d.created_at < now() - $3::int * interval '1 day'`;
 
-/** What a list passes over is $1. */
+/** $1 lists the ids to skip. */
 const LISTED = `
   SELECT d.id FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
   WHERE d.id <> ALL ($1::text[]) AND ${NOT_IN_FLIGHT}`;
-/** What is ended, $1, is asked once more for what makes it end: it may have changed since it was listed. */
+/** $1 lists the ids to end. The condition is checked again, because a delivery may have changed since it was listed. */
 const DELETED = `
   DELETE FROM webhook_deliveries WHERE ${IS_OPEN} AND id = ANY (ARRAY(
     SELECT d.id FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
@@ -43,7 +46,7 @@ const DISCARDED = `FOR UPDATE OF d SKIP LOCKED)) ${STORE_GIVEN_UP} RETURNING id`
 
 const QUERIES: Readonly<Record<Discards['of'], { readonly list: string; readonly discard: string }>> = {
   endpoint: {
-    // In the order of the index of what is pending: the table may hold millions that have ended.
+    // Read in the order of the pending index: the table may hold millions of ended rows.
     list: `WITH page AS (${LISTED} AND ${OF_ENDPOINT} ORDER BY d.next_attempt_at, d.id LIMIT $4) SELECT id FROM page`,
     discard: `WITH given_up AS (${DELETED} AND ${OF_ENDPOINT} ${DISCARDED}`,
   },
@@ -53,17 +56,17 @@ const QUERIES: Readonly<Record<Discards['of'], { readonly list: string; readonly
   },
   held: {
     list: `WITH page AS (${LISTED} AND ${HELD} LIMIT $4) SELECT id FROM page`,
-    // Nobody enables the endpoint meanwhile.
+    // The lock keeps the endpoint from being enabled meanwhile.
     discard: `WITH given_up AS (${DELETED} AND ${HELD} FOR SHARE OF w SKIP LOCKED ${DISCARDED}`,
   },
 };
 
-/** SQL that writes down, row by row, what one row of an endpoint has decided, or time. */
+/** SQL that applies, row by row, what an endpoint's row or the passing of time has decided. */
 @Injectable()
 export class DiscardsRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** Endpoints that owe something still and have given up what is older than some time. */
+  /** Endpoints with open deliveries and a discard time. */
   async listGivingUp(): Promise<readonly GivingUp[]> {
     const { rows } = await sql<{ id: string; before: string }>(
       this.manager,
@@ -74,7 +77,7 @@ export class DiscardsRepository {
     return rows.map(({ id, before }) => ({ endpointId: id, before }));
   }
 
-  /** Ids of up to `limit` deliveries that `which` names, without those of `passedOver`. */
+  /** Ids of up to `limit` deliveries that `which` names, except `passedOver`. */
   async list(which: Discards, limit: number, passedOver: readonly string[]): Promise<readonly string[]> {
     const parameters = [passedOver, ...parametersOf(which), limit];
     const { rows } = await sql<{ id: string }>(this.manager, QUERIES[which.of].list, parameters);
@@ -82,8 +85,8 @@ export class DiscardsRepository {
   }
 
   /**
-   * Ends those of `ids` that `which` names still and nobody has locked, in one statement; answers them. What ends leaves
-   * what is open for its day.
+   * Ends those of `ids` that `which` still names and that are not locked, in one statement, and returns them. Ended
+   * deliveries move to the partition of their day.
    */
   async discard(which: Discards, ids: readonly string[]): Promise<readonly string[]> {
     const parameters = [ids, ...parametersOf(which)];
@@ -92,8 +95,8 @@ export class DiscardsRepository {
   }
 
   /**
-   * Forgets decisions that are carried out; two minutes are longer than any transaction that could still owe something.
-   * Not while a backlog is resent: what it makes due is ordered by the decision.
+   * Removes discard times that have been applied; two minutes exceed any transaction that could still create a
+   * delivery. Not during a resend, whose due times are ordered by the discard time.
    */
   async forgetOld(): Promise<void> {
     await sql(

@@ -6,12 +6,12 @@ import { dayOf, dayOfPartition } from '../../infra/partition-days.js';
 import { DELIVERY_TABLES } from '../delivery-days.js';
 import type { DeliveryCount } from './backlog.repository.js';
 
-/** Of one day: it has as many rows as the service has deliveries a day, and is read whole. */
+/** Time limit per day: a partition holds all deliveries of a day and is read in full. */
 const DAY_LIMIT_MS = 60_000;
-/** Today and yesterday change all the time, and PostgreSQL's statistics are up to a minute late. */
+/** Today and yesterday change constantly, and PostgreSQL's statistics lag by up to a minute. */
 const YOUNG_DAYS = 1;
 
-/** A day's partition, and how many rows PostgreSQL has written, changed and deleted in it so far. */
+/** A day's partition and its number of writes so far, from PostgreSQL's statistics. */
 interface DayPartition {
   readonly name: string;
   readonly isYoung: boolean;
@@ -24,8 +24,8 @@ interface CountedDay {
 }
 
 /**
- * Deliveries that have ended and are kept, by kind and status (D33). Each day is counted by itself and kept, an old one is
- * counted again only when something has changed in it: a count of all would read the whole table, however large.
+ * Counts retained ended deliveries by kind and status (D33). Each day is counted and cached separately, and an old day
+ * is recounted only after a change: counting everything would read the whole table, however large.
  */
 @Injectable()
 export class EndedDeliveryCounts {
@@ -33,7 +33,7 @@ export class EndedDeliveryCounts {
 
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** @throws Error when a day takes longer than DAY_LIMIT_MS; the days counted before it stay counted */
+  /** @throws Error when a day exceeds DAY_LIMIT_MS; days counted before it stay cached */
   async read(): Promise<readonly DeliveryCount[]> {
     const days = await this.listDays();
     const names = new Set(days.map(({ name }) => name));

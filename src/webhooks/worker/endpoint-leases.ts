@@ -7,41 +7,38 @@ import { NOW, prepared, sql } from '../../infra/database/index.js';
 import { WorkSignals } from '../../infra/jobs/index.js';
 import { FULL_WINDOW, type SendWindow, SLOW_START } from '../delivery-rules.js';
 
-/** Where an endpoint that is given up goes, and since when it leaves, in monotonic milliseconds. */
+/** Destination of an endpoint that is being handed over, and the start of the handover in monotonic milliseconds. */
 export interface Leaving {
-  /** A process; null: whichever has room. */
+  /** A process; null: any process with room. */
   readonly to: string | null;
   readonly sinceMs: number;
 }
 
-/**
- * An endpoint that this process owns: it alone sends to it (D56). What it knows of the endpoint besides its row is here
- * and nowhere else.
- */
+/** An endpoint that this process owns and alone sends to (D56). All state beyond the endpoint's row is kept here. */
 export interface OwnedEndpoint {
   readonly id: string;
   readonly partnerId: string;
   readonly mode: Mode;
-  /** Grows with every owner. A bigint, kept as text. */
+  /** Increases with every owner. A bigint, kept as text. */
   readonly fence: string;
   window: SendWindow;
-  /** The last one that its row has told of: `since` as PostgreSQL writes it. */
+  /** The last slow start seen in its row; `since` as PostgreSQL writes it. */
   slowStart: { readonly since: string; isOver: boolean } | null;
   consecutiveBlocks: number;
   lastUsedAtMs: number;
-  /** Nothing more begins, and the lease is given up when nothing is in flight; null: it stays. */
+  /** Set when no attempt may begin and the lease is released once nothing is in flight; null: the endpoint stays. */
   leaving: Leaving | null;
-  /** It has waited for a slot since then, in monotonic milliseconds; null: it does not wait. */
+  /** Start of its wait for a slot, in monotonic milliseconds; null: it does not wait. */
   waitsSinceMs: number | null;
 }
 
 export interface Acquired {
   readonly taken: readonly OwnedEndpoint[];
-  /** The processes that own the others, by endpoint. */
+  /** Owners of the other endpoints, by endpoint. */
   readonly owners: ReadonlyMap<string, string>;
 }
 
-/** An attempt begins only while its lease is surely valid: clocks of two machines do not run alike. */
+/** Share of a lease in which an attempt may begin: clocks of two machines run at different speeds. */
 const SURE_SHARE = 2 / 3;
 
 interface AcquiredRow {
@@ -54,7 +51,10 @@ interface AcquiredRow {
   slow_start_since: string | null;
 }
 
-/** $1 endpoints, $2 this process, $3 milliseconds. A lease of this process is taken anew: its answer may have been lost. */
+/**
+ * $1 endpoints, $2 this process, $3 milliseconds. Takes this process's own lease again, because the earlier response
+ * may have been lost.
+ */
 const ACQUIRE = prepared(`
   WITH wanted AS (
     SELECT id, partner_id, mode, consecutive_blocks, slow_start_since FROM webhook_endpoints WHERE id = ANY ($1::text[])
@@ -69,8 +69,8 @@ const ACQUIRE = prepared(`
   FROM wanted w LEFT JOIN taken t ON t.endpoint_id = w.id LEFT JOIN webhook_endpoint_leases l ON l.endpoint_id = w.id`);
 
 /**
- * $1 endpoints, $2 their fences, $3 this process. What another has locked it is taking, and to wait for it could be a
- * deadlock.
+ * $1 endpoints, $2 their fences, $3 this process. A locked lease is being taken by another process, and waiting for it
+ * could deadlock.
  */
 const MINE = `mine AS (
     SELECT l.endpoint_id FROM webhook_endpoint_leases l
@@ -90,12 +90,12 @@ const RELEASE = prepared(`
   UPDATE webhook_endpoint_leases l SET owner = NULL, until = NULL FROM mine WHERE l.endpoint_id = mine.endpoint_id`);
 
 /**
- * The endpoints that this process owns (D56). A lease lasts for `LEASE_MS` and is renewed three times in it; a process
- * that dies costs its endpoints that time. Losing a renewal in a crash of PostgreSQL only ends the lease sooner.
+ * The endpoints that this process owns (D56). A lease lasts `LEASE_MS` and is renewed three times within it; a process
+ * that dies delays its endpoints by that time. If PostgreSQL crashes and loses a renewal, the lease only ends sooner.
  */
 @Injectable()
 export class EndpointLeases {
-  /** This process, in leases and in signals. */
+  /** Id of this process in leases and signals. */
   readonly owner: string;
   private readonly leaseMs: number;
   private readonly owned = new Map<string, OwnedEndpoint>();
@@ -103,7 +103,7 @@ export class EndpointLeases {
   private readonly byPartner = new Map<string, Set<OwnedEndpoint>>();
   private readonly renewedAtMs = new Map<string, number>();
   private renewing: Promise<void> | null = null;
-  /** By endpoint. What began under a lease that was lost is still under way. */
+  /** Attempts in flight by endpoint, including those begun under a lost lease. */
   private readonly underWay = new Map<string, number>();
 
   constructor(
@@ -127,12 +127,12 @@ export class EndpointLeases {
     return this.byPartner.get(`${partnerId}:${mode}`) ?? [];
   }
 
-  /** Attempts of the endpoint under way in this process. */
+  /** Number of the endpoint's attempts in flight in this process. */
   inFlightOf(endpointId: string): number {
     return this.underWay.get(endpointId) ?? 0;
   }
 
-  /** So many attempts begin; a negative number ends some. */
+  /** Adds begun attempts; a negative number subtracts ended ones. */
   count(endpointId: string, attempts: number): void {
     const sum = this.inFlightOf(endpointId) + attempts;
     if (sum === 0) this.underWay.delete(endpointId);
@@ -140,22 +140,22 @@ export class EndpointLeases {
   }
 
   /**
-   * Whether an attempt may begin under this lease: nobody else can own the endpoint before the attempt has left. Renews
-   * what is not sure any more. @throws Error of the database
+   * Whether an attempt may begin under this lease: no other process can own the endpoint before the attempt has left.
+   * Renews an uncertain lease. @throws Error of the database
    */
   async isHeld(endpointId: string, fence: string): Promise<boolean> {
     if (!this.isSure(endpointId, fence)) await this.renew();
     return this.isSure(endpointId, fence);
   }
 
-  /** As `isHeld`, without asking the database. */
+  /** Like `isHeld`, without querying the database. */
   isSure(endpointId: string, fence: string): boolean {
     const renewedAtMs = this.renewedAtMs.get(endpointId);
     if (renewedAtMs === undefined || this.owned.get(endpointId)?.fence !== fence) return false;
     return performance.now() - renewedAtMs < this.leaseMs * SURE_SHARE;
   }
 
-  /** Takes the leases that nobody holds. */
+  /** Acquires the leases that no process holds. */
   async acquire(endpointIds: readonly string[]): Promise<Acquired> {
     const askedAtMs = performance.now();
     const { rows } = await sql<AcquiredRow>(this.manager, ACQUIRE, [endpointIds, this.owner, this.leaseMs]);
@@ -168,7 +168,7 @@ export class EndpointLeases {
     return { taken, owners };
   }
 
-  /** Renews every lease in one statement; those that another process has taken are forgotten. */
+  /** Renews every lease in one statement, and forgets those taken by another process. */
   renew(): Promise<void> {
     return (this.renewing ??= this.renewAll().finally(() => (this.renewing = null)));
   }
@@ -189,14 +189,14 @@ export class EndpointLeases {
     }
   }
 
-  /** Gives leases back, so that another process can take them at once. Nothing of them may be in flight. */
+  /** Releases leases, so that another process can acquire them at once. None may have attempts in flight. */
   async release(endpoints: readonly OwnedEndpoint[]): Promise<void> {
     if (endpoints.length === 0) return;
     for (const endpoint of endpoints) this.forget(endpoint);
     await sql(this.manager, RELEASE, [...columnsOf(endpoints), this.owner]);
   }
 
-  /** The lease is another process's. */
+  /** Forgets an endpoint whose lease another process holds. */
   forget(endpoint: OwnedEndpoint): void {
     if (this.owned.get(endpoint.id) !== endpoint) return;
     this.owned.delete(endpoint.id);

@@ -2,15 +2,15 @@ import type { Logger } from 'pino';
 import type { WorkerNotifier } from '../../infra/jobs/index.js';
 import type { EndpointLeases, OwnedEndpoint } from './endpoint-leases.js';
 
-/** An endpoint without an attempt for so long is anybody's. */
+/** An endpoint without an attempt for this long is released. */
 const IDLE_MS = 30_000;
-/** After so long without a slot, another process may have one. */
+/** An endpoint that has waited this long for a slot is released, because another process may have one. */
 const WAITED_LONG_MS = 1_000;
-/** The attempts of an endpoint that is to be handed over have so long to end; then it stays. */
+/** Time limit for the attempts of an endpoint that is being handed over; after that it stays. */
 const LEAVING_MS = 2_000;
-/** From one look at the shares to the next: longer than it takes until every process has said how much it has. */
+/** Interval between share checks: longer than every process needs to report its load. */
 const SHARED_EVERY_MS = 4_000;
-/** Of its fair share, how much more a process may have. */
+/** Tolerated excess over the fair share. */
 const SLACK = 0.1;
 
 export interface EndpointSharesParts {
@@ -21,15 +21,15 @@ export interface EndpointSharesParts {
 }
 
 /**
- * Gives up leases: of endpoints that are idle, that wait for a slot of this process, and that are more than its share.
- * So a process that joins gets its part, and a full one holds up no endpoint.
+ * Releases leases of endpoints that are idle, that wait for a slot of this process, or that exceed its fair share. A
+ * new process thus gets its part, and a full process holds up no endpoint.
  */
 export class EndpointShares {
   private sharedAtMs = -Infinity;
 
   constructor(private readonly parts: EndpointSharesParts) {}
 
-  /** To be called about every second. @throws Error of the database; the leases then lapse */
+  /** Call about once per second. @throws Error of the database; the leases then lapse */
   async balance(): Promise<void> {
     const { leases } = this.parts;
     const nowMs = performance.now();
@@ -44,13 +44,15 @@ export class EndpointShares {
     await this.giveUpEnded(leases.all);
   }
 
-  /** Nothing more begins at the endpoint under this lease: one of its deliveries could not be recorded or put back. */
+  /** Stops new attempts at the endpoint under this lease: one of its deliveries could not be recorded or put back. */
   abandon(endpointId: string): void {
     const endpoint = this.parts.leases.get(endpointId);
     if (endpoint) this.leave(endpoint, null, performance.now());
   }
 
-  /** An attempt of the endpoint has ended; the last one of an endpoint that is leaving lets it go. Never rejects. */
+  /**
+   * Call when an attempt of the endpoint has ended; the last one releases an endpoint that is leaving. Never rejects.
+   */
   async attemptEnded(endpointId: string): Promise<void> {
     const endpoint = this.parts.leases.get(endpointId);
     if (!endpoint) return;
@@ -62,7 +64,7 @@ export class EndpointShares {
     });
   }
 
-  /** At a stop: other processes have the endpoints at once. Never rejects. */
+  /** Releases all endpoints at shutdown, so that other processes acquire them at once. Never rejects. */
   async giveUpAll(): Promise<void> {
     const { leases, notifier, logger } = this.parts;
     const { all } = leases;
@@ -86,7 +88,7 @@ export class EndpointShares {
     return endpoint.waitsSinceMs !== null && nowMs - endpoint.waitsSinceMs >= WAITED_LONG_MS;
   }
 
-  /** The peers get what is too much here, the one with the least first. */
+  /** Hands the excess to the peers, the least loaded one first. */
   private shareWith(peers: readonly { readonly id: string; readonly load: number }[], nowMs: number): void {
     const { leases } = this.parts;
     const own = leases.all.filter(({ leaving }) => leaving === null);
@@ -108,7 +110,7 @@ export class EndpointShares {
     endpoint.leaving = { to, sinceMs };
   }
 
-  /** A receiver that hangs must not keep its endpoint from being sent to by anybody. */
+  /** Keeps an endpoint whose attempts do not end: a hanging receiver must not leave it without an owner. */
   private keepWhatDoesNotEnd(nowMs: number): void {
     for (const endpoint of this.parts.leases.all) {
       const { leaving } = endpoint;
@@ -118,7 +120,7 @@ export class EndpointShares {
     }
   }
 
-  /** Of these, the ones that are leaving and have nothing in flight. */
+  /** Releases those of the endpoints that are leaving and have nothing in flight. */
   private async giveUpEnded(endpoints: readonly OwnedEndpoint[]): Promise<void> {
     const { leases, notifier } = this.parts;
     const ended = endpoints.filter(({ id, leaving }) => leaving !== null && leases.inFlightOf(id) === 0);

@@ -10,27 +10,27 @@ interface Outcome {
 
 export interface OutcomeBatcherOptions {
   record(attempts: readonly FinishedAttempt[]): Promise<void>;
-  /** How long a batch that PostgreSQL does not take is tried again; the heartbeat keeps the leases meanwhile. */
+  /** How long a batch that PostgreSQL rejects is retried; the heartbeat renews the leases meanwhile. */
   readonly patienceMs: number;
   /**
-   * Transactions at once, one of them for parts of failed batches. More than one, so that a batch that waits for a row
-   * lock does not hold up every other endpoint (D34).
+   * Concurrent transactions, one of them for parts of failed batches. More than one, so that a batch that waits for a
+   * row lock does not hold up every other endpoint (D34).
    */
   readonly maxInFlight: number;
   readonly logger: Logger;
-  /** Told how many attempts a batch has. */
+  /** Called with the number of attempts in each batch. */
   sized?(attempts: number): void;
 }
 
-/** From one batch to the next: a batch costs PostgreSQL as much as ten attempts in it. */
+/** Interval between batches: a batch costs PostgreSQL as much as ten of its attempts. */
 const GATHER_MS = 15;
-/** So many that wait leave at once: all that one endpoint may have in flight may be among them. */
+/** This many waiting attempts leave at once: they may be all that one endpoint may have in flight. */
 const MANY = 16;
 const MAX_BATCH = 500;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 
-/** Records attempts: one that ends alone at once, those that end within the next few milliseconds together. */
+/** Records attempts: a single one at once, those that end within the next few milliseconds together. */
 export class OutcomeBatcher {
   private readonly batcher: Batcher<Outcome>;
 
@@ -41,7 +41,7 @@ export class OutcomeBatcher {
       fullAt: MANY,
       concurrency: options.maxInFlight - 1,
       handle: (outcomes) => options.record(outcomes.map(({ attempt }) => attempt).sort(byLockOrder)),
-      // In the end each attempt is tried alone: whatever the error is, one attempt must not fail the others (D43).
+      // Finally each attempt is tried alone: whatever the error, one attempt must not fail the others (D43).
       isItemFault: (error, failures, outcomes) =>
         mayBeOfOneRow(error) || isTooLate(outcomes, pauseAfter(failures)),
       retryAfterMs: (failures, error, outcomes) => this.retryAfterMs(failures, error, outcomes),
@@ -49,7 +49,7 @@ export class OutcomeBatcher {
     });
   }
 
-  /** Resolves when the attempt is committed. @throws what PostgreSQL says, when it does not take it in time. */
+  /** Resolves after the attempt's commit. @throws PostgreSQL's error when it does not accept it in time */
   add(attempt: FinishedAttempt): Promise<void> {
     return this.batcher.add({ attempt, giveUpAtMs: performance.now() + this.options.patienceMs });
   }

@@ -27,13 +27,13 @@ interface EndpointRequest {
 }
 
 /**
- * What this process may send: the due deliveries of the endpoints that it owns. It takes the lease of an endpoint when
- * it is to send to it, and tells the owner when another process has it.
+ * The due deliveries of the endpoints that this process owns. It acquires an endpoint's lease before sending to it, and
+ * notifies the owner when another process holds the lease.
  */
 @Injectable()
 export class OwnedDeliveries implements JobSource<StartedDelivery> {
   private readonly rules: DeliveryRules;
-  /** An endpoint never changes hands. */
+  /** An endpoint's partner never changes. */
   private readonly owners = boundedCache<GroupOwner>(ENDPOINTS_KEPT);
 
   constructor(
@@ -51,8 +51,8 @@ export class OwnedDeliveries implements JobSource<StartedDelivery> {
   }
 
   /**
-   * Starts due deliveries, oldest first, and never more than the endpoint's window leaves (D34). What is due at a
-   * disabled, blocked or deleted endpoint stays where it is (D31, D32).
+   * Starts due deliveries, oldest first, within the endpoint's window (D34). Deliveries of a disabled, blocked or
+   * deleted endpoint stay where they are (D31, D32).
    */
   async claimMany(requests: readonly ClaimRequest[]): Promise<readonly Claim<StartedDelivery>[]> {
     await this.acquire(requests.map(({ group }) => group).filter((id) => !this.leases.get(id)));
@@ -71,12 +71,12 @@ export class OwnedDeliveries implements JobSource<StartedDelivery> {
     });
   }
 
-  /** Attempts that the endpoint's window leaves (D34). */
+  /** Free attempts in the endpoint's window (D34). */
   freeSlotsOf({ id, window }: OwnedEndpoint): number {
     return freeSlots(this.rules, window, this.leases.inFlightOf(id));
   }
 
-  /** Counts as under way what may come of the claim, so that nobody gives up the lease meanwhile. */
+  /** Counts the claim's possible attempts as in flight, so that the lease is not released meanwhile. */
   private async claimReserved(
     requests: readonly EndpointRequest[],
   ): Promise<ReadonlyMap<string, ClaimedEndpoint>> {
@@ -104,7 +104,7 @@ export class OwnedDeliveries implements JobSource<StartedDelivery> {
     }
     const { deliveries, consecutiveBlocks, slowStartSince, nextDueInMs } = claimed;
     endpoint.consecutiveBlocks = consecutiveBlocks;
-    // That of a slow start which has just ended here may still be read for a moment.
+    // The row may briefly still show a slow start that has just ended here.
     if (slowStartSince !== null && slowStartSince !== endpoint.slowStart?.since) {
       endpoint.window = SLOW_START;
       endpoint.slowStart = { since: slowStartSince, isOver: false };

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { ResolveAddresses } from '../../infra/network/resolve-addresses.js';
 import type { TargetPolicy } from '../target-policy.js';
 
-/** An address that policy refuses is among the answers (D35). The message holds no address. */
+/** The lookup returned an address that policy refuses (D35). The message contains no address. */
 export class TargetRefused extends Error {
   override readonly name = 'TargetRefused';
 }
@@ -17,8 +17,8 @@ export class NameNotResolved extends Error {
 }
 
 /**
- * The addresses of `hostname`, all of them vetted. The caller connects to these and to no others: nobody resolves the
- * name a second time (D35). A literal stands for itself, and the policy refuses it in the URL.
+ * The vetted addresses of `hostname`. The caller connects to these and no others: the name is not resolved a second
+ * time (D35). A literal stands for itself, and the policy refuses it in the URL.
  * @throws NameNotResolved; TargetRefused if one of the addresses is refused
  */
 export async function vettedAddresses(

@@ -27,13 +27,13 @@ export interface DialingOptions extends RequestOptions {
   readonly dialing: Dialing;
 }
 
-/** Connects to a host name or literal, and times the phases `dns` and `connect`. */
+/** Connects to a host name or literal, and measures the phases `dns` and `connect`. */
 export type Dial = (hostname: string, port: number, dialing: Dialing) => Promise<Socket>;
 
 type CreateOptions = ClientRequestArgs & Partial<DialingOptions>;
 type Created = (error: Error | null, stream: Duplex) => void;
 
-/** CPU time for one slice of TLS that is not charged; a usual handshake takes 3 to 6 ms in all. */
+/** CPU time per TLS slice that is not charged; a usual handshake takes 3 to 6 ms in total. */
 const USUAL_CPU_MS = 20;
 /** CPU milliseconds of costly slices per partner and mode: 500 at once, then 2 % of the time. */
 export const TLS_ALLOWANCE = { burst: 500, perSecond: 20 };
@@ -54,7 +54,7 @@ export class WebhookAgents {
     this.https = new DialingHttpsAgent(dial, options, cpu);
   }
 
-  /** @param protocol as a URL has it */
+  /** @param protocol in URL form, such as `https:` */
   of(protocol: string): HttpAgent {
     return protocol === 'https:' ? this.https : this.http;
   }
@@ -81,7 +81,7 @@ class DialingHttpAgent extends HttpAgent {
   }
 }
 
-/** Meters the TLS of every receiver. */
+/** Meters every receiver's TLS. */
 class DialingHttpsAgent extends HttpsAgent {
   private readonly connections = new WeakMap<Duplex, MeteredConnection>();
 
@@ -90,7 +90,7 @@ class DialingHttpsAgent extends HttpsAgent {
     options: AgentOptions,
     private readonly cpu: Allowances,
   ) {
-    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 does not turn it off.
+    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 does not disable it.
     super({ ...options, ...OUTGOING_TLS, rejectUnauthorized: true });
   }
 

@@ -11,13 +11,13 @@ import { DiscardDeliveries } from './discard-deliveries.js';
 import { DiscardsRepository, type GivingUp } from './discards.repository.js';
 
 const PURGE_EVERY_MS = 600_000;
-/** Of one endpoint in a run, so that others have their turn. */
+/** Steps per endpoint and run, so that the others get their turn. */
 const MOST_DISCARD_STEPS = 50;
 
-/** What a purge counts, and what deletes it. */
+/** Name of a purge for the metrics, and the function that runs it. */
 type PurgePart = readonly [what: 'held' | 'jobs' | 'endpoints' | 'stats', purge: () => Promise<number>];
 
-/** Writes down what endpoints have given up (D32), and purges what is past its retention (D44). */
+/** Applies endpoints' discards to their deliveries (D32), and purges data past its retention (D44). */
 @Injectable()
 export class WebhookMaintenance {
   constructor(
@@ -43,9 +43,9 @@ export class WebhookMaintenance {
   }
 
   /**
-   * What is held past its retention becomes `discarded`, never before MIN_HELD_DAYS (D32), and stays in the log for as
-   * long again; backlog jobs that have ended and endpoints that were deleted go.
-   * @throws AggregateError after all of it was tried, when a part failed
+   * Marks deliveries held past their retention as `discarded`, never before MIN_HELD_DAYS (D32); they stay in the log
+   * for the same time again. Deletes ended backlog jobs and deleted endpoints.
+   * @throws AggregateError after every part was tried, when one failed
    */
   async purge(stopping?: AbortSignal): Promise<void> {
     const { eventDays, replayDays, deletedEndpointDays, endpointStatsDays } = this.config.retention;
@@ -97,7 +97,7 @@ export class WebhookMaintenance {
       discarded += await this.discardDeliveries.execute({ of: 'endpoint', endpointId, dueFrom }, limits);
     };
     try {
-      // What is due after the discard goes first: claims read on from there, and would meet it.
+      // Start with deliveries due after the discard: claims read from there and would meet them.
       await runEach([before, null], discardFrom, { stopping });
     } finally {
       if (discarded > 0) this.logger.info({ event: 'webhook.discarded', endpointId, count: discarded });

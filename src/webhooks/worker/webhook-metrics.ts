@@ -7,8 +7,8 @@ import { BacklogRepository, type DeliveryCount, MOST_OPEN_COUNTED } from './back
 import { EndedDeliveryCounts } from './ended-delivery-counts.js';
 
 /**
- * What operators watch. `webhook_deliveries` are the counters of D33: for the kind `event`, its statuses add up to events x endpoints.
- * The gauges are of the whole database, so every worker shows the same; the counters are of this process.
+ * Metrics for operators. `webhook_deliveries` are the counters of D33: for kind `event` its statuses add up to events x
+ * endpoints. Gauges cover the whole database, so every worker shows the same; counters cover this process.
  */
 @Injectable()
 export class WebhookMetrics {
@@ -62,7 +62,7 @@ export class WebhookMetrics {
     this.disables.inc(blocked.filter(({ disabled }) => disabled).length);
   }
 
-  /** Each of its own reading: what takes long or fails leaves the others as they are. */
+  /** Each gauge has its own query: a slow or failing one leaves the others unchanged. */
   private registerGauges(registry: Registry): void {
     const registers = [registry];
     this.registerEndpointGauges(registry);

@@ -22,7 +22,7 @@ export interface OutgoingWebhook {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
-  /** The partner and mode that it is for. */
+  /** The partner and mode of the webhook. */
   readonly owner: string;
 }
 
@@ -35,13 +35,13 @@ export interface WebhookSenderOptions {
   readonly tlsCpu?: Allowances;
 }
 
-/** What is read of a response body, and kept when the attempt failed. */
+/** Bytes read of a response body, and stored when the attempt failed. */
 export const MAX_RESPONSE_BYTES = 16 * 1_024;
 /** Each chunk costs as much as a kilobyte: 16,000 of one byte would take 40 ms. */
 const MAX_RESPONSE_CHUNKS = 1_000;
-/** What is kept of the body of a success: nobody looks for a fault in it, and most attempts succeed. */
+/** Bytes stored of a successful response: most attempts succeed, and nobody debugs them. */
 export const MAX_SUCCESS_BYTES = 2 * 1_024;
-/** Shorter than what servers allow by default, and cut further by their `Keep-Alive` hint. */
+/** Shorter than servers' default, and shortened further by their `Keep-Alive` hint. */
 const IDLE_SOCKET_MS = 4_000;
 const IDLE_SOCKETS_PER_ORIGIN = 256;
 
@@ -49,7 +49,7 @@ const CLOSED_BY_RECEIVER = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE']);
 
 class DeadlineReached extends Error {}
 
-/** 101 is no final answer, and we never asked to switch (D30). */
+/** 101 is not a final response, and we never requested a switch (D30). */
 class ProtocolSwitched extends Error {
   readonly code = 'SWITCHING_PROTOCOLS';
 }
@@ -61,15 +61,15 @@ interface Answer {
 }
 
 /**
- * Sends attempts over shared keep-alive connections. Connections per origin are bounded by the runner's slots and by
- * nothing here: two endpoints may share an origin, and one that hangs must not hold the other's connections (D34).
- * Node's own client, because undici ends the connection at an unasked `100 Continue`, and 1xx do not count (D30).
- * It follows no redirects, uses no proxy and unpacks nothing. It sends a request twice only when the receiver closed a
- * kept connection before it answered.
+ * Sends attempts over shared keep-alive connections. Only the runner's slots limit the connections per origin: two
+ * endpoints may share an origin, and a hanging one must not hold the other's connections (D34). Uses Node's own client,
+ * because undici ends the connection at an unsolicited `100 Continue`, and 1xx do not count (D30). Follows no
+ * redirects, uses no proxy and decompresses nothing. Sends a request twice only when the receiver closed a keep-alive
+ * connection before it responded.
  */
 export class WebhookSender {
   private readonly kept: WebhookAgents;
-  /** Opens a new connection for each request, and closes it after the answer. */
+  /** Opens a new connection for each request, and closes it after the response. */
   private readonly fresh: WebhookAgents;
 
   constructor(private readonly options: WebhookSenderOptions) {
@@ -81,7 +81,7 @@ export class WebhookSender {
     this.fresh = new WebhookAgents(dial, { ...settings, keepAlive: false }, tlsCpu);
   }
 
-  /** Never rejects. Aborting `control` with `JobInterrupted` cuts the attempt and says so in the outcome. */
+  /** Never rejects. Aborting `control` with `JobInterrupted` interrupts the attempt, and the outcome says so. */
   async send(webhook: OutgoingWebhook, control: AbortController): Promise<AttemptResult> {
     const clock = new PhaseClock();
     const timer = setTimeout(() => control.abort(new DeadlineReached()), this.options.timeoutMs);
@@ -96,15 +96,15 @@ export class WebhookSender {
     }
   }
 
-  /** Cuts whatever is left. */
+  /** Closes all connections. */
   close(): void {
     this.kept.destroy();
     this.fresh.destroy();
   }
 
   /**
-   * Sends the request. If the receiver closes a kept connection before a byte of its answer, sends it again on a new
-   * connection.
+   * Sends the request. If the receiver closes a keep-alive connection before the first byte of its response, sends it
+   * again on a new connection.
    */
   private async exchange(webhook: OutgoingWebhook, signal: AbortSignal, clock: PhaseClock): Promise<Answer> {
     try {
@@ -117,9 +117,9 @@ export class WebhookSender {
     }
   }
 
-  /** Connects to the first of the vetted addresses that accepts. */
+  /** Connects to the first vetted address that accepts. */
   private async dial(hostname: string, port: number, { clock, signal }: Dialing): Promise<Socket> {
-    // Nobody looks up a literal, which is a target in development only.
+    // A literal, allowed in development only, needs no lookup.
     clock.enter(isIP(hostname) === 0 ? 'dns' : 'connect');
     const addresses = await vettedAddresses(this.options.policy, this.options.resolve, hostname);
     clock.enter('connect');
@@ -128,7 +128,7 @@ export class WebhookSender {
     return socket;
   }
 
-  /** Resolves with the final status, and the headers if they can be read. */
+  /** Resolves with the final status, and with the headers if they are readable. */
   private post(
     { url, headers, body }: OutgoingWebhook,
     agents: WebhookAgents,
@@ -163,7 +163,7 @@ export class WebhookSender {
         reject(new ProtocolSwitched());
       });
       request.on('error', (error: NodeJS.ErrnoException) => {
-        // Malformed, endless or cut headers do not change what the status line says (D30).
+        // Malformed, endless or truncated headers do not change the status line's verdict (D30).
         if (head.statusCode !== null && !signal.aborted)
           resolve({ statusCode: head.statusCode, response: null });
         else reject(error.code === 'HPE_HEADER_OVERFLOW' ? new InformationalFlood() : error);
@@ -189,7 +189,7 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   }
 }
 
-/** The status line decides the outcome; whatever happens to the body does not change it (D30). */
+/** The status line decides the outcome, whatever happens to the body (D30). */
 async function readAnswer({ statusCode, response }: Answer, clock: PhaseClock): Promise<AttemptResult> {
   const latencyMs = performance.now() - clock.startedAt;
   const body = response ? await readCapped(response) : { bytes: Buffer.alloc(0), wasCut: true };
@@ -222,7 +222,7 @@ async function readCapped(body: IncomingMessage): Promise<{ bytes: Buffer; wasCu
     }
     wasCut = size > MAX_RESPONSE_BYTES || chunks.length === MAX_RESPONSE_CHUNKS;
   } catch {
-    // Cut by the deadline, by a stop or by the receiver: what has come is kept.
+    // Cut by the deadline, shutdown or the receiver: keep the bytes so far.
   }
   return { bytes: Buffer.concat(chunks).subarray(0, MAX_RESPONSE_BYTES), wasCut };
 }
