@@ -3,15 +3,15 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { sql } from '../infra/database/index.js';
 
-/** Deletes what the live catalogue was and how it came in, past its retention (D44); answers how many rows. */
+/** Deletes the live catalog's history and syncs past their retention (D44) and returns the number of rows. */
 @Injectable()
 export class CatalogHistoryRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
   /**
-   * The last row of a package stays: the next price is compared with it. The oldest first, by the index of their age, and
-   * each asks for the last of its package by itself: as a join the whole table would be read and sorted at every step.
-   * Besides what it takes, a step looks at the prices that stay for good: one of each package, at most.
+   * Keeps the last row of each package, because the next price is compared with it. Deletes the oldest first through
+   * the index on age, and looks up each package's last row separately: a join would read and sort the whole table at
+   * every step. Besides the deleted rows, a step reads at most one permanent row per package.
    */
   async purgePrices(days: number, limit: number): Promise<number> {
     const { affected } = await sql(

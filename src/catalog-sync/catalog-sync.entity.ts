@@ -3,7 +3,7 @@ import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
 export const SYNC_STATUSES = ['requested', 'running', 'completed', 'failed'] as const;
 export type SyncStatus = (typeof SYNC_STATUSES)[number];
 
-/** Packages in the list, new or changed, and no longer sold. */
+/** Number of packages in the list, new or changed, and no longer sold. */
 export interface WrittenOutcome {
   readonly listed: number;
   readonly changed: number;
@@ -11,9 +11,8 @@ export interface WrittenOutcome {
 }
 
 /**
- * Why a provider's packages are not all up to date: its list, or what of it can be stored, is too short to be believed,
- * nothing of it came, a part of it came and was stored, or (all packages are up to date) the prices of its top-ups did
- * not come.
+ * Why a provider's packages are not all up to date: its list, or the storable part of it, is implausibly short; no page
+ * came; only some pages came and were stored; or only the prices of its top-ups are missing.
  */
 export const SYNC_ERRORS = [
   'catalog_shrank',
@@ -23,13 +22,13 @@ export const SYNC_ERRORS = [
 ] as const;
 export type SyncError = (typeof SYNC_ERRORS)[number];
 
-/** What a synchronisation did with one provider's packages. Only an `error` has it made again before it is due. */
+/** Result of a synchronization for one provider. Only an `error` is retried before the next one is due. */
 export type SyncOutcome =
   | WrittenOutcome
   | (WrittenOutcome & { readonly warning: SyncError })
   | (Partial<WrittenOutcome> & { readonly error: SyncError });
 
-/** One run of the job that brings the providers' packages into the live catalogue. */
+/** One run of the job that copies the providers' packages into the live catalog. */
 @Entity({ name: 'catalog_syncs' })
 export class CatalogSyncEntity {
   @PrimaryColumn({ type: 'text' })

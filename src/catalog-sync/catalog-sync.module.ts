@@ -16,7 +16,7 @@ import { StorePackages } from './worker/store-packages.js';
 import { SyncCatalog } from './worker/sync-catalog.js';
 import { CatalogSyncJobs } from './worker/catalog-sync-jobs.js';
 
-/** For who notices that the live catalogue is out of date. */
+/** For code that discovers that the live catalog is out of date. */
 @Module({
   imports: [AlertsModule],
   providers: [
@@ -30,7 +30,7 @@ import { CatalogSyncJobs } from './worker/catalog-sync-jobs.js';
 })
 export class CatalogSyncModule {}
 
-/** Asking for a synchronisation and looking at the providers, on the admin port. */
+/** Requests for a synchronization and the provider list, on the admin port. */
 @Module({
   imports: [ProvidersModule, AuditModule],
   providers: [CatalogSyncsRepository],

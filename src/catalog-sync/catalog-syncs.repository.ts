@@ -7,33 +7,33 @@ import { sql, type Tx } from '../infra/database/index.js';
 import { CatalogSyncEntity, type SyncError, type SyncOutcome } from './catalog-sync.entity.js';
 import type { SalesTerms } from './live-packages.js';
 
-/** The settings that a worker would make the live catalogue with, and for how long it has had them. */
+/** A worker's settings for the live catalog, and how long it has had them. */
 interface SyncSettings {
   readonly digest: string;
-  /** Milliseconds since this worker began. */
+  /** Milliseconds since this worker started. */
   readonly ageMs: number;
-  /** How long it may be silent before another worker takes its synchronisation over, in milliseconds. */
+  /** Milliseconds without a renewal after which another worker takes over its synchronization. */
   readonly leaseMs: number;
 }
 
-/** A synchronisation as the worker holds it that took it up. */
+/** A synchronization held by the worker that started it. */
 export interface RunningSync {
   readonly id: string;
-  /** How often it was taken up: only who did so last may write. */
+  /** Number of starts: only the latest holder may write. */
   readonly attempt: number;
   readonly leaseMs: number;
 }
 
-/** Equal for the same margin, rules and connected providers, whatever process they are of. */
+/** Equal in all processes with the same margin, rules and connected providers. */
 export function digestOf({ marginBps, rules }: SalesTerms, liveProviders: readonly string[]): string {
   const settings = JSON.stringify([marginBps, rules, [...liveProviders].sort()]);
   return createHash('sha256').update(settings).digest('base64url').slice(0, 22);
 }
 
-/** A synchronisation that failed is made again after this, unless one is due sooner. */
+/** A failed synchronization is retried after this, unless one is due sooner. */
 const REPEAT_MS = 60_000;
 
-/** Somebody else has taken this synchronisation over: whatever this worker knows of it is out of date. */
+/** Another worker has taken over this synchronization: this worker's state is out of date. */
 export class SyncOvertaken extends Error {
   constructor() {
     super('another worker has taken this synchronisation over');
@@ -46,9 +46,9 @@ export class SyncOvertaken extends Error {
 export class CatalogSyncsRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** Asks for a synchronisation; the one that waits already when there is one. */
+  /** Requests a synchronization; returns the waiting one if there is one. */
   async request(tx: Tx): Promise<CatalogSyncEntity> {
-    // An update of nothing locks the one that waits: no worker takes it up between this and the read.
+    // This no-op update locks the waiting one, so that no worker starts it before the read.
     const { rows } = await sql<{ id: string }>(
       tx.manager,
       `INSERT INTO catalog_syncs AS s (id, status) VALUES ($1, 'requested')
@@ -60,7 +60,7 @@ export class CatalogSyncsRepository {
   }
 
   /**
-   * Asks for one, unless one waits already, has begun after `since` and not failed, or has begun within `cooldownMs`.
+   * Requests one, unless one is waiting, has started after `since` without failing, or has started within `cooldownMs`.
    */
   async requestUnlessBegunSince(tx: Tx, since: Date, cooldownMs = 0): Promise<void> {
     await sql(
@@ -76,12 +76,13 @@ export class CatalogSyncsRepository {
   }
 
   /**
-   * Takes up what was asked for, or begins one of its own when the last is `intervalMs` old, has failed, or was made
-   * with settings that are older than this worker's; null: nothing to do. At most one runs at any time.
+   * Starts a requested synchronization, or a scheduled one when the last is `intervalMs` old, has failed, or used older
+   * settings than this worker's; null when there is nothing to do. At most one runs at a time.
    */
   async begin(tx: Tx, intervalMs: number, settings: SyncSettings): Promise<RunningSync | null> {
     await sql(tx.manager, `SELECT pg_advisory_xact_lock(hashtext('catalog_syncs'))`);
-    // What may be taken up is asked twice: a dead worker's that ends while this waits for its row is not begun again.
+    // The condition is checked twice: a dead worker's synchronization that ends while this waits for its row must not
+    // start again.
     const { rows } = await sql<{ id: string; attempt: number }>(
       tx.manager,
       `UPDATE catalog_syncs SET status = 'running', attempt = attempt + 1, started_at = now(),
@@ -101,8 +102,8 @@ export class CatalogSyncsRepository {
   }
 
   /**
-   * The fence of every transaction of a synchronisation: locks it until the commit and renews its lease, so that a
-   * worker that was away for longer than its lease writes nothing any more. @throws SyncOvertaken
+   * Fences every transaction of a synchronization: locks it until the commit and renews its lease. A worker that was
+   * away for longer than its lease can then write nothing. @throws SyncOvertaken
    */
   async hold(tx: Tx, { id, attempt, leaseMs }: RunningSync): Promise<void> {
     const { affected } = await sql(
@@ -114,7 +115,7 @@ export class CatalogSyncsRepository {
     if (affected === 0) throw new SyncOvertaken();
   }
 
-  /** This worker ends: whoever comes next need not wait for its lease. */
+  /** Releases the lease at shutdown, so that the next worker need not wait for it. */
   async release(tx: Tx, { id, attempt }: RunningSync): Promise<void> {
     await sql(
       tx.manager,
@@ -123,7 +124,7 @@ export class CatalogSyncsRepository {
     );
   }
 
-  /** For a synchronisation that `tx` holds. */
+  /** Ends a synchronization that `tx` holds. */
   async end(tx: Tx, id: string, result: Readonly<Record<string, SyncOutcome>>): Promise<void> {
     const status = Object.values(result).some((outcome) => 'error' in outcome) ? 'failed' : 'completed';
     await sql(
@@ -133,7 +134,7 @@ export class CatalogSyncsRepository {
     );
   }
 
-  /** The error of each provider's part in the newest synchronisation that has ended and had one; else null. */
+  /** Each provider's error in the newest ended synchronization that included it; null for none. */
   async lastErrors(providers: readonly string[]): Promise<ReadonlyMap<string, SyncError | null>> {
     const { rows } = await sql<{ name: string; error: SyncError | null }>(
       this.manager,
@@ -151,8 +152,9 @@ export class CatalogSyncsRepository {
   }
 
   /**
-   * While workers of old and new settings run side by side, only the one that began last asks for its settings, and
-   * only one that has the same repeats what failed: else they would undo each other's catalogue for ever.
+   * While workers with old and new settings run side by side, only the newest worker requests a synchronization for its
+   * settings, and only a worker with the same settings retries a failed one. Otherwise they would undo each other's
+   * catalog forever.
    */
   private async beginScheduled(
     tx: Tx,

@@ -1,10 +1,11 @@
 /**
- * Brings the packages of the live providers into the catalogue: prices, withdrawals, which top-ups fit which package.
- * Tables: catalog_syncs, topup_fits, package_sources, package_price_history; it writes catalog's packages through its repository.
- * Called by the worker's sweeps, by support (`POST /internal/v1/catalog/sync`), and by orders and top-ups that were
- * refused for their price (`RefreshCatalog`) or charged above the list (`ReportCostOverrun`).
- * Flow: CatalogSyncJobs, SyncCatalog (one run, under a lease), StoreList (page by page), StorePackages (without those that
- * PostgreSQL refuses), LiveCatalogRepository.
+ * Copies the live providers' packages into the catalog: prices, withdrawals, and which top-ups fit which package.
+ * Tables: catalog_syncs, topup_fits, package_sources, package_price_history; it writes catalog's packages through its
+ * repository.
+ * Callers: the worker's sweeps, support (`POST /internal/v1/catalog/sync`), and orders and top-ups that were refused
+ * for their price (`RefreshCatalog`) or charged above the list (`ReportCostOverrun`).
+ * Flow: CatalogSyncJobs, SyncCatalog (one run, under a lease), StoreList (page by page), StorePackages (without those
+ * that PostgreSQL refuses), LiveCatalogRepository.
  */
 import { CatalogSyncEntity } from './catalog-sync.entity.js';
 

@@ -2,22 +2,22 @@ import { lookOf, type PackageLook } from '../catalog/index.js';
 import type { LivePackage } from './live-packages.js';
 
 /**
- * A provider's list while its pages arrive: says what of each page is stored at once, and what is stored at its end.
- * What it calls unavailable is kept for the end: only a whole list withdraws anything.
+ * A provider's list while its pages arrive: decides which packages of each page are stored at once and which at the
+ * end. Packages marked unavailable wait for the end, because only a complete list withdraws anything.
  */
 export class ListInProgress {
   private readonly listed = new Map<string, LivePackage>();
-  /** As stored, by id. */
+  /** Stored packages by id. */
   private readonly stored = new Map<string, boolean>();
   private looks = new LookAlikes();
   private refused = 0;
 
-  /** @param sold packages of these kinds that are sold now */
+  /** @param sold packages of these kinds that are currently sold */
   constructor(sold: readonly PricedLook[]) {
     for (const item of sold) this.looks.put(item);
   }
 
-  /** What is offered in the list so far, those included that a cheaper one of the same look keeps from being sold. */
+  /** Number of offered packages so far, including those withheld because a cheaper one looks the same. */
   get offeredCount(): number {
     return [...this.listed.values()].filter(({ item }) => item.available).length;
   }
@@ -26,7 +26,7 @@ export class ListInProgress {
     return [...this.listed.keys()];
   }
 
-  /** Takes a page in; answers what of it is to be stored now. */
+  /** Adds a page and returns the packages to store now. */
   take(page: readonly LivePackage[]): readonly LivePackage[] {
     for (const each of page) {
       this.listed.set(each.item.id, each);
@@ -35,12 +35,12 @@ export class ListInProgress {
     return this.toStore(page.filter(({ item }) => item.available));
   }
 
-  /** Whether most of what came was left out. */
+  /** Whether most packages were rejected. */
   get isMostlyRefused(): boolean {
     return this.refused > this.listed.size;
   }
 
-  /** These cannot be stored: as if the provider did not list them. */
+  /** Treats packages that cannot be stored as if the provider did not list them. */
   leaveOut(ids: readonly string[]): void {
     this.refused += ids.length;
     for (const id of ids) {
@@ -50,7 +50,7 @@ export class ListInProgress {
     }
   }
 
-  /** The list is whole: what still differs from what is stored. */
+  /** Ends a complete list and returns the packages that still differ from the stored ones. */
   finish(): readonly LivePackage[] {
     const listed = [...this.listed.values()];
     this.looks = new LookAlikes();
@@ -58,7 +58,7 @@ export class ListInProgress {
     return this.toStore(listed);
   }
 
-  /** The list ended early: of what look alike, the cheapest that are known. */
+  /** Ends an incomplete list and returns the cheapest known packages among those that look the same. */
   settle(): readonly LivePackage[] {
     return this.toStore([...this.listed.values()].filter(({ item }) => item.available));
   }
@@ -78,7 +78,7 @@ function toLook({ item }: LivePackage): PricedLook {
   return { ...item, priceAmount: item.price.amount, currency: item.price.currency };
 }
 
-/** What is sold at a price under a look. */
+/** A package's look and price. */
 interface PricedLook extends PackageLook {
   readonly id: string;
   readonly priceAmount: number;
@@ -86,14 +86,14 @@ interface PricedLook extends PackageLook {
 }
 
 /**
- * Packages of one provider by what they look like. Of those that look the same at several prices only the cheapest
- * are sold: a partner could not say why the others cost more.
+ * Groups one provider's packages by their look. Of packages that look the same at several prices only the cheapest is
+ * sold: a partner could not explain why the others cost more.
  */
 export class LookAlikes {
   private readonly looks = new Map<string, string>();
   private readonly prices = new Map<string, Map<string, number>>();
 
-  /** Takes the package in, or its new look and price. */
+  /** Adds the package, or updates its look and price. */
   put(item: PricedLook): void {
     this.drop(item.id);
     const look = lookOf(item);
@@ -109,7 +109,7 @@ export class LookAlikes {
     this.prices.get(look)?.delete(id);
   }
 
-  /** Whether nothing that looks the same is cheaper. */
+  /** Whether no package that looks the same is cheaper. */
   isCheapest({ id, priceAmount }: Pick<PricedLook, 'id' | 'priceAmount'>): boolean {
     const group = this.prices.get(this.looks.get(id) ?? '') ?? new Map<string, number>();
     return Math.min(...group.values()) >= priceAmount;

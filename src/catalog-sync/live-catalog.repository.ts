@@ -3,18 +3,18 @@ import { CatalogRepository, PackageEntity, type PackageKind } from '../catalog/i
 import { sql, type SqlParameter, type Tx } from '../infra/database/index.js';
 import type { LivePackage } from './live-packages.js';
 
-/** A provider, and how its top-ups are matched: by the places they cover, or by its word for each base package. */
+/** A provider, and how its top-ups are matched: by coverage, or by its own list per base package. */
 export interface PackageSeller {
   readonly provider: string;
   readonly fits: 'coverage' | 'list';
 }
 
-/** Writes one provider's packages: what changed, what is gone, where each comes from, and how prices moved. */
+/** Writes one provider's packages: changes, withdrawals, sources, and price history. */
 @Injectable()
 export class LiveCatalogRepository {
   constructor(private readonly catalog: CatalogRepository) {}
 
-  /** Packages of `provider` that are sold now. */
+  /** Packages of `provider` that are currently sold. */
   async listAvailable(tx: Tx, provider: string): Promise<readonly PackageEntity[]> {
     return tx.manager
       .createQueryBuilder(PackageEntity, 'p')
@@ -23,7 +23,7 @@ export class LiveCatalogRepository {
       .getMany();
   }
 
-  /** Top-ups of `provider` that the catalogue has, and whether they are sold. */
+  /** Top-ups of `provider` in the catalog, and whether each is sold. */
   async listKnownTopups(tx: Tx, provider: string): Promise<ReadonlyMap<string, boolean>> {
     const { rows } = await sql<{ id: string; available: boolean }>(
       tx.manager,
@@ -34,10 +34,10 @@ export class LiveCatalogRepository {
     return new Map(rows.map(({ id, available }) => [id, available]));
   }
 
-  /** Answers how many packages were new or changed. */
+  /** Returns the number of new or changed packages. */
   async write(tx: Tx, seller: PackageSeller, packages: readonly LivePackage[]): Promise<number> {
     if (packages.length === 0) return 0;
-    // In one order, so that the jobs that write packages of one provider wait for each other.
+    // A fixed order, so that jobs that write packages of one provider cannot deadlock.
     const sorted = [...packages].sort((a, b) => (a.item.id < b.item.id ? -1 : 1));
     await this.writeSources(tx, seller, sorted);
     const items = sorted.map(({ item }) => item);
@@ -47,13 +47,13 @@ export class LiveCatalogRepository {
     return changed;
   }
 
-  /** These packages stay, and are not sold (a tombstone); answers how many were sold until now. */
+  /** Stops the sale of these packages without deleting them, and returns how many were sold until now. */
   async withdraw(tx: Tx, provider: string, ids: readonly string[]): Promise<number> {
     return (await this.markWithdrawn(tx, 's.provider = $1 AND p.id = ANY ($2::text[])', [provider, ids]))
       .length;
   }
 
-  /** The same for all packages of these kinds but those of the list: the provider sells them no more. */
+  /** Same for all packages of these kinds that are missing from the list: the provider no longer sells them. */
   async withdrawOthers(
     tx: Tx,
     provider: string,
@@ -63,12 +63,12 @@ export class LiveCatalogRepository {
     return (await this.markWithdrawn(tx, which, [provider, listed.kinds, listed.ids])).length;
   }
 
-  /** The same for all packages of providers that are none of these; answers how many, by provider. */
+  /** Same for all packages of providers other than these; returns the numbers by provider. */
   async withdrawUnconnected(tx: Tx, connected: readonly string[]): Promise<ReadonlyMap<string, number>> {
     const counts = new Map<string, number>();
     for (const provider of await this.markWithdrawn(tx, 'NOT s.provider = ANY ($1::text[])', [connected]))
       counts.set(provider, (counts.get(provider) ?? 0) + 1);
-    // Their top-ups are withdrawn as well, and sold again only when they have been asked for again.
+    // Their top-ups are withdrawn too, and are sold again only after a new query.
     await sql(
       tx.manager,
       `UPDATE package_sources SET topups_asked_at = NULL, topups_not_before = NULL
@@ -78,7 +78,7 @@ export class LiveCatalogRepository {
     return counts;
   }
 
-  /** One row for each of these packages whose cost, price or availability moved since its last row. */
+  /** Adds a row for each of these packages whose cost, price or availability has changed since its last row. */
   private async recordPrices(tx: Tx, which: string, parameters: readonly SqlParameter[]): Promise<void> {
     await sql(
       tx.manager,
@@ -95,7 +95,7 @@ export class LiveCatalogRepository {
     );
   }
 
-  /** Answers the provider of each package that was sold until now. */
+  /** Returns the provider of each package that was sold until now. */
   private async markWithdrawn(
     tx: Tx,
     which: string,

@@ -9,29 +9,29 @@ import {
 import type { LivePackageRule, LiveProviderName } from '../config/index.js';
 import type { ProviderCost, ProviderPackage } from '../providers/index.js';
 
-/** A provider's package as the live catalogue keeps it, and where it comes from. */
+/** A provider's package in the form of the live catalog, with its source. */
 export interface LivePackage {
   readonly item: CatalogPackage;
   readonly upstreamId: string;
   readonly cost: ProviderCost;
 }
 
-/** The operator's settings that live packages are made with. */
+/** The operator's settings for live packages. */
 export interface SalesTerms {
-  /** Hundredths of a percent on top of the cost. */
+  /** Margin on the cost in basis points. */
   readonly marginBps: number;
   readonly rules: readonly LivePackageRule[];
 }
 
-/** Short names in package ids; a partner sees them, so they say nothing about the provider. */
+/** Short provider names in package ids. Partners see them, so they reveal nothing about the provider. */
 const ID_PARTS: Readonly<Record<LiveProviderName, string>> = { esim_access: 'a', zendit: 'z' };
-/** From so many countries on a package without a region's name counts as global. */
+/** From this many countries on, a package without a region name counts as global. */
 const GLOBAL_COUNTRIES = 50;
 const MICROS_PER_MINOR_UNIT = 10_000;
 
 /**
- * Null for what cannot be sold: no country, no days, or a price without two decimals. What the rules keep this
- * provider from selling is a package that is not available.
+ * Null for packages that cannot be sold: no country, no days, or a price without two decimals. A package that the rules
+ * withhold from this provider becomes an unavailable package.
  */
 export function toLivePackage(
   provider: string,
@@ -75,14 +75,14 @@ export function toLivePackage(
   };
 }
 
-/** Prices are made of hundredths: yen have none, dinars have thousandths. */
+/** Prices use hundredths: yen have none, dinars have thousandths. */
 function hasTwoDecimals(currency: string): boolean {
   if (!/^[A-Z]{3}$/.test(currency)) return false;
   const format = new Intl.NumberFormat('en', { style: 'currency', currency });
   return format.resolvedOptions().maximumFractionDigits === 2;
 }
 
-/** Stable for ever: orders and eSIMs name it. Readable where the provider's own id allows it. */
+/** Stable forever, because orders and eSIMs refer to it. Readable if the provider's own id allows it. */
 function livePackageId(provider: string, { kind, upstreamId }: ProviderPackage): string {
   const idPart = new Map<string, string>(Object.entries(ID_PARTS)).get(provider);
   if (idPart === undefined) throw new Error(`ID_PARTS does not name ${provider}`);
@@ -103,13 +103,13 @@ function placeOf(offered: ProviderPackage): Pick<CatalogPackage, 'type' | 'regio
   return { type: 'regional', region: null };
 }
 
-/** What a rule looks at. */
+/** The fields that rules examine. */
 type RuledPackage = Pick<CatalogPackage, 'id' | 'kind' | 'coverage'>;
 
 /**
- * Whether `provider` may sell this package of its list by the operator's rules (`LIVE_PACKAGE_PROVIDERS`).
- * The first rule that matches decides; what none matches is sold by whoever lists it. Top-ups follow no rule:
- * only the provider that issued an eSIM can top it up, and eSIMs already sold must stay usable.
+ * Whether the operator's rules (`LIVE_PACKAGE_PROVIDERS`) let `provider` sell this package. The first matching rule
+ * decides; without one, every provider that lists the package sells it. Top-ups follow no rule: only the provider that
+ * issued an eSIM can top it up, and sold eSIMs must stay usable.
  */
 export function isSoldBy(rules: readonly LivePackageRule[], provider: string, item: RuledPackage): boolean {
   if (item.kind === 'topup') return true;
@@ -128,7 +128,7 @@ function isAbout(selector: LivePackageRule['selector'], { id, coverage }: RuledP
   }
 }
 
-/** Words of the providers' names of regions: `Western Europe`, `South America`, `Middle East and North Africa`. */
+/** Words in the providers' region names: `Western Europe`, `South America`, `Middle East and North Africa`. */
 const NAMES: readonly (readonly [RegExp, Region])[] = [
   [/\b(middle[ -]east|gulf|mena|gcc)\b/i, 'middle-east'],
   [/\b(latin|south|central)[ -]america\b/i, 'latin-america'],
@@ -140,10 +140,10 @@ const NAMES: readonly (readonly [RegExp, Region])[] = [
   [/\boceania\b/i, 'oceania'],
   [/\bafrica\b/i, 'africa'],
 ];
-/** A region that stretches over two of ours goes by its first name. */
+/** A provider region that spans two of our regions is assigned by its first name. */
 const OF_TWO = /middle[ -]east\W+(and|&)\W+(north(ern)?\W+)?africa/i;
 
-/** Our region for a provider's name of one; null for none and for names of several. */
+/** Our region for a provider's region name; null for no name, and for names of several regions. */
 export function regionOf(name: string | null): Region | null {
   if (name === null) return null;
   if (OF_TWO.test(name)) return 'middle-east';
@@ -151,13 +151,13 @@ export function regionOf(name: string | null): Region | null {
   return found.size === 1 ? [...found][0]! : null;
 }
 
-/** Characters that break lines, hide text or turn its direction around: control and format characters. */
+/** Control and format characters, which break lines, hide text or reverse its direction. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu;
 const MARKUP = /<\/?[a-z!][^<>]*>/gi;
 
 /**
- * A provider's words as partners may show them: one line without markup and control characters, cut to `maxLength`
- * characters. Null when nothing is left.
+ * A provider's text for display: one line without markup and control characters, cut to `maxLength` characters. Null
+ * when nothing is left.
  */
 export function toShownText(text: string | null, maxLength: number): string | null {
   if (text === null) return null;

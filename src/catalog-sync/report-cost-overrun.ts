@@ -5,10 +5,13 @@ import type { ProviderCost } from '../providers/index.js';
 import { CatalogSyncsRepository } from './catalog-syncs.repository.js';
 import { TopupFitsRepository } from './topup-fits.repository.js';
 
-/** A provider whose bills always differ from its list gives no rest by itself. */
+/** Limits refreshes for a provider whose bills always differ from its list. */
 const COST_OVERRUN_COOLDOWN_MS = 600_000;
 
-/** Has the live catalogue read again when a provider's refusal shows that it is out of date (docs/providers.md). */
+/**
+ * Requests a new synchronization when a provider's refusal shows that the live catalog is out of date
+ * (docs/providers.md).
+ */
 @Injectable()
 export class RefreshCatalog {
   constructor(
@@ -17,29 +20,29 @@ export class RefreshCatalog {
   ) {}
 
   /**
-   * For a sale at `soldAt` whose price the provider has refused. What was begun after the sale has read the new price:
-   * a hundred refused orders make one synchronisation.
+   * For a sale at `soldAt` whose price the provider has refused. A synchronization begun after the sale has read the
+   * new price: a hundred refused orders cause one synchronization.
    */
   async execute(tx: Tx, soldAt: Date): Promise<void> {
     await this.syncs.requestUnlessBegunSince(tx, soldAt);
   }
 
-  /** As `execute`, for a top-up: a provider may tell its price only where it is asked what fits an eSIM. */
+  /** Same for a top-up, whose price the provider may reveal only in its list of fitting top-ups. */
   async ofTopup(tx: Tx, packageId: string, soldAt: Date): Promise<void> {
     await this.fits.wantAgain(tx, packageId);
     await this.execute(tx, soldAt);
   }
 
   /**
-   * For a sale that went through at a higher cost than listed. A provider whose bills always differ from its list
-   * must not have it read without end, so once in ten minutes is enough.
+   * For a sale that went through above the listed cost. At most one synchronization in ten minutes, because a
+   * provider's bills may always differ from its list.
    */
   async afterCostOverrun(tx: Tx, soldAt: Date): Promise<void> {
     await this.syncs.requestUnlessBegunSince(tx, soldAt, COST_OVERRUN_COOLDOWN_MS);
   }
 }
 
-/** What was sold at the price of an earlier cost: an order or a top-up. */
+/** An order or top-up sold at an outdated cost. */
 interface CostOverrun {
   readonly id: string;
   readonly partnerId: string;
@@ -49,7 +52,7 @@ interface CostOverrun {
   readonly createdAt: Date;
 }
 
-/** For a provider that charged more than it listed: the money is ours, so a person hears of it (D27). */
+/** Reports a provider that charged more than it listed: we bear the loss, so support is alerted (D27). */
 @Injectable()
 export class ReportCostOverrun {
   constructor(
@@ -57,7 +60,7 @@ export class ReportCostOverrun {
     private readonly alerts: Alerts,
   ) {}
 
-  /** Has the list read again; one alert in ten minutes stands for all such sales of a provider. */
+  /** Requests a synchronization; one alert in ten minutes covers all such sales of a provider. */
   async execute(
     tx: Tx,
     type: Extract<AlertType, 'order.needs_review' | 'topup.needs_review'>,

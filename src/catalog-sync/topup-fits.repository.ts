@@ -2,18 +2,18 @@ import { Injectable } from '@nestjs/common';
 import { TOPUP_FITS_FRESH_MS } from '../catalog/index.js';
 import { sql, type Tx } from '../infra/database/index.js';
 
-/** A base package whose top-ups its provider is to be asked for. */
+/** A base package whose top-ups are to be queried from its provider. */
 export interface FitsToAsk {
   readonly baseId: string;
   readonly upstreamId: string;
 }
 
-/** SQL of `topup_fits` and of when it was asked for: the side that writes it. */
+/** SQL of `topup_fits` and of its query times, for the writing side. */
 @Injectable()
 export class TopupFitsRepository {
   /**
-   * Takes up at most `count` base packages for `leaseMs`: those first that a partner has asked for in vain, then those
-   * on sale, the ones never asked for before the oldest.
+   * Leases at most `count` base packages for `leaseMs`: first those that a partner requested without a result, then
+   * those on sale, never queried ones before the oldest.
    */
   async takeDue(
     tx: Tx,
@@ -46,7 +46,7 @@ export class TopupFitsRepository {
     return rows.map(({ package_id, upstream_id }) => ({ baseId: package_id, upstreamId: upstream_id }));
   }
 
-  /** Has the provider asked again, before all others, for the top-ups of the packages that this one fits. */
+  /** Requests a priority refresh for the base packages that this top-up fits. */
   async wantAgain(tx: Tx, topupPackageId: string): Promise<void> {
     await sql(
       tx.manager,
@@ -56,7 +56,7 @@ export class TopupFitsRepository {
     );
   }
 
-  /** Gives back what was not asked for, or has it asked for again in `delayMs`. */
+  /** Releases packages that were not queried, or schedules their next query in `delayMs`. */
   async putOff(tx: Tx, baseIds: readonly string[], delayMs: number): Promise<void> {
     await sql(
       tx.manager,
@@ -66,7 +66,7 @@ export class TopupFitsRepository {
     );
   }
 
-  /** These and no others fit the package; answers the ids of those that fit no package any more. */
+  /** Replaces the package's fitting top-ups; returns the ids of those that no longer fit any package. */
   async replace(tx: Tx, baseId: string, topupIds: readonly string[]): Promise<readonly string[]> {
     await sql(
       tx.manager,

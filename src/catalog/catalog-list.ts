@@ -20,14 +20,14 @@ export interface CatalogFilters {
   readonly updatedSince?: Date | undefined;
 }
 
-/** One page: the packages already as the bytes of their JSON, made once for every partner that asks the same. */
+/** One page whose packages are already serialized to JSON, once for all partners that request the same page. */
 export interface CatalogListPage {
   readonly itemsJson: Buffer;
   readonly nextCursor: string | null;
   readonly etag: string;
 }
 
-/** One page of a catalogue, its packages already as the bytes of their JSON. */
+/** One page of a catalog with its packages already serialized to JSON. */
 interface CatalogPage {
   readonly itemsJson: Buffer;
   /** Creation time in milliseconds and id of the last package; null when no page follows. */
@@ -35,20 +35,20 @@ interface CatalogPage {
   readonly etag: string;
 }
 
-/** Of all partners and modes together; the pages used longest ago make room. */
+/** Limit for all partners and modes together; least recently used pages are evicted. */
 const MAX_PAGE_BYTES = 32 * 1024 * 1024;
-/** A page besides its bytes: the objects around them, and its query. */
+/** Memory of a page besides its bytes: the objects around them, and its query. */
 const PAGE_OVERHEAD_BYTES = 1_000;
 
-/** More than the pages that all partners read between two changes of the catalogue. */
+/** More than the number of pages that all partners read between two changes of the catalog. */
 const MAX_CURSORS = 20_000;
 
-/** GET /v1/catalog (spec section 4): filters joined by AND, newest first, cached by query until the catalogue moves. */
+/** GET /v1/catalog (spec section 4): filters joined by AND, newest first, cached by query until the catalog changes. */
 @Injectable()
 export class CatalogList {
   /** `next_cursor` by page and partner: a cursor is bound to the partner, a page is not. */
   private readonly nextCursors = boundedCache<string>(MAX_CURSORS);
-  /** By mode, version and query: partners without prices of their own share them. */
+  /** Keyed by mode, version and query: partners without their own prices share them. */
   private readonly pages: LRUCache<string, CatalogPage>;
 
   constructor(
@@ -61,7 +61,7 @@ export class CatalogList {
     });
   }
 
-  /** What the pages in memory take. */
+  /** Memory of the cached pages in bytes. */
   get pageBytes(): number {
     return this.pages.calculatedSize;
   }
@@ -87,7 +87,7 @@ export class CatalogList {
     return { itemsJson, nextCursor: this.nextCursor(scope, etag, last, cursorScope), etag };
   }
 
-  /** The same for every call of the partner for this page: the entity tag names the version and the query. */
+  /** The same for every call of the partner for this page, because the ETag covers version and query. */
   private nextCursor(
     { partnerId, mode }: TenantScope,
     etag: string,
@@ -124,7 +124,7 @@ export class CatalogList {
   }
 }
 
-/** Whoever chooses the value could make a page of its own with every call, and push out those that others read. */
+/** Free-form values are not cached: a caller could create a page with every call, and evict the pages of others. */
 function isFreeValued({ minDataBytes, maxPriceAmount, updatedSince }: CatalogFilters): boolean {
   return minDataBytes !== undefined || maxPriceAmount !== undefined || updatedSince !== undefined;
 }
@@ -156,7 +156,7 @@ function matches(item: PackageEntity, filters: CatalogFilters): boolean {
   );
 }
 
-/** The filters that a partner's own terms decide. */
+/** Filters that depend on the partner's own terms. */
 function matchesTerms(
   catalog: PartnerCatalog,
   index: number,

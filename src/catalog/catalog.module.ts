@@ -28,7 +28,7 @@ import { PriceListController } from './admin/price-list.controller.js';
 })
 export class CatalogModule {}
 
-/** The catalogue, for partners. */
+/** The catalog for partners. */
 @Module({ imports: [CatalogModule], controllers: [CatalogController] })
 export class CatalogApiModule {}
 

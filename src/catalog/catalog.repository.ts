@@ -7,7 +7,7 @@ import { newestFirst } from './newest-first.js';
 import type { CatalogPackage } from './package.js';
 import { PackageEntity } from './package.entity.js';
 
-/** What each column holds of a package: one without an entry does not compile. */
+/** Maps each column to a package's value; a column without an entry does not compile. */
 const VALUES: Record<
   Exclude<keyof PackageEntity, 'mode' | 'id' | 'createdAt' | 'updatedAt'>,
   (item: CatalogPackage) => unknown
@@ -69,7 +69,7 @@ export class CatalogRepository {
     return (await this.manager.findBy(PackageEntity, { mode })).sort(newestFirst);
   }
 
-  /** Moves with every change of the mode's packages. */
+  /** Increases with every change of the mode's packages. */
   async getVersion(mode: Mode): Promise<number> {
     const { rows } = await sql<{ version: string }>(
       this.manager,
@@ -79,7 +79,7 @@ export class CatalogRepository {
     return toSafeInteger(rows[0]?.version ?? 0);
   }
 
-  /** Inserts new packages, updates changed ones, leaves the rest; the version moves only when a row did. */
+  /** Inserts new packages and updates changed ones. The version changes only when a row did. */
   async upsert(tx: Tx, mode: Mode, packages: readonly CatalogPackage[]): Promise<number> {
     const rows = packages.map((item) => this.toRow(item));
     const { affected } = await sql(tx.manager, this.upsertStatement, [mode, JSON.stringify(rows)]);

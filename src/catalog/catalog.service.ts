@@ -11,14 +11,14 @@ import type { CatalogPackage, PackageKind } from './package.js';
 import { TopupFits, topupPackageMatches, topupTermsMatch } from './topup-fits.js';
 import { type PackageSource, type SellablePackage, SellablePackages } from './sellable-packages.js';
 
-/** A package that may be sold now. */
+/** A package that can be sold now. */
 export type SoldPackage = SellablePackage & { readonly source: PackageSource };
 
-/** The same for one that only the other mode has (D14). */
+/** Also used for a package that only the other mode has (D14). */
 const NO_PACKAGE = 'There is no package with this id for this key: GET /v1/catalog lists them.';
-/** The refusal is kept under the key, so another body under it is 422. */
+/** The refusal is stored under the key, so another body under it returns 422. */
 const NO_PACKAGE_TO_BUY = `${NO_PACKAGE} Buy another package with a new Idempotency-Key.`;
-/** What is bought elsewhere, by what it is. */
+/** Where to buy a package of another kind. */
 const WRONG_KIND: Readonly<Record<PackageKind, string>> = {
   base: 'It is no top-up: POST /v1/orders sells it.',
   topup: 'It is a top-up, which is bought for an eSIM: POST /v1/topups.',
@@ -26,7 +26,7 @@ const WRONG_KIND: Readonly<Record<PackageKind, string>> = {
 
 const PACKAGE_ID = /^pkg_[A-Za-z0-9_-]{1,60}$/;
 
-/** Reads single packages, for showing and for selling. */
+/** Reads single packages, for display and for sale. */
 @Injectable()
 export class CatalogService {
   constructor(
@@ -36,7 +36,7 @@ export class CatalogService {
     private readonly topupFits: TopupFits,
   ) {}
 
-  /** The package and the catalogue's version. @throws NotFound for unknown and other-mode packages (D14). */
+  /** The package and the catalog's version. @throws NotFound for unknown packages and those of the other mode (D14) */
   async getPackage(scope: TenantScope, id: string): Promise<{ item: PackageEntity; version: string }> {
     const catalog = await this.catalogs.get(scope);
     const item = PACKAGE_ID.test(id) ? catalog.packages.find((candidate) => candidate.id === id) : undefined;
@@ -45,16 +45,16 @@ export class CatalogService {
   }
 
   /**
-   * The package at its price of this moment and with who provisions it, read in the transaction that sells it; null for
-   * one that the mode does not have (D14).
+   * The package with its current price and provider, read in the transaction that sells it; null for one that the mode
+   * does not have (D14).
    */
   async findSellable(tx: Tx, scope: TenantScope, id: string): Promise<SellablePackage | null> {
     return PACKAGE_ID.test(id) ? this.sellable.find(tx, scope, id) : null;
   }
 
   /**
-   * The top-up for an eSIM that `provider` issued of package `baseId`, by the same rule as `topup-packages`, read in
-   * the transaction that sells it. What does not fit is told before its price and availability.
+   * The top-up for an eSIM that `provider` issued from package `baseId`, by the same rule as `topup-packages`, read in
+   * the transaction that sells it. Checks whether it fits before price and availability.
    * @throws NotFound, AppError `topup_not_supported`, `package_unavailable`, `price_changed` (D27, Refusals)
    */
   async getSellableTopup(
@@ -69,14 +69,14 @@ export class CatalogService {
     if (!base || !isFitting(base, item, known)) throw new AppError('topup_not_supported');
     const found = await this.sellable.find(tx, wanted, id);
     if (!found) throw new NotFound(NO_PACKAGE_TO_BUY);
-    // Without a source nobody sells it now: it is unavailable, whoever provided it.
+    // Without a source it is unavailable now, whoever provided it before.
     if (found.source && found.source.provider !== provider) throw new AppError('topup_not_supported');
     return assertSold(found, { kind: 'topup', maxPrice: wanted.maxPrice });
   }
 
   /**
-   * Available top-up packages that fit an eSIM of package `baseId`, cheapest first; none for an unknown base. Where the
-   * provider alone can say what fits, and its list is not known or old, the worker asks it soon: a later call has it.
+   * Available top-up packages for an eSIM of package `baseId`, cheapest first; none for an unknown base. If only the
+   * provider knows which fit and its list is missing or old, the worker queries it soon, for a later call.
    */
   async listTopupsFor(scope: TenantScope, baseId: string): Promise<readonly PackageEntity[]> {
     const catalog = await this.catalogs.get(scope);
@@ -90,13 +90,13 @@ export class CatalogService {
         .filter((item) => item.kind === 'topup' && item.available && isFitting(base, item, known))
         .map((item) => catalog.atItsPrice(item))
         .sort((a, b) => a.priceAmount - b.priceAmount || (a.id < b.id ? -1 : 1))
-        // Of those that a partner could not tell apart, the cheapest alone is offered.
+        // Of indistinguishable packages, offer only the cheapest.
         .filter((item) => looks.size < looks.add(lookOf(item)).size)
     );
   }
 }
 
-/** @param known ids of those that fit by the provider's own list; null where it gives none */
+/** @param known ids in the provider's own list; null when it has none */
 function isFitting(base: PackageEntity, topup: PackageEntity, known: ReadonlySet<string> | null): boolean {
   const [ofBase, ofTopup] = [toPackage(base), toPackage(topup)];
   if (known === null) return topupPackageMatches(ofBase, ofTopup);
@@ -104,7 +104,7 @@ function isFitting(base: PackageEntity, topup: PackageEntity, known: ReadonlySet
 }
 
 /**
- * What may be sold now as a `kind` for at most `maxPrice`.
+ * Checks that the item can be sold now as a `kind` for at most `maxPrice`.
  * @throws NotFound, AppError `package_unavailable`, `price_changed` (D27, Refusals)
  */
 export function assertSold(

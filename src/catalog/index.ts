@@ -1,8 +1,9 @@
 /**
- * What partners can buy, and at which price (spec section 4, D24, D27). Owns the tables `packages`, `catalog_versions`,
- * `price_lists`; reads `package_sources` and `topup_fits`, which the synchronisation of the live catalogue writes.
- * Callers: orders and top-ups sell by `CatalogService.findSellable`, `getSellableTopup` in their transaction; eSIMs list fitting top-ups;
- * the synchronisation writes packages by `CatalogRepository.upsert`, `migrate` those of the sandbox.
+ * The packages that partners can buy, and their prices (spec section 4, D24, D27). Owns the tables `packages`,
+ * `catalog_versions`, `price_lists`; reads `package_sources` and `topup_fits`, which catalog-sync writes.
+ * Callers: orders and top-ups sell through `CatalogService.findSellable` and `getSellableTopup` in their transaction;
+ * eSIMs list fitting top-ups; catalog-sync writes packages with `CatalogRepository.upsert`, and `migrate` those of the
+ * sandbox.
  * Flow of a list: `CatalogSnapshots` (memory, by version) -> `PartnerCatalogs` (own prices) -> `CatalogList` (pages).
  */
 export { EsimPackageResponse, toPackageResponse } from './api/package.response.js';

@@ -62,7 +62,7 @@ export class PackageEntity {
   @Column({ type: 'text' })
   currency!: string;
 
-  /** What it costs us, in millionths of the currency's unit; never shown to partners. */
+  /** Our cost in micros (millionths of the currency's unit); never shown to partners. */
   @Column({ name: 'cost_micros', type: 'bigint', nullable: true, transformer: bigintColumn })
   costMicros!: number | null;
 

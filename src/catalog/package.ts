@@ -23,18 +23,18 @@ export type PackageKind = (typeof PACKAGE_KINDS)[number];
 export const ACTIVATION_POLICIES = ['on_install', 'on_first_use', 'on_purchase'] as const;
 export type ActivationPolicy = (typeof ACTIVATION_POLICIES)[number];
 
-/** Characters of what is shown of a package in the provider's words. */
+/** Maximum length of the provider's texts that are shown. */
 export const SPEED_POLICY_LENGTH = 200;
 export const NOTES_LENGTH = 500;
 
-/** One visited network that a package roams on. */
+/** A visited network on which a package roams. */
 export interface PackageNetwork {
   readonly country: string;
   readonly operator: string;
   readonly generations: readonly string[];
 }
 
-/** Everything a partner can be told about a package, before prices per partner are applied. */
+/** A package's public fields, before partner prices are applied. */
 export interface CatalogPackage {
   readonly id: string;
   readonly mode: Mode;
@@ -54,17 +54,17 @@ export interface CatalogPackage {
   readonly activationPolicy: ActivationPolicy;
   readonly topupSupported: boolean;
   readonly networks: readonly PackageNetwork[];
-  /** How and when data becomes slower, in words for people; null where nothing is known of it. */
+  /** How and when speed is reduced, as text for people; null when unknown. */
   readonly speedPolicy: string | null;
   readonly notes: string | null;
   readonly price: Money;
-  /** What it costs us, in millionths of the unit of the price's currency; null in Sandbox. */
+  /** Our cost in micros of the price's currency; null in Sandbox. */
   readonly costMicros: number | null;
   readonly retailPrice: Money | null;
   readonly available: boolean;
 }
 
-/** What a partner can choose a package by, its price apart. */
+/** The fields by which a partner can choose a package, except its price. */
 export type PackageLook = Pick<
   CatalogPackage,
   | 'title'
@@ -84,7 +84,7 @@ export type PackageLook = Pick<
   | 'notes'
 >;
 
-/** Equal for packages that a partner could not tell apart. */
+/** Equal for packages that a partner could not distinguish. */
 export function lookOf(item: PackageLook & { readonly currency: string }): string {
   return JSON.stringify([
     [item.title, item.type, item.region, item.coverage, item.kind],

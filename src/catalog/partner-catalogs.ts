@@ -7,10 +7,10 @@ import type { PackageEntity } from './package.entity.js';
 import { atPartnerPrice, type PriceList, priceOfPackage } from './price-list.js';
 import { PriceListsRepository } from './price-lists.repository.js';
 
-/** All packages of a mode at one version, newest first, at the catalogue's own prices. */
+/** All packages of a mode at one version, newest first, at the catalog's own prices. */
 export interface CatalogSnapshot {
   readonly mode: Mode;
-  /** Moves with every change. */
+  /** Changes with every change of the packages. */
   readonly version: string;
   readonly packages: readonly PackageEntity[];
 }
@@ -20,24 +20,24 @@ interface CheckedSnapshot {
   readonly checkedAtMs: number;
 }
 
-/** A partner's own terms, null for none, and its prices of the packages of a snapshot in minor units, once asked for. */
+/** A partner's terms (null for none), and its prices of a snapshot's packages in minor units, computed on first use. */
 interface CheckedList {
   readonly list: PriceList | null;
   readonly checkedAtMs: number;
   readonly amounts: WeakMap<CatalogSnapshot, Float64Array>;
 }
 
-/** A list may lag the table by this much; orders read the table itself. */
+/** Lists may lag the table by this much; orders read the table itself. */
 const CHECK_INTERVAL_MS = 1_000;
-/** Of all partners together; the lists used longest ago make room. */
+/** Limit for all partners together; least recently used lists are evicted. */
 const MAX_LIST_BYTES = 64 * 1024 * 1024;
-/** Of a partner without a list, and of one price of its own, measured generously. */
+/** Memory of a partner without a list, and of one price, estimated generously. */
 const ENTRY_BYTES = 400;
 const PRICE_BYTES = 250;
-/** Prices of a snapshot, for as many packages as a large catalogue has. */
+/** Memory of a snapshot's prices, for the size of a large catalog. */
 const AMOUNTS_BYTES = 8 * 8_000;
 
-/** The catalogue in memory, reloaded when its version has moved. */
+/** The catalog in memory, reloaded when its version has changed. */
 @Injectable()
 export class CatalogSnapshots {
   private readonly cached = new Map<Mode, CheckedSnapshot>();
@@ -45,7 +45,7 @@ export class CatalogSnapshots {
 
   constructor(private readonly catalog: CatalogRepository) {}
 
-  /** The snapshot of `mode`, checked within the last second. Synchronous while it is fresh. */
+  /** The snapshot of `mode`, checked within the last second. Returns synchronously while it is fresh. */
   get(mode: Mode): CatalogSnapshot | Promise<CatalogSnapshot> {
     const cached = this.cached.get(mode);
     if (cached && isFresh(cached)) return cached.snapshot;
@@ -70,11 +70,11 @@ export class CatalogSnapshots {
 }
 
 /**
- * The catalogue as one partner sees and pays it. Packages are priced when they are shown: a copy of all of them for
- * each partner would take megabytes, and milliseconds whenever it was not kept.
+ * The catalog with one partner's prices. Packages are priced when they are shown: a copy per partner would take
+ * megabytes, and milliseconds whenever it was evicted.
  */
 export class PartnerCatalog {
-  /** Moves with every change; that of the price list is part of it. Without a list it is the same for all partners. */
+  /** Changes with the packages and with the price list. Partners without a list share the same version. */
   readonly version: string;
 
   constructor(
@@ -89,24 +89,24 @@ export class PartnerCatalog {
     return this.base.mode;
   }
 
-  /** Newest first, at the catalogue's own prices. */
+  /** Newest first, at the catalog's own prices. */
   get packages(): readonly PackageEntity[] {
     return this.base.packages;
   }
 
-  /** The package as the partner sees and pays it. */
+  /** The package at the partner's price. */
   atItsPrice(item: PackageEntity): PackageEntity {
     const list = this.terms?.list;
     return list ? atPartnerPrice(item, list) : item;
   }
 
-  /** What the partner pays for the package at this place of `packages`, in minor units. */
+  /** The partner's price of the package at this index of `packages`, in minor units. */
   priceAmountAt(index: number): number {
     const list = this.terms?.list;
     return list ? this.amountsBy(list)[index]! : this.packages[index]!.priceAmount;
   }
 
-  /** Whether the partner's view of the package changed at this moment or after it. */
+  /** Whether the partner's view of the package has changed at or after this moment. */
   changedSince(item: PackageEntity, moment: Date): boolean {
     const listAt = this.terms?.list?.updatedAt;
     return item.updatedAt >= moment || (listAt !== undefined && listAt >= moment);
@@ -126,7 +126,7 @@ export class PartnerCatalog {
   }
 }
 
-/** The catalogue as one partner sees it: in Live at its own prices, in Sandbox the same for all. */
+/** Partners' catalogs: their own prices in Live, the same for all in Sandbox. */
 @Injectable()
 export class PartnerCatalogs {
   private readonly cached = new LRUCache<string, CheckedList>({
@@ -140,7 +140,7 @@ export class PartnerCatalogs {
     private readonly lists: PriceListsRepository,
   ) {}
 
-  /** Synchronous while it is fresh. */
+  /** Returns synchronously while the snapshot is fresh. */
   get({ partnerId, mode }: TenantScope): PartnerCatalog | Promise<PartnerCatalog> {
     const base = this.snapshots.get(mode);
     if (mode === 'sandbox')

@@ -1,11 +1,11 @@
 import type { Money } from '../common/money.js';
 import type { PackageEntity } from './package.entity.js';
 
-/** What one partner pays for live packages, when it has terms of its own (D27). Without one, the prices of the catalogue hold. */
+/** One partner's own terms for live packages (D27). Without a list the catalog's prices apply. */
 export interface PriceList {
-  /** Hundredths of a percent on top of the cost; null: the catalogue's own price. */
+  /** Margin on the cost in basis points; null: the catalog's own price. */
   readonly marginBps: number | null;
-  /** These packages have this price, whatever they cost. */
+  /** Fixed prices by package, whatever the cost. */
   readonly prices: Readonly<Record<string, Money>>;
   readonly version: number;
   readonly updatedAt: Date;
@@ -15,8 +15,8 @@ const MICROS_PER_MINOR_UNIT = 10_000n;
 const BPS = 10_000n;
 
 /**
- * The price in minor units of something that costs `costMicros` millionths of a unit, rounded up: nothing is sold
- * below cost and margin. For currencies of two decimals. @throws RangeError when it leaves the safe integers
+ * Price in minor units for a cost in micros, rounded up: nothing is sold below cost and margin. For currencies of two
+ * decimals. @throws RangeError when it exceeds the safe integers
  */
 export function priceWithMargin(costMicros: number, marginBps: number): number {
   const divisor = MICROS_PER_MINOR_UNIT * BPS;
@@ -27,8 +27,8 @@ export function priceWithMargin(costMicros: number, marginBps: number): number {
 }
 
 /**
- * What a partner pays for a package, by the terms of its price list: its own price of the package, if there is one,
- * else the cost with the list's margin. Null when the list says nothing of it: the catalogue's price holds.
+ * A package's price by a partner's list: its fixed price if there is one, otherwise cost plus the list's margin. Null
+ * when the list does not cover it: the catalog's price applies.
  */
 export function priceByList(
   item: { readonly costMicros: number | null; readonly currency: string },
@@ -39,7 +39,7 @@ export function priceByList(
   return { amount: priceWithMargin(item.costMicros, terms.marginBps), currency: item.currency };
 }
 
-/** As `priceByList`, of a package of the catalogue. */
+/** Like `priceByList`, for a package of the catalog. */
 export function priceOfPackage(
   item: Pick<PackageEntity, 'id' | 'costMicros' | 'currency'>,
   list: PriceList,
@@ -49,8 +49,8 @@ export function priceOfPackage(
 }
 
 /**
- * The package as the partner of this list sees and pays it. A new list counts as a change of every package, for
- * `updated_since`: of one that the list does not price any more, nothing else would tell.
+ * The package at the price of this partner's list. A new list counts as a change of every package for `updated_since`,
+ * because nothing else would reveal that a package has left the list.
  */
 export function atPartnerPrice(item: PackageEntity, list: PriceList): PackageEntity {
   const price = priceOfPackage(item, list);

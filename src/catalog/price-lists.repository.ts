@@ -17,7 +17,10 @@ interface PriceListRow {
 export class PriceListsRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** The partner's list: `known` itself while it is current, so that its prices are not sent again; null for none. */
+  /**
+   * The partner's list, or null for none. Returns `known` itself while it is current, so that its prices are not sent
+   * again.
+   */
   async findChanged(partnerId: string, known: PriceList | null): Promise<PriceList | null> {
     const { rows } = await sql<PriceListRow & { is_known: boolean }>(
       this.manager,

@@ -7,7 +7,7 @@ import { prepared, sql, toSafeInteger, toSafeIntegerOrNull, type Tx } from '../i
 import type { ActivationPolicy, PackageKind } from './package.js';
 import { priceByList } from './price-list.js';
 
-/** Who provisions a package, under which name, and what one costs us there. */
+/** The provider of a package, its id there, and our unit cost. */
 export interface PackageSource {
   readonly provider: string;
   readonly upstreamPackageId: string;
@@ -15,7 +15,7 @@ export interface PackageSource {
   readonly unitCost: MicroMoney | null;
 }
 
-/** A package as one partner can buy it at this moment. */
+/** A package as one partner can buy it now. */
 export interface SellablePackage {
   readonly id: string;
   readonly kind: PackageKind;
@@ -25,7 +25,7 @@ export interface SellablePackage {
   readonly dataBytes: number | null;
   readonly validityDays: number;
   readonly activationPolicy: ActivationPolicy;
-  /** Null when nobody provisions the package any more. */
+  /** Null when no provider sells the package any more. */
   readonly source: PackageSource | null;
 }
 
@@ -55,7 +55,7 @@ const COLUMNS =
 
 const IN_SANDBOX = prepared(`SELECT ${COLUMNS} FROM packages p WHERE p.mode = 'sandbox' AND p.id = $1`);
 
-/** Only the package's own price leaves the list: one may hold thousands. */
+/** Extracts only this package's fixed price from the list, which may hold thousands. */
 const IN_LIVE = prepared(`
   SELECT ${COLUMNS}, p.cost_micros AS listed_cost_micros, l.margin_bps, l.prices -> p.id AS own_price,
          s.provider, s.upstream_id, s.cost_micros, s.cost_currency
@@ -65,12 +65,12 @@ const IN_LIVE = prepared(`
   WHERE p.mode = 'live' AND p.id = $1`);
 
 /**
- * Packages as they are sold: price, availability, source and cost of one moment, in one statement of the transaction
- * that sells. What is shown may lag (`PartnerCatalogs`), what is charged may not.
+ * Packages at the moment of sale: price, availability, source and cost in one statement of the selling transaction. The
+ * displayed catalog may lag (`PartnerCatalogs`); the charged price must not.
  */
 @Injectable()
 export class SellablePackages {
-  /** Null for an id that the mode's catalogue does not have. */
+  /** Null for an id that the mode's catalog does not have. */
   find(tx: Tx, scope: TenantScope, id: string): Promise<SellablePackage | null> {
     return BY_MODE[scope.mode](tx, id, scope.partnerId);
   }
@@ -81,7 +81,7 @@ const BY_MODE: Record<Mode, (tx: Tx, id: string, partnerId: string) => Promise<S
   live: findInLive,
 };
 
-/** Every partner pays the same, and the built-in provider knows packages by our own ids. */
+/** All partners pay the same, and the built-in provider uses our own package ids. */
 async function findInSandbox(tx: Tx, id: string): Promise<SellablePackage | null> {
   const { rows } = await sql<PackageRow>(tx.manager, IN_SANDBOX, [id]);
   const [row] = rows;
@@ -123,10 +123,10 @@ function toSource(row: LivePackageRow): PackageSource | null {
   };
 }
 
-/** Which provider provisions which live package. The catalogue's synchronisation writes it. */
+/** Which provider sells which live package. Written by catalog-sync. */
 @Injectable()
 export class PackageSources {
-  /** Which of the packages `provider` provisions. */
+  /** The packages among `ids` that `provider` sells. */
   async listProvidedBy(
     manager: EntityManager,
     mode: Mode,

@@ -5,7 +5,7 @@ import { PartnersService } from '../partners/index.js';
 import type { PriceList } from './price-list.js';
 import { PriceListsRepository } from './price-lists.repository.js';
 
-/** Sets what a partner pays for live packages, from the next call on; accepted orders keep their price. */
+/** Sets a partner's prices of live packages, effective from the next call; accepted orders keep their price. */
 @Injectable()
 export class SetPriceList {
   constructor(

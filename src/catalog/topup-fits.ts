@@ -6,17 +6,17 @@ import { sql } from '../infra/database/index.js';
 import type { CatalogPackage } from './package.js';
 import { MAGIC_PACKAGES } from './sandbox/sandbox-packages.js';
 
-/** The provider's list of the top-ups of a base package is asked for again after this. */
+/** Age at which a provider's list of top-ups for a base package is refreshed. */
 export const TOPUP_FITS_FRESH_MS = DAY_MS;
 
-/** Which live top-ups fit which live base package, where the provider says so; otherwise `topupPackageMatches` decides. */
+/** Which live top-ups fit which live base package, if the provider says so; otherwise `topupPackageMatches` decides. */
 @Injectable()
 export class TopupFits {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
   /**
-   * Ids of the top-ups that fit eSIMs of the package, as far as they are known: none before the provider was asked.
-   * Null for a package whose provider does not say, so that top-ups are matched by the places they cover.
+   * Ids of the top-ups that are known to fit eSIMs of the package; none before the provider was queried. Null for a
+   * package whose provider does not say: top-ups are then matched by coverage.
    */
   async find(baseId: string, manager: EntityManager = this.manager): Promise<ReadonlySet<string> | null> {
     const { rows } = await sql<{ ids: string[] }>(
@@ -28,7 +28,7 @@ export class TopupFits {
     return rows[0] ? new Set(rows[0].ids) : null;
   }
 
-  /** Makes the worker ask the provider soon when its list for this package is unknown or old. The caller does not wait. */
+  /** Requests a refresh by the worker if the package's list is unknown or old. The caller does not wait. */
   async want(baseId: string): Promise<void> {
     await sql(
       this.manager,
@@ -44,13 +44,13 @@ export class TopupFits {
 /**
  * Whether `topup` fits an eSIM that was bought with `base`, in either mode.
  *
- * It fits when both are of the same mode and type and cover exactly the same countries (a wider top-up would add
- * coverage the eSIM's profile does not have, a narrower one would lose some), and the base package allows top-ups.
- * An unlimited base accepts top-ups that add days only: more data would add nothing to it. A base with a data
- * allowance accepts both sorts, but never an unlimited top-up, which would leave its usage without a total (D24).
- * The magic top-up of the sandbox fits every sandbox eSIM, whatever its base.
+ * It fits when both have the same mode and type and cover exactly the same countries, and the base package allows
+ * top-ups. A wider top-up would add coverage that the eSIM's profile does not have; a narrower one would lose some. An
+ * unlimited base accepts top-ups that add days only, because more data would add nothing. A base with a data allowance
+ * accepts both kinds, but never an unlimited top-up, which would leave its usage without a total (D24). The sandbox's
+ * magic top-up fits every sandbox eSIM, whatever its base.
  *
- * The eSIM's status and whether `topup` is still sold (`available`) are for the caller to check.
+ * The caller checks the eSIM's status and whether `topup` is still sold (`available`).
  */
 export function topupPackageMatches(base: CatalogPackage, topup: CatalogPackage): boolean {
   if (topup.kind !== 'topup' || topup.mode !== base.mode) return false;
@@ -59,14 +59,14 @@ export function topupPackageMatches(base: CatalogPackage, topup: CatalogPackage)
   return topup.type === base.type && sameCountries(topup.coverage, base.coverage);
 }
 
-/** The part of the rule that holds wherever both are valid: what may be added to what. */
+/** The part of the rule that ignores coverage: whether one plan can extend the other. */
 export function topupTermsMatch(base: CatalogPackage, topup: CatalogPackage): boolean {
   if (!base.topupSupported || topup.unlimited) return false;
   return !(base.unlimited && topup.dataBytes !== null);
 }
 
 function sameCountries(a: readonly string[], b: readonly string[]): boolean {
-  // Compared as sets: Live coverage comes from providers, and a repeated country there changes nothing.
+  // Compare as sets: Live coverage comes from providers and may repeat a country.
   const inA = new Set(a);
   const inB = new Set(b);
   return inA.size === inB.size && a.every((country) => inB.has(country));

@@ -3,26 +3,26 @@ import { exportLines, type LiveDemo } from './demo.js';
 
 export interface BannerFacts {
   readonly apiUrl: string;
-  /** A link into the portal as the demo partner: it works once, within five minutes. */
+  /** Sign-in link to the portal for the demo partner. Works once, within five minutes. */
   readonly portalLink: string;
-  /** Null: private webhook targets are refused, so no demo receiver runs. */
+  /** Null when private webhook targets are refused, so that no demo receiver runs. */
   readonly receiverUrl: string | null;
-  /** Sets the keys and the address in a shell. */
+  /** Shell file that sets the keys and the API address. */
   readonly demoFile: string;
   readonly logFile: string | null;
   readonly apiKey: string;
   /** Null when no simulated wholesaler runs. */
   readonly live: LiveDemo | null;
-  /** Milliseconds since the process began, a build included. */
+  /** Milliseconds since the process began, including a build. */
   readonly startedInMs: number;
 }
 
 const WIDTH = 78;
 
 /**
- * What a newcomer sees, on one screen of 80 columns and 24 rows, with the line `ready` and the cursor below it: the link to
- * click, and lines to paste as one block into bash or zsh. The block has no comment, which an interactive zsh runs as a
- * command, and no `$RANDOM` in `$(…)`, which is always the same number there.
+ * Renders the first screen for a newcomer in 80 columns and 24 rows: the portal link, and lines to paste as one block
+ * into bash or zsh. The block has no comments, because an interactive zsh runs them as commands. It has no `$RANDOM` in
+ * `$(…)`, which always returns the same number there.
  */
 export function renderBanner(facts: BannerFacts): string {
   const { apiUrl, apiKey, live } = facts;
@@ -53,7 +53,7 @@ function orderLines(key: string, packageId: string): string[] {
   ];
 }
 
-/** Waits for the order's first event, then shows what has become of it. */
+/** Waits for the order's first event, then shows the order. */
 function afterOrderLines(key: string, shown: string): string[] {
   return [
     `curl -s -H "Authorization: Bearer ${key}" -H 'Prefer: wait=25' \\`,
@@ -85,11 +85,11 @@ function placesOf({ receiverUrl, demoFile, logFile }: BannerFacts): string[] {
   ];
 }
 
-/** A file as a word of a shell: from the working directory, in which lines are pasted, unless it lies elsewhere. */
+/** Quotes a file name for a shell, relative to the working directory unless it lies outside. */
 export function shellWord(file: string): string {
   const relative = path.relative(process.cwd(), file);
   const shown = relative === '' || relative.startsWith('..') ? file : relative;
-  // `.` looks for a word without a slash in PATH, and takes a dash for an option.
+  // `.` searches PATH for a word without a slash, and reads a leading dash as an option.
   const named = shown.includes('/') && !shown.startsWith('-') ? shown : `./${shown}`;
   return /^[\w./-]+$/.test(named) ? named : `'${named.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -10,19 +10,19 @@ import { text } from 'node:stream/consumers';
 import { PACKAGE_ROOT } from '../infra/package-root.js';
 import { verifyWebhookSignature } from '../webhooks/index.js';
 
-/** The simulated wholesaler of the embedded start, a process of its own on loopback; nothing real is bought. */
+/** The simulated wholesaler of the embedded start: a separate process on loopback that sells nothing real. */
 export interface WholesalerSimulator {
   /** `ESIM_ACCESS_*` for the service. */
   readonly env: Readonly<Record<string, string>>;
   close(): Promise<void>;
 }
 
-/** A production image does not have it. */
+/** Not part of the production image. */
 const PROGRAM = path.join(PACKAGE_ROOT.folder, 'simulators/esim-access/main.ts');
 const START_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 1_000;
 
-/** Null when it is not installed, or when a wholesaler is configured: then that one counts. */
+/** Null when the simulator is not installed, or when a real wholesaler is configured. */
 export async function startWholesalerSimulator(
   env: NodeJS.ProcessEnv,
   stateFile: string,
@@ -33,7 +33,7 @@ export async function startWholesalerSimulator(
     process.execPath,
     [PROGRAM, '--port', '0', '--state', stateFile, '--until-stdin-ends'],
     {
-      // It ends when its standard input does: also after a SIGKILL of this process.
+      // The simulator exits when its standard input closes, even after a SIGKILL of this process.
       stdio: ['pipe', 'pipe', 'inherit'],
       env: { PATH: process.env['PATH'], SIM_ACCESS_CODE: accessCode, SIM_SIGNING_KEY: signingKey },
     },
@@ -75,12 +75,12 @@ async function stop(child: ChildProcess): Promise<void> {
 
 export interface WebhookReceiver {
   readonly url: string;
-  /** Known only after the endpoint is registered. */
+  /** Known only after the endpoint has been registered. */
   setSecret(secret: string): void;
   close(): Promise<void>;
 }
 
-/** A receiver as a partner would write one: checks the signature over the raw body, answers, prints. */
+/** A receiver as a partner would write it: verifies the signature over the raw body, responds, prints. */
 export async function startWebhookReceiver(
   known: { port?: number; secret: string } | null,
   print: (line: string) => void,
@@ -107,7 +107,7 @@ export async function startWebhookReceiver(
   };
 }
 
-/** On the port of the last start, where deliveries that are still owed go, or on a free one when it is taken. */
+/** Uses the port of the last start, where pending deliveries go, or a free one when it is taken. */
 async function listen(server: Server, port: number): Promise<void> {
   try {
     server.listen(port, '127.0.0.1');

@@ -15,14 +15,14 @@ export class AdminCallFailed extends Error {
   }
 }
 
-/** Talks to our own admin API over loopback: the demo is made with the operations that the portal uses. */
+/** Calls our own admin API over loopback: the demo uses the same operations as the portal. */
 export class AdminClient {
   constructor(
     private readonly baseUrl: string,
     private readonly token: string,
   ) {}
 
-  /** The answer's `data`. @throws AdminCallFailed with the problem's code. */
+  /** Returns the response's `data`. @throws AdminCallFailed with the problem's code */
   async call<T>(method: 'GET' | 'POST' | 'PATCH', path: string, body?: unknown): Promise<T> {
     const response = await fetch(`${this.baseUrl}/internal/v1${path}`, {
       method,
@@ -52,10 +52,10 @@ interface DemoWebhook {
   readonly secret: string;
 }
 
-/** As the file keeps it. */
+/** The webhook as stored in the file. */
 type KnownWebhook = DemoWebhook & {
   readonly port?: number;
-  /** A start without the receiver has switched the endpoint off. */
+  /** Set when a start without the receiver has disabled the endpoint. */
   readonly off?: boolean;
 };
 
@@ -66,28 +66,28 @@ export async function findOrCreatePartner(admin: AdminClient): Promise<string> {
   return (demo ?? (await admin.call<Identified>('POST', '/partners', { name: DEMO_NAME }))).id;
 }
 
-/** A link into the portal as a person of the demo partner. */
+/** Creates a sign-in link to the portal for a user of the demo partner. */
 export async function makePortalLink(admin: AdminClient, partnerId: string): Promise<string> {
   const body = { actor: { id: 'demo', name: 'Demo user' } };
   return (await admin.call<{ url: string }>('POST', `/partners/${partnerId}/portal-sessions`, body)).url;
 }
 
-/** What an embedded start calls, and which partner it plays. */
+/** The APIs and the partner that the embedded start uses. */
 export interface DemoPlace {
   readonly admin: AdminClient;
   readonly apiUrl: string;
   readonly partnerId: string;
-  /** Keeps the keys for the next start, as a shell reads them. */
+  /** Shell file that keeps the keys for the next start. */
   readonly file: string;
 }
 
-/** The variable of the key's file. */
+/** Variable of each key in the file. */
 const KEY_VARIABLES = { sandbox: 'ESIM_API_KEY', live: 'ESIM_LIVE_KEY' } as const;
 type Mode = keyof typeof KEY_VARIABLES;
 
 /**
- * The demo's key of a mode: the one that the last start has kept, or a fresh one when there is none, or when somebody has
- * revoked it (D2). It is kept before it is shown.
+ * The demo's key of a mode: the stored key of the last start, or a new one when there is none or it was revoked (D2).
+ * It is stored before it is shown.
  */
 export async function demoKey(place: DemoPlace, mode: Mode): Promise<string> {
   const kept = readDemoKeys(place.file);
@@ -98,7 +98,7 @@ export async function demoKey(place: DemoPlace, mode: Mode): Promise<string> {
   return apiKey;
 }
 
-/** What a shell sets for every call of the documentation, the SDK and the command line. */
+/** Variables for every call of the documentation, the SDK and the CLI. */
 export function exportLines(demo: {
   readonly apiUrl: string;
   readonly apiKey: string;
@@ -120,14 +120,16 @@ function readDemoKeys(file: string): DemoKeys {
   return { sandbox: keyOf('sandbox'), live: keyOf('live') };
 }
 
-/** Also where the API is, which may have moved since. */
+/** Stores the keys and the API's address, which may have changed. */
 export function keepDemoKeys({ apiUrl, file }: DemoPlace, keys = readDemoKeys(file)): void {
   const { sandbox, live } = keys;
   if (sandbox === null) return;
   writeSecretFile(file, `${exportLines({ apiUrl, apiKey: sandbox, liveKey: live }).join('\n')}\n`);
 }
 
-/** Whether the key works for the demo partner. Only 401 says that a key is revoked: 403 and 429 are answers to a good one. */
+/**
+ * Whether the key works for the demo partner. Only 401 means a revoked key; 403 and 429 are responses to a valid one.
+ */
 async function isAccepted({ apiUrl, partnerId }: DemoPlace, mode: Mode, key: string): Promise<boolean> {
   const response = await fetch(`${apiUrl}/v1/me`, { headers: { authorization: `Bearer ${key}` } });
   const { data } = (await response.json()) as { data?: { partner_id: string; mode: string } };
@@ -135,7 +137,7 @@ async function isAccepted({ apiUrl, partnerId }: DemoPlace, mode: Mode, key: str
   return response.status !== 401;
 }
 
-/** A fresh key. A partner that has as many as it may loses the oldest one of the demo. */
+/** Creates a key. If the partner has reached its limit, the demo's oldest key is revoked. */
 async function issueDemoKey(admin: AdminClient, partnerId: string, mode: Mode): Promise<string> {
   const base = `/partners/${partnerId}/api-keys`;
   const create = (): Promise<{ key: string }> => admin.call('POST', base, { mode, name: 'demo' });
@@ -159,7 +161,7 @@ function listKeys(admin: AdminClient, base: string): Promise<ListedKey[]> {
   return admin.call('GET', `${base}?limit=100`);
 }
 
-/** The demo's endpoint, pointed at our own receiver. Answers its signing secret. */
+/** Points the demo's endpoint at our own receiver and returns its signing secret. */
 export async function connectReceiver(
   admin: AdminClient,
   partnerId: string,
@@ -175,7 +177,7 @@ export async function connectReceiver(
   return secret;
 }
 
-/** Switches off what an earlier start has connected: private receivers are refused, and what is owed is held. */
+/** Disables the endpoint of an earlier start, because private receivers are refused now; its deliveries are held. */
 export async function disconnectReceiver(admin: AdminClient, partnerId: string, file: string): Promise<void> {
   const known = readDemoWebhook(file);
   if (known?.partnerId !== partnerId || known.off) return;
@@ -184,7 +186,7 @@ export async function disconnectReceiver(admin: AdminClient, partnerId: string, 
   writeSecretFile(file, JSON.stringify({ ...known, off: true } satisfies KnownWebhook));
 }
 
-/** False when somebody has deleted the demo's endpoint: a new one is made. */
+/** False when somebody has deleted the demo's endpoint: a new one is created. */
 async function redirect(
   admin: AdminClient,
   base: string,
@@ -194,7 +196,7 @@ async function redirect(
   const path = `${base}/${known.endpointId}`;
   return unlessDeleted(async () => {
     await admin.call('PATCH', path, { url });
-    // An endpoint that a person has switched off stays so.
+    // An endpoint that a person has disabled stays disabled.
     if (known.off) await admin.call('POST', `${path}/enable`);
   });
 }
@@ -221,7 +223,7 @@ async function createWebhook(
   return { partnerId, endpointId: made.id, secret: made.secret };
 }
 
-/** What the start before left, or null: the file is missing or was cut by a kill. */
+/** The webhook of the last start; null when the file is missing or was truncated by a kill. */
 export function readDemoWebhook(file: string): KnownWebhook | null {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as KnownWebhook;
@@ -230,20 +232,20 @@ export function readDemoWebhook(file: string): KnownWebhook | null {
   }
 }
 
-/** What a newcomer needs for a live order, besides money: a key, and a package that the simulated wholesaler sells. */
+/** Everything a newcomer needs for a live order besides money: a key, and a package of the simulated wholesaler. */
 export interface LiveDemo {
   readonly apiKey: string;
-  /** Null: the catalogue is still being synchronised. */
+  /** Null while the catalog is still being synchronized. */
   readonly packageId: string | null;
 }
 
 const LOW_AMOUNT = 2_000;
 const DEPOSIT = { amount: 10_000, currency: 'USD' };
-/** The catalogue of a first start is brought in by the worker within a second or two. */
+/** On a first start the worker synchronizes the catalog within a second or two. */
 const SYNC_TIMEOUT_MS = 15_000;
 const POLL_MS = 100;
 
-/** Waits for the first synchronisation of the live catalogue, 15 s at most: Sandbox works without it. */
+/** Waits up to 15 s for the first synchronization of the live catalog: Sandbox works without it. */
 export async function prepareLiveDemo(place: DemoPlace): Promise<LiveDemo> {
   const apiKey = await demoKey(place, 'live');
   await depositWhenLow(place.admin, place.partnerId);

@@ -4,23 +4,23 @@ import path from 'node:path';
 import { ConfigError } from '../config/index.js';
 import { makeFolder } from './postgres/index.js';
 
-/** Where the embedded start keeps what must survive a restart. */
+/** Files of the embedded start that must survive a restart. */
 export interface DataDirectory {
   readonly root: string;
   readonly postgres: string;
   /** Generated `ADMIN_TOKENS` and `SECRETS_KEYS`, mode 0600. */
   readonly secretsFile: string;
   readonly webhookSecretFile: string;
-  /** The demo's keys and where the API is, mode 0600, for a shell to read. */
+  /** The demo's keys and the API's address for a shell, mode 0600. */
   readonly demoFile: string;
-  /** What the simulated wholesaler has sold. */
+  /** Purchases of the simulated wholesaler. */
   readonly wholesalerFile: string;
   readonly logFile: string;
-  /** Names the start that uses the directory. */
+  /** Names the process that uses the directory. */
   readonly runningFile: string;
 }
 
-/** `DATA_DIR`, made with mode 0700. @throws ConfigError when it cannot be written. */
+/** Opens `DATA_DIR`, creating it with mode 0700. @throws ConfigError when it is not writable */
 export function openDataDirectory(env: NodeJS.ProcessEnv): DataDirectory {
   const root = path.resolve(env['DATA_DIR'] || './.data');
   try {
@@ -43,7 +43,7 @@ export function openDataDirectory(env: NodeJS.ProcessEnv): DataDirectory {
 }
 
 /**
- * The environment of the embedded start: development defaults for what is unset, nothing else changed (D2, D35).
+ * The environment of the embedded start: development defaults for unset variables, nothing else changed (D2, D35).
  * @throws ConfigError with `NODE_ENV=production`
  */
 export function withDevelopmentDefaults(
@@ -53,7 +53,7 @@ export function withDevelopmentDefaults(
   wholesaler: Readonly<Record<string, string>> = {},
 ): NodeJS.ProcessEnv {
   return {
-    // A machine of a newcomer serves itself, not its network.
+    // A newcomer's machine serves itself, not its network.
     HOST: '127.0.0.1',
     PORTAL_HOST: '127.0.0.1',
     CALLBACK_HOST: '127.0.0.1',
@@ -66,7 +66,7 @@ export function withDevelopmentDefaults(
   };
 }
 
-/** Where programs of this machine call the API; nothing when the port is wrong, which is told of `PORT` itself. */
+/** Local address of the API; empty when the port is invalid, which the check of `PORT` reports. */
 function apiUrl(port: string): { readonly API_URL?: string } {
   const url = `http://localhost:${port}`;
   return URL.canParse(url) ? { API_URL: url } : {};
@@ -90,7 +90,7 @@ function withoutEmpty(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
 }
 
-/** Writes a file of mode 0600 as a whole or not at all: a kill must not leave half of it for the next start (D2). */
+/** Writes a file of mode 0600 atomically: a kill must not leave half of it for the next start (D2). */
 export function writeSecretFile(file: string, content: string): void {
   const draft = `${file}.${process.pid}.draft`;
   writeFileSync(draft, content, { mode: 0o600, flush: true });

@@ -1,6 +1,6 @@
 /**
- * What only `npm start` without `DATABASE_URL` needs: everything in one process, for a machine with nothing (D2).
- * Owns no table: it talks to the service through its own admin API, as the portal does.
+ * Runs everything in one process for `npm start` without `DATABASE_URL`, on a machine without any server (D2).
+ * Owns no table: it uses the service's own admin API, as the portal does.
  * Called by `main.ts` alone; tests and the bench use `postgres/` for servers of their own.
  * Flow: settings, PostgreSQL, simulated wholesaler, migration, all roles, demo partner, banner, `ready`.
  */
@@ -30,14 +30,17 @@ import { markRunning } from './running-mark.js';
 import { startWebhookReceiver, startWholesalerSimulator, type WebhookReceiver } from './demo-counterparts.js';
 
 const DATABASE = 'esim';
-/** After the apps. A process that ends before its PostgreSQL leaves that behind; whoever waits presses Ctrl-C again. */
+/**
+ * Time limit after the apps have stopped. If the process exits first, PostgreSQL keeps running; the user can press
+ * Ctrl-C again.
+ */
 const POSTGRES_STOP_MS = 10_000;
 
 /** `npm start` on a fresh machine: PostgreSQL, every role, a demo partner and a receiver in one process (D2). */
 export async function runEmbedded(): Promise<void> {
   const stops: (() => Promise<void>)[] = [];
   let stopping: Promise<void> | undefined;
-  // A start that fails and Ctrl-C may both stop: the second waits for the first, and nothing is stopped twice.
+  // A failed start and Ctrl-C may both stop: the second waits for the first, and nothing is stopped twice.
   const stopAll = (): Promise<void> => (stopping ??= stopInReverse(stops));
   try {
     await start(stops, stopAll);
@@ -59,7 +62,7 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
     ]);
   }
   const directory = openDataDirectory(process.env);
-  // Every other variable is checked before PostgreSQL is started for nothing.
+  // Check all other variables before starting PostgreSQL for nothing.
   const checked = withDevelopmentDefaults(process.env, directory, 'postgres://embedded');
   const settings = loadConfig(checked);
   const adminToken = firstToken(checked['ADMIN_TOKENS']!);
@@ -99,19 +102,19 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
       demoFile: directory.demoFile,
       logFile: toTerminal ? directory.logFile : null,
       ...demo,
-      // Since the process began: a build that came before has been waited for, too.
+      // Counted from the start of the process, because the user also waited for the build.
       startedInMs: performance.now(),
     }),
   );
   console.log('ready');
 }
 
-/** Says what is under way, and how long it took to get there: a first start takes several seconds of a small machine. */
+/** Prints the current step and the time so far: a first start takes several seconds on a small machine. */
 function tell(step: string): void {
   console.log(`starting, ${(performance.now() / 1_000).toFixed(1)} s: ${step}`);
 }
 
-/** Null when private targets are refused (D35): the demo's receiver listens on loopback. */
+/** Null when private targets are refused (D35), because the demo's receiver listens on loopback. */
 async function startReceiver(config: AppConfig, directory: DataDirectory): Promise<WebhookReceiver | null> {
   if (!config.webhooks.allowPrivateTargets) return null;
   return startWebhookReceiver(readDemoWebhook(directory.webhookSecretFile), (line) => console.log(line));
@@ -133,11 +136,11 @@ async function prepare(
   else await disconnectReceiver(admin, partnerId, file);
   const live = withLive ? await prepareLiveDemo(place) : null;
   keepDemoKeys(place);
-  // Last: its code is good for five minutes.
+  // Created last, because its code expires after five minutes.
   return { apiKey, live, portalLink: await makePortalLink(admin, partnerId) };
 }
 
-/** @throws ConfigError when there are only digests of tokens */
+/** @throws ConfigError when only token digests are configured */
 function firstToken(adminTokens: string): string {
   const tokens = adminTokens.split(',').map((named) => named.slice(named.indexOf(':') + 1).trim());
   const token = tokens.find((each) => !each.startsWith('sha256='));
@@ -159,7 +162,7 @@ async function createDatabase(postgres: EmbeddedPostgres): Promise<string> {
   return postgres.url(DATABASE);
 }
 
-/** Without its PostgreSQL an embedded process has nothing to serve: it says so and ends. */
+/** Ends the process with a message when its PostgreSQL has ended. */
 function endWithPostgres(postgres: EmbeddedPostgres): void {
   void postgres.crashed.then((reason) => {
     console.error(`the embedded PostgreSQL ended: ${reason}; run npm start again, the data is kept`);
@@ -167,7 +170,7 @@ function endWithPostgres(postgres: EmbeddedPostgres): void {
   });
 }
 
-/** A person at a terminal gets banner and webhooks; the JSON lines go to a file. A pipe gets everything. */
+/** At a terminal, banner and webhooks are printed and the JSON lines go to a file. A pipe gets everything. */
 function chooseLogger(config: AppConfig, directory: DataDirectory, toTerminal: boolean): Logger {
   if (!toTerminal) return createLogger(config.logLevel, 'all');
   return createLogger(config.logLevel, 'all', new LogDestination({ dest: directory.logFile }));

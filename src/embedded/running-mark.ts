@@ -2,10 +2,10 @@ import { readFileSync, rmSync } from 'node:fs';
 import { startTimeOf } from './postgres/index.js';
 import { writeSecretFile } from './development-settings.js';
 
-/** The start that uses a data directory, as its file keeps it. */
+/** The process that uses a data directory, as stored in its file. */
 interface RunningMark {
   readonly pid: number;
-  /** Tells the process from a later one with the same pid. */
+  /** Distinguishes the process from a later one with the same pid. */
   readonly startedAt: string;
   /** The partner API. */
   readonly url: string;
@@ -13,7 +13,7 @@ interface RunningMark {
 
 /**
  * Marks the data directory as used by this process and returns the function that removes the mark.
- * @throws Error when a running start uses the directory; the mark of a killed one is replaced
+ * @throws Error when a running process uses the directory; the mark of a killed one is replaced
  */
 export async function markRunning(file: string, url: string): Promise<() => Promise<void>> {
   await assertNotRunning(file);
@@ -26,7 +26,7 @@ export async function markRunning(file: string, url: string): Promise<() => Prom
   };
 }
 
-/** @throws Error that names the running start's address and process, and the ways to go on */
+/** @throws Error with the running process's address and pid, and the ways to proceed */
 async function assertNotRunning(file: string): Promise<void> {
   const mark = readMark(file);
   if (mark === null || mark.pid === process.pid) return;
@@ -40,7 +40,7 @@ async function assertNotRunning(file: string): Promise<void> {
   );
 }
 
-/** Null: the file is missing or was cut by a kill. */
+/** Null when the file is missing or was truncated by a kill. */
 function readMark(file: string): RunningMark | null {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as RunningMark;

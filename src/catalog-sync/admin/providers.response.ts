@@ -10,7 +10,7 @@ import {
 
 export const PROVIDER_STATES = ['ok', 'failing', 'unknown'] as const;
 
-/** A provider's money is finer than ours: millionths of the currency's unit. */
+/** A provider's amounts are finer than ours: micros, millionths of the currency's unit. */
 export class UpstreamBalanceResponse {
   @ApiProperty({ type: 'integer', example: 125_500_000, description: 'Millionths of the unit.' })
   amount_micros!: number;

@@ -9,7 +9,7 @@ import { SyncCatalog } from './sync-catalog.js';
 
 const BALANCES_EVERY_MS = 300_000;
 
-/** Keeps the live catalogue and the providers' balances fresh. Idle when no provider is connected. */
+/** Keeps the live catalog and the providers' balances fresh. Idle when no provider is connected. */
 @Injectable()
 export class CatalogSyncJobs implements OnApplicationBootstrap, OnModuleDestroy {
   constructor(
@@ -42,12 +42,15 @@ export class CatalogSyncJobs implements OnApplicationBootstrap, OnModuleDestroy 
     });
   }
 
-  /** Before the sweeps are waited for: a synchronisation may be in the middle of minutes. */
+  /** Runs before the sweeps are awaited, because a synchronization may take minutes. */
   onModuleDestroy(): void {
     this.sync.stop();
   }
 
-  /** What such a rule gives to its provider, nobody sells: that may be meant, or be a credential that is missing. */
+  /**
+   * Warns about rules that assign packages to a provider that is not connected: nobody sells them. This may be
+   * intended, or a credential may be missing.
+   */
   private warnOfIdleRules(): void {
     const connected = this.providers.names;
     const named = this.config.provisioning.livePackageRules.map(({ provider }) => provider);

@@ -10,7 +10,7 @@ import {
 } from '../../providers/index.js';
 import { type CatalogSyncsRepository, type RunningSync, SyncOvertaken } from '../catalog-syncs.repository.js';
 
-/** The worker ends; another one makes the synchronisation again. */
+/** The worker is shutting down; another one repeats the synchronization. */
 export class SyncStopped extends Error {
   constructor() {
     super('this worker is shutting down');
@@ -18,20 +18,20 @@ export class SyncStopped extends Error {
   }
 }
 
-/** A lease is renewed so often within its time that one missed renewal does not lose it. */
+/** A lease is renewed often enough that one missed renewal does not lose it. */
 const RENEWALS_PER_LEASE = 3;
 
-/** A synchronisation that this worker holds: fences what it writes, and keeps its lease while a provider answers. */
+/** A synchronization held by this worker: fences its writes, and renews its lease while a provider responds. */
 export class HeldSync {
   constructor(
     readonly running: RunningSync,
     private readonly syncs: CatalogSyncsRepository,
     private readonly transactions: Transactions,
-    /** Aborted when this worker ends. */
+    /** Aborted when this worker shuts down. */
     private readonly ending: AbortSignal,
   ) {}
 
-  /** One transaction of this synchronisation. @throws SyncOvertaken when it is not this worker's any more */
+  /** Runs one transaction of this synchronization. @throws SyncOvertaken when another worker has taken over */
   async write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     return this.transactions.run(async (tx) => {
       await this.syncs.hold(tx, this.running);
@@ -40,7 +40,7 @@ export class HeldSync {
   }
 
   /**
-   * Waits for a provider, outside any transaction and for minutes where need be.
+   * Waits for a provider outside any transaction, for minutes if necessary.
    * @throws SyncOvertaken, SyncStopped: the call is then aborted
    */
   async waitFor<T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> {

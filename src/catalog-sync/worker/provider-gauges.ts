@@ -6,7 +6,7 @@ import { type ProviderHealth, ProviderHealthRepository } from '../../providers/i
 
 const MICROS = 1_000_000;
 
-/** What any process last heard of the providers: every worker shows the same. */
+/** Metrics of the providers from the database: every worker shows the same. */
 @Injectable()
 export class ProviderGauges {
   constructor(@Inject(METRICS) registry: Registry, health: ProviderHealthRepository) {

@@ -16,16 +16,16 @@ import { type FitsToAsk, TopupFitsRepository } from '../topup-fits.repository.js
 import { sellerOf, toLivePackages } from './store-list.js';
 import { StorePackages } from './store-packages.js';
 
-/** Packages that one run takes up: with a pace of 8 calls a second, 2,600 packages take a quarter of an hour a day. */
+/** Packages per run: at 8 calls per second, 2,600 packages take about five minutes of each day. */
 const PER_RUN = 8;
-/** One that gets no answer keeps no other waiting. */
+/** Retry delay of a package whose query failed; the others continue. */
 const RETRY_MS = 600_000;
-/** On top of what the calls may take. */
+/** Added to the time limits of the calls. */
 const LEASE_MARGIN_MS = 30_000;
 
 /**
- * Asks providers that know which top-ups fit which package, package by package. The calls have the lowest rank of the
- * pace, so no order waits for them; partners are shown what is known.
+ * Queries providers that know which top-ups fit which package, package by package. These calls have the lowest priority
+ * at the rate limiter, so no order waits for them; meanwhile partners see the known list.
  */
 @Injectable()
 export class RefreshTopupFits {
@@ -43,7 +43,7 @@ export class RefreshTopupFits {
     this.terms = { marginBps: provisioning.liveMarginBps, rules: provisioning.livePackageRules };
   }
 
-  /** Asks for some that are due; answers how many were answered. */
+  /** Queries some due packages and returns how many got a response. */
   async runOnce(): Promise<number> {
     let answered = 0;
     for (const liveProvider of this.providers.liveProviders) answered += await this.askSome(liveProvider);
@@ -63,7 +63,7 @@ export class RefreshTopupFits {
     return due.length;
   }
 
-  /** Answers whether the next one may be asked for. */
+  /** Returns whether the next package may be queried. */
   private async ask(liveProvider: LiveProvider, each: FitsToAsk): Promise<boolean> {
     const { baseId } = each;
     try {
@@ -73,7 +73,7 @@ export class RefreshTopupFits {
       await this.store(liveProvider, baseId, offered);
       return true;
     } catch (error) {
-      // Nothing was asked when it is busy, or our own pace is full.
+      // When the provider is busy or our own limit is reached, no query left.
       const isBusy = error instanceof ProviderUnavailable;
       await this.putOff([each], isBusy ? error.retryAfterMs : RETRY_MS);
       const { name: provider } = liveProvider;
@@ -93,7 +93,7 @@ export class RefreshTopupFits {
       this.transactions.run((tx) => this.catalog.write(tx, seller, some)),
     );
     const ids = packages.map(({ item }) => item.id).filter((id) => !refused.includes(id));
-    // A fault of ours rather than of theirs: what fitted until now goes on to.
+    // Most likely our own fault: keep the current list.
     if (refused.length > ids.length) throw new Error('most of the top-ups cannot be stored');
     await this.transactions.run(async (tx) => {
       const left = await this.fits.replace(tx, baseId, ids);

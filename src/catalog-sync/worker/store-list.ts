@@ -9,12 +9,12 @@ import { type LivePackage, type SalesTerms, toLivePackage } from '../live-packag
 import { type HeldSync, SyncStopped } from './held-sync.js';
 import { StorePackages } from './store-packages.js';
 
-/** A list that lost more than half of what is sold is a fault of the provider's, not a decision of its. */
+/** A list that lost more than half of the sold packages is a provider's fault, not its decision. */
 const SMALLEST_SHARE = 0.5;
-/** A dozen packages may well go at once. */
+/** A dozen packages may well disappear at once. */
 const ALWAYS_BELIEVED = 12;
 
-/** The provider lists less than half of what is sold, or most of its list cannot be stored. */
+/** The provider lists less than half of the sold packages, or most of its list cannot be stored. */
 export class CatalogShrank extends Error {
   constructor() {
     super(
@@ -24,7 +24,7 @@ export class CatalogShrank extends Error {
   }
 }
 
-/** A list ended before its end; `stored` says what was done with the part that came. */
+/** A list ended early; `stored` says what happened to the part that arrived. */
 export class ListIncomplete extends Error {
   constructor(
     readonly stored: WrittenOutcome,
@@ -35,7 +35,7 @@ export class ListIncomplete extends Error {
   }
 }
 
-/** A list, and the settings that packages are made with. */
+/** A list, and the settings for its packages. */
 export interface ListToStore {
   readonly liveProvider: LiveProvider;
   readonly list: PackageList;
@@ -43,7 +43,7 @@ export interface ListToStore {
   readonly terms: SalesTerms;
 }
 
-/** Stores a provider's list as its pages arrive, each in a transaction of its own where nothing of it is refused. */
+/** Stores a provider's list page by page, one transaction per page unless a package is refused. */
 @Injectable()
 export class StoreList {
   constructor(
@@ -52,9 +52,10 @@ export class StoreList {
   ) {}
 
   /**
-   * What came is kept whatever happens to the rest; what is no longer listed is withdrawn when the whole list came, and
-   * so is what cannot be stored: nobody knows what it costs now. When that is most of it, the list counts as shrunk.
-   * @throws CatalogShrank; ListIncomplete when a page did not come; SyncOvertaken, SyncStopped
+   * Keeps the pages that arrived, whatever happens to the rest. After a complete list, packages that are no longer
+   * listed are withdrawn, and so are those that cannot be stored, because their cost is unknown. If that is most of the
+   * list, it counts as shrunk.
+   * @throws CatalogShrank; ListIncomplete when a page did not arrive; SyncOvertaken, SyncStopped
    */
   async everything(
     held: HeldSync,
@@ -92,7 +93,7 @@ export class StoreList {
     return { listed: ids.length, changed, withdrawn };
   }
 
-  /** Brings top-ups that the catalogue has up to date, and leaves alone whether they are sold; answers how many. */
+  /** Updates the prices of known top-ups without changing whether they are sold; returns their number. */
   async prices(held: HeldSync, { liveProvider, pages, terms }: ListToStore): Promise<number> {
     const seller = sellerOf(liveProvider);
     let changed = 0;

@@ -7,23 +7,23 @@ import type { PackageSeller } from '../live-catalog.repository.js';
 import type { LivePackage } from '../live-packages.js';
 
 export interface StoredPackages {
-  /** New or changed. */
+  /** Number of new or changed packages. */
   readonly changed: number;
-  /** Ids of those that cannot be stored. */
+  /** Ids of packages that cannot be stored. */
   readonly refused: readonly string[];
 }
 
-/** Of a whole page that is refused, by a fault of ours, the log names no more. */
+/** Maximum ids per log line, for a whole page refused by our own fault. */
 const MOST_NAMED = 20;
 
-/** Stores packages of a provider but for those that PostgreSQL refuses, say for a NUL in a title (D43). */
+/** Stores a provider's packages except those that PostgreSQL refuses, for example for a NUL in a title (D43). */
 @Injectable()
 export class StorePackages {
   constructor(@Inject(LOGGER) private readonly logger: Logger) {}
 
   /**
-   * @param write writes packages in one transaction and answers how many were new or changed
-   * @throws whatever `write` throws that is no package's fault
+   * @param write writes packages in one transaction and returns the number of new or changed ones
+   * @throws any error of `write` that no package caused
    */
   async execute(
     { provider }: PackageSeller,
@@ -55,7 +55,7 @@ export class StorePackages {
   }
 }
 
-/** A statement that does not fit the schema is no package's fault, nor is a row that somebody else has locked. */
+/** A statement that does not fit the schema is not a package's fault, and neither is a locked row. */
 function isPackageFault(error: unknown): boolean {
   return mayBeOfOneRow(error) && !/^(42|55)/.test(sqlState(error) ?? '');
 }

@@ -16,13 +16,13 @@ import { LiveCatalogRepository } from '../live-catalog.repository.js';
 import { HeldSync, pagesOf, SyncStopped } from './held-sync.js';
 import { CatalogShrank, ListIncomplete, type ListToStore, StoreList } from './store-list.js';
 
-/** A lease is renewed while it is waited for a page; a worker that dies is followed after one call and this. */
+/** Added to a call's time limit: a dead worker's synchronization is taken over after both. */
 const LEASE_MARGIN_MS = 30_000;
 
 /**
- * Brings the providers' packages into the live catalogue (D16): each page of a list is read outside
- * any transaction and stored in one. A provider that fails keeps what it had, as far as the rules let it sell that, and
- * what came of its list; one that is not connected to this process sells nothing.
+ * Copies the providers' packages into the live catalog (D16). Each page of a list is read outside any transaction and
+ * stored in one. A provider that fails keeps its packages, as far as the rules permit, and the part of its list that
+ * arrived. A provider that is not connected to this process sells nothing.
  */
 @Injectable()
 export class SyncCatalog {
@@ -44,7 +44,7 @@ export class SyncCatalog {
     this.terms = { marginBps, rules };
   }
 
-  /** Does what is asked for or due; answers whether there was something. */
+  /** Runs a requested or due synchronization; returns whether there was one. */
   async runIfDue(): Promise<boolean> {
     if (this.providers.liveProviders.length === 0 || this.ending.signal.aborted) return false;
     const running = await this.begin();
@@ -61,7 +61,7 @@ export class SyncCatalog {
     return true;
   }
 
-  /** Ends what is under way, at once: the next worker makes it again. */
+  /** Aborts the current synchronization at once: the next worker repeats it. */
   stop(): void {
     this.ending.abort();
   }
@@ -82,7 +82,7 @@ export class SyncCatalog {
 
   private async run(held: HeldSync): Promise<Record<string, SyncOutcome>> {
     const outcomes = await this.withdrawUnconnected(held);
-    // Side by side: one that takes its minutes must not keep the packages of another old.
+    // In parallel: a slow provider must not delay the packages of another.
     const ends = await Promise.allSettled(
       this.providers.liveProviders.map(async (liveProvider) => {
         outcomes[liveProvider.name] = await this.sync(held, liveProvider);
@@ -93,7 +93,10 @@ export class SyncCatalog {
     return outcomes;
   }
 
-  /** Orders of these packages would be refused. They are sold again with the list of a provider that is back. */
+  /**
+   * Withdraws packages whose orders would be refused. They are sold again with the list of a provider that has
+   * returned.
+   */
   private async withdrawUnconnected(held: HeldSync): Promise<Record<string, SyncOutcome>> {
     const counts = await held.write((tx) => this.catalog.withdrawUnconnected(tx, this.providers.names));
     return Object.fromEntries(
@@ -130,7 +133,7 @@ export class SyncCatalog {
     return outcome;
   }
 
-  /** They may be asked for in vain for ever, so nothing is repeated for them. */
+  /** Failures are not retried, because these lists may fail forever. */
   private async storePrices(held: HeldSync, work: ListToStore): Promise<{ warning?: SyncError }> {
     try {
       await this.lists.prices(held, work);
@@ -144,8 +147,8 @@ export class SyncCatalog {
   }
 
   /**
-   * What the rules say needs no list: a provider is given up for another one just when it does not answer. And the
-   * list is then compared with what the rules still allow, so that no change of them looks like a list that shrank.
+   * Applies the rules without a list: operators replace a provider precisely when it does not respond. The list is then
+   * compared with the permitted packages, so that a change of rules does not look like a shrunken list.
    */
   private async withdrawForbidden(held: HeldSync, provider: string): Promise<number> {
     return held.write(async (tx) => {

@@ -8,7 +8,7 @@ import { Responds } from '../../infra/http/openapi/responds.js';
 import { SetPriceList } from '../set-price-list.js';
 import { PriceListDto, PriceListResponse, toPriceListResponse, toPriceListTerms } from './price-list.dto.js';
 
-/** What a partner pays for live packages (D27). */
+/** A partner's prices of live packages (D27). */
 @ApiTags('Catalog')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1/partners/:pid/price-list')

@@ -15,7 +15,7 @@ import { MoneyDto, MoneyResponse, Optional } from '../../infra/http/index.js';
 import type { PriceList } from '../price-list.js';
 
 const MAX_MARGIN_BPS = 100_000;
-/** A price has four members and is one element: a body has at most 1,000 and 256 of them (D9). */
+/** Each price has four members and is one element; a body has at most 1,000 members and 256 elements (D9). */
 const MAX_PRICES = 240;
 
 export class PackagePriceDto {

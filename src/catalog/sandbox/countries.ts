@@ -1,41 +1,41 @@
 import type { Region } from '../package.js';
 
 /**
- * How expensive roaming is in a country. Real wholesale rates differ by an order of magnitude between, say, Spain and
- * the Cook Islands; a partner who tests margins and price filters needs that spread.
+ * Roaming cost level of a country. Real wholesale rates differ by an order of magnitude between, say, Spain and the
+ * Cook Islands. Partners who test margins and price filters need that spread.
  */
 export type PriceTier = 'budget' | 'standard' | 'premium' | 'remote';
 
-/** A mobile operator and the radio generations a roaming customer gets on it, oldest first. */
+/** A mobile operator with the radio generations that roaming customers get on it, oldest first. */
 interface Operator {
   readonly name: string;
   readonly generations: readonly string[];
 }
 
-/** One country the sandbox sells in. */
+/** A country in which the sandbox sells. */
 export interface SandboxCountry {
   /** ISO 3166-1 alpha-2 (D10). */
   readonly code: string;
   readonly name: string;
   readonly priceTier: PriceTier;
-  /** A country can be in several: Croatia is sold with `europe` and with `balkans`. */
+  /** A country can belong to several regions: Croatia is in `europe` and `balkans`. */
   readonly regions: readonly Region[];
-  /** Most preferred first; regional and global packages use only that one. Never empty. */
+  /** Most preferred first; regional and global packages use only the first. Never empty. */
   readonly operators: readonly [Operator, ...Operator[]];
 }
 
 type NewestGeneration = '5G' | '4G';
 
-// Where 5G runs, 3G is mostly switched off; where 4G is the newest, 3G still fills the gaps.
+// In 5G countries 3G is mostly switched off; in 4G countries 3G still fills the gaps.
 const GENERATIONS: Readonly<Record<NewestGeneration, readonly string[]>> = {
   '5G': ['4G', '5G'],
   '4G': ['3G', '4G'],
 };
 
 /**
- * A row of the country tables. Operators are grouped by the newest generation they offer to roamers.
+ * Builds a row of the country tables. Operators are grouped by the newest generation they offer to roamers.
  *
- * @throws Error when the row names no operator: a package without a network could not be sold.
+ * @throws Error when the row names no operator: a package without a network cannot be sold
  */
 export function country(
   code: string,
@@ -147,7 +147,7 @@ const AMERICAN_COUNTRIES = [
   country('VI', 'US Virgin Islands', 'standard', ['caribbean'], { '5G': ['T-Mobile', 'Liberty'] }),
 ];
 
-/** Asia, the Caucasus and the Middle East included. */
+/** Asia, including the Caucasus and the Middle East. */
 const ASIAN_COUNTRIES = [
   country('AE', 'United Arab Emirates', 'standard', ['middle-east'], { '5G': ['e&', 'du'] }),
   country('AM', 'Armenia', 'standard', ['asia'], { '5G': ['Team', 'Ucom'], '4G': ['Viva'] }),
@@ -193,7 +193,7 @@ const ASIAN_COUNTRIES = [
   country('VN', 'Vietnam', 'budget', ['asia'], { '5G': ['Viettel', 'VinaPhone', 'MobiFone'] }),
 ];
 
-/** Europe, the Balkans included. */
+/** Europe, including the Balkans. */
 const EUROPEAN_COUNTRIES = [
   country('AD', 'Andorra', 'premium', ['europe'], { '5G': ['Andorra Telecom'] }),
   country('AL', 'Albania', 'standard', ['europe', 'balkans'], { '4G': ['Vodafone', 'One Albania'] }),
@@ -268,8 +268,8 @@ const OCEANIAN_COUNTRIES = [
 ];
 
 /**
- * Every country the sandbox sells in, by code ascending, so that any selection from it is a sorted coverage.
- * The operators are real, so that what a partner builds on the sandbox looks like Live.
+ * Every country in which the sandbox sells, by ascending code, so that any selection is a sorted coverage. The
+ * operators are real, so that a partner's shop looks the same in Sandbox and Live.
  */
 export const SANDBOX_COUNTRIES: readonly SandboxCountry[] = [
   ...AFRICAN_COUNTRIES,

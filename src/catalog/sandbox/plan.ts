@@ -9,7 +9,7 @@ import type {
 } from '../package.js';
 import type { SandboxCountry } from './countries.js';
 
-/** What is sold, apart from where: every destination combines some plans with its own price level. */
+/** A package without its place: every destination combines some plans with its own price level. */
 export interface Plan {
   readonly kind: PackageKind;
   /** Whole gigabytes of 10^9 bytes (D10); null when unlimited or when the plan adds days only. */
@@ -22,10 +22,10 @@ export interface Plan {
   readonly topupSupported: boolean;
   /** Price in percent of the destination's price of 1 GB for 7 days. */
   readonly pricePercent: number;
-  /** False where no retail price is suggested: partners must cope with null. */
+  /** False when no retail price is suggested: partners must handle null. */
   readonly suggestsRetailPrice: boolean;
   readonly available: boolean;
-  /** As live unlimited plans have one; null for plans that are never slowed down. */
+  /** Set as on live unlimited plans; null for plans that are never throttled. */
   readonly speedPolicy: string | null;
 }
 
@@ -42,7 +42,7 @@ const BASE = {
   speedPolicy: null,
 } as const;
 
-// A top-up lands on an eSIM that is already running: there is nothing to install or to wait for.
+// A top-up extends an eSIM that is already running: there is nothing to install or to wait for.
 const TOPUP = { ...BASE, kind: 'topup', activationPolicy: 'on_purchase', topupSupported: false } as const;
 
 /** A data plan; its validity starts with the first connection to a visited network. */
@@ -50,7 +50,7 @@ export function dataPlan(dataGb: number, validityDays: number, pricePercent: num
   return { ...BASE, dataGb, validityDays, pricePercent };
 }
 
-/** Unlimited data for some days; flat-rate plans start at installation, so that they cannot be kept in reserve. */
+/** Unlimited data for some days. Flat-rate plans start at installation, so that they cannot be stockpiled. */
 export function unlimitedPlan(validityDays: number, pricePercent: number): Plan {
   const speedPolicy = 'At most 1 Mbps after 2 GB a day, until midnight UTC.';
   return {
@@ -68,7 +68,7 @@ export function dayPass(pricePercent: number): Plan {
   return { ...BASE, unlimited: true, validityDays: 1, pricePercent, topupSupported: false };
 }
 
-/** Data with a phone number. The number is rented from the purchase on, so the validity runs from then. */
+/** Data with a phone number. The number is rented from the purchase on, so the validity starts then. */
 export function voicePlan(
   dataGb: number,
   voiceMinutes: number,
@@ -97,12 +97,12 @@ export function daysTopup(validityDays: number, pricePercent: number): Plan {
   return { ...TOPUP, validityDays, pricePercent, suggestsRetailPrice: false };
 }
 
-/** A plan that is no longer sold. It stays listed: eSIMs sold with it live on. */
+/** A plan that is no longer sold. It stays listed, because eSIMs sold with it continue. */
 export function withdrawn(plan: Plan): Plan {
   return { ...plan, available: false };
 }
 
-/** What distinguishes the plan among its destination's, as the end of a package id: `topup_1gb_7d`. */
+/** End of a package id that identifies the plan at its destination: `topup_1gb_7d`. */
 function planSlug(plan: Plan): string {
   return [
     ...(plan.kind === 'topup' ? ['topup'] : []),
@@ -113,7 +113,7 @@ function planSlug(plan: Plan): string {
   ].join('_');
 }
 
-/** The package's title, for people: `France 1 GB, 7 days`. */
+/** The package's title: `France 1 GB, 7 days`. */
 function planTitle(destination: string, plan: Plan): string {
   const days = plan.validityDays === 1 ? '1 day' : `${plan.validityDays} days`;
   const parts = [
@@ -127,7 +127,7 @@ function planTitle(destination: string, plan: Plan): string {
 }
 
 /**
- * What the partner pays, in US cents.
+ * The partner's price in US cents.
  *
  * @param oneGbCents the destination's price of 1 GB for 7 days, in cents
  */
@@ -144,7 +144,7 @@ function planRetailPrice(plan: Plan, price: Money): Money | null {
 
 const BYTES_PER_GB = 1_000_000_000;
 
-/** A place packages are sold for: one country, one region or the world. */
+/** A sales destination: one country, one region or the world. */
 export interface Destination {
   /** The middle of the package ids: `fr`, `latin_america`, `global`. */
   readonly slug: string;
@@ -152,7 +152,7 @@ export interface Destination {
   readonly type: PackageType;
   /** Set for `regional` destinations only. */
   readonly region: Region | null;
-  /** By code ascending. */
+  /** Sorted by code. */
   readonly countries: readonly SandboxCountry[];
   /** The partner's price of 1 GB for 7 days, in US cents; every other price is a percentage of it. */
   readonly oneGbCents: number;
@@ -187,7 +187,7 @@ export function packageFor(destination: Destination, plan: Plan): CatalogPackage
 }
 
 function networksIn(country: SandboxCountry, type: PackageType): PackageNetwork[] {
-  // Multi-country packages roam on one steered network per country; a country package may use them all.
+  // Packages for several countries use one steered network per country; a country package may use them all.
   const operators = type === 'country' ? country.operators : country.operators.slice(0, 1);
   return operators.map(({ name, generations }) => ({ country: country.code, operator: name, generations }));
 }

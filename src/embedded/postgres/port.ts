@@ -5,26 +5,26 @@ import net from 'node:net';
 import path from 'node:path';
 import { EmbeddedPostgresError, oneLine, systemCode } from './errors.js';
 
-/** The only address that the embedded server listens on. */
+/** The only address on which the embedded server listens. */
 export const HOST = '127.0.0.1';
 
-/** Written into a data directory by the first start that succeeds. */
+/** Written into a data directory by its first successful start. */
 export const PORT_FILE = 'embedded.port';
 
-/** The longest path of a Unix-domain socket on macOS; Linux takes four bytes more. */
+/** Maximum path length of a Unix-domain socket on macOS; Linux allows four bytes more. */
 const LONGEST_SOCKET_PATH = 103;
 
 /**
- * The folder for the server's Unix-domain socket, cheaper than TCP for each statement: that of its data, which
- * nobody else can enter. Empty where PostgreSQL or the system could not have one there.
+ * Folder for the server's Unix-domain socket, which costs less per statement than TCP. It is the data folder, which no
+ * other user can enter. Empty if PostgreSQL or the system does not support one there.
  */
 export function socketDirectoryOf(dataDir: string): string {
   const isShort = Buffer.byteLength(socketIn(dataDir, 65_535)) <= LONGEST_SOCKET_PATH;
-  // PostgreSQL reads a list of folders.
+  // PostgreSQL parses the setting as a list of folders.
   return isShort && !/[,"]|^\s|\s$/.test(dataDir) ? dataDir : '';
 }
 
-/** The part of a connection URL that names the socket of a server; empty when it has none, as those of older versions. */
+/** The connection URL's parameter for the socket; empty when the server has none, as in older versions. */
 export function socketParameter(dataDir: string, port: number): string {
   return existsSync(socketIn(dataDir, port)) ? `?host=${encodeURIComponent(dataDir)}` : '';
 }
@@ -32,7 +32,7 @@ export function socketParameter(dataDir: string, port: number): string {
 const socketIn = (dataDir: string, port: number): string => path.join(dataDir, `.s.PGSQL.${port}`);
 
 /**
- * The TCP port for the next start: the fixed one, else the one this cluster had last, else any free one.
+ * The TCP port for the next start: the fixed one, or the cluster's last one, or any free one.
  * @returns undefined while the fixed port is taken
  * @throws EmbeddedPostgresError when the fixed port can never be used
  */
@@ -42,7 +42,7 @@ export async function choosePort(dataDir: string, fixed: number | undefined): Pr
   return isPort(stored) && (await isFree(stored)) ? stored : freePort();
 }
 
-/** Remembers the port, so that clients that were told it find the server again after a restart. */
+/** Stores the port, so that clients find the server again after a restart. */
 export async function storePort(dataDir: string, port: number): Promise<void> {
   const file = portFileOf(dataDir);
   const draft = `${file}.${process.pid}`;

@@ -9,12 +9,12 @@ import { systemCode } from './errors.js';
 /** A PostgreSQL executable that this process has spawned. */
 export interface PostgresProcess {
   readonly pid: number | undefined;
-  /** Resolves once it has ended, also when it could not be started at all; never rejects. */
+  /** Resolves once the process has ended, or could not be started; never rejects. */
   readonly ended: Promise<ProcessEnd>;
   hasEnded(): boolean;
-  /** The last message on stderr that it could not go on; empty when there is none. */
+  /** The last fatal message on stderr; empty when there is none. */
   fatalWords(): string;
-  /** The fatal words, else the last line of stderr. */
+  /** The fatal message, or the last line of stderr. */
   lastWords(): string;
 }
 
@@ -24,27 +24,27 @@ export interface ProcessEnd {
   readonly how: string;
 }
 
-/** How a PostgreSQL executable is run. */
+/** Options for running a PostgreSQL executable. */
 export interface RunOptions {
   /** From `commandPrefix`. */
   readonly prefix: readonly string[];
-  /** A session of its own, which Ctrl-C in the terminal does not reach. */
+  /** Runs in its own session, which Ctrl-C in the terminal does not reach. */
   readonly detached: boolean;
   readonly env?: Readonly<Record<string, string>>;
 }
 
 const STDERR_KEPT_CHARS = 8_000;
-/** How long stderr may stay open after the exit; an orphaned backend can hold it open for ever. */
+/** How long stderr may stay open after the exit; an orphaned backend can hold it open forever. */
 const STDERR_GRACE_MS = 200;
 
-/** Starts an executable without waiting for anything. */
+/** Starts an executable without waiting. */
 export function runPostgres(binary: string, args: readonly string[], options: RunOptions): PostgresProcess {
   const [file = binary, ...rest] = [...options.prefix, binary, ...args];
   const child = spawn(file, rest, {
     detached: options.detached,
     stdio: ['ignore', 'ignore', 'pipe'],
-    // Nothing is inherited: PGDATA, PGPORT and the like would change the server. The fixed language keeps the
-    // messages recognisable, the fixed zone keeps the cluster's default time zone the same on every machine.
+    // Nothing is inherited: PGDATA, PGPORT and similar variables would change the server. The fixed language keeps
+    // messages recognizable; the fixed zone gives the cluster the same default time zone on every machine.
     env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC', ...options.env },
   });
   let stderr = '';
@@ -88,12 +88,14 @@ function linesOf(text: string): string[] {
   return text.split('\n').filter((line) => line.trim() !== '');
 }
 
-/** Drops `2026-01-31 12:00:00.000 UTC [4711] FATAL:`. */
+/** Removes a prefix such as `2026-01-31 12:00:00.000 UTC [4711] FATAL:`. */
 function withoutPrefix(line = ''): string {
   return line.replace(/^.*?\[\d+\] [A-Z]+:\s*/, '').trim();
 }
 
-/** Fast shutdown first: it ends the sessions and writes a checkpoint. The later ones leave crash recovery. */
+/**
+ * Begins with the fast shutdown, which ends sessions and writes a checkpoint. The later signals require crash recovery.
+ */
 const ESCALATION = [
   { signal: 'SIGINT', waitMs: 8_000 },
   { signal: 'SIGQUIT', waitMs: 8_000 },
@@ -136,27 +138,27 @@ async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boo
   }
 }
 
-/** A running process, as far as the supervisor cares. A zombie does not run: it only waits to be reaped. */
+/** Facts about a running process. A zombie does not count as running: it only waits to be reaped. */
 interface RunningProcess {
   readonly parentPid: number;
-  /** Only to be compared: clock ticks since the boot on Linux, a date elsewhere. */
+  /** For comparison only: clock ticks since boot on Linux, a date elsewhere. */
   readonly startedAt: string;
-  /** Whether it is a PostgreSQL process working in the data directory asked about. */
+  /** Whether it is a PostgreSQL process in the given data directory. */
   readonly servesDataDir: boolean;
 }
 
 /**
- * Whether `pid` is a PostgreSQL process of exactly this cluster. A bare pid proves nothing: after a crash the
- * system may have given it to anybody.
+ * Whether `pid` is a PostgreSQL process of exactly this cluster. A bare pid proves nothing: after a crash the system
+ * may have reused it.
  * @param dataDir real path (symbolic links resolved)
  */
 export async function isPostgresOf(pid: number, dataDir: string): Promise<boolean> {
   return (await inspect(pid, dataDir))?.servesDataDir ?? false;
 }
 
-/** Whether `pid` is running and was started by `parentPid`, which is still alive. */
+/** Whether `pid` is running and its parent `parentPid`, which started it, is still alive. */
 export async function isChildOf(pid: number, parentPid: number): Promise<boolean> {
-  // An orphan is handed to another parent, so the recorded one being its parent proves that it lives.
+  // The system gives an orphan another parent, so an unchanged parent is still alive.
   return (await inspect(pid, ''))?.parentPid === parentPid;
 }
 
@@ -165,12 +167,12 @@ export async function isRunning(pid: number): Promise<boolean> {
   return (await inspect(pid, '')) !== undefined;
 }
 
-/** When the process started, as a text that a later process with the same pid does not have; undefined when none runs. */
+/** Start time of the process as text, which differs for a later process with the same pid; undefined when none runs. */
 export async function startTimeOf(pid: number): Promise<string | undefined> {
   return (await inspect(pid, ''))?.startedAt;
 }
 
-/** The pids of all PostgreSQL processes of this cluster; always empty where there is no /proc. */
+/** The pids of all PostgreSQL processes of this cluster; always empty on systems without /proc. */
 export async function postgresProcessesOf(dataDir: string): Promise<number[]> {
   const names = await readdir('/proc').catch(() => []);
   const pids = names.filter((name) => /^\d+$/.test(name)).map(Number);
@@ -178,7 +180,9 @@ export async function postgresProcessesOf(dataDir: string): Promise<number[]> {
   return pids.filter((_, index) => ours[index]);
 }
 
-/** Those of them that a server has forked: unlike the server itself, they carry a title in place of arguments. */
+/**
+ * The processes among them that a server has forked: unlike the server itself, they show a title instead of arguments.
+ */
 export async function forkedProcessesOf(dataDir: string): Promise<number[]> {
   const pids = await postgresProcessesOf(dataDir);
   const titles = await Promise.all(
@@ -191,19 +195,19 @@ function inspect(pid: number, dataDir: string): Promise<RunningProcess | undefin
   return process.platform === 'linux' ? inspectProc(pid, dataDir) : inspectPs(pid, dataDir);
 }
 
-/** Among the fields of /proc/<pid>/stat that follow the name. */
+/** Index among the fields of /proc/<pid>/stat after the name. */
 const START_TIME = 19;
 
 async function inspectProc(pid: number, dataDir: string): Promise<RunningProcess | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   if (stat === undefined) return undefined;
-  // "pid (name) state parent ...", and the name may itself hold spaces and parentheses.
+  // The format is "pid (name) state parent ...", and the name may itself contain spaces and parentheses.
   const nameEnd = stat.lastIndexOf(')');
   const fields = stat.slice(nameEnd + 2).split(' ');
   const [state, parent] = fields;
   if (state === 'Z' || state === 'X') return undefined;
   const isPostgres = stat.slice(stat.indexOf('(') + 1, nameEnd) === 'postgres';
-  // Every PostgreSQL process changes into its data directory. Unreadable means another user's process.
+  // Every PostgreSQL process changes into its data directory. An unreadable link belongs to another user's process.
   const cwd = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
   return {
     parentPid: Number(parent),
@@ -214,7 +218,7 @@ async function inspectProc(pid: number, dataDir: string): Promise<RunningProcess
 
 async function inspectPs(pid: number, dataDir: string): Promise<RunningProcess | undefined> {
   const columns = ['-o', 'ppid=,stat=,lstart=,command=', '-p', String(pid)];
-  // The date has five words in this language.
+  // In this language the date has five words.
   const env = { ...process.env, LC_ALL: 'C' };
   const found = await promisify(execFile)('ps', columns, { env }).catch(() => undefined);
   const match = /^\s*(\d+)\s+(\S+)\s+((?:\S+\s+){4}\S+)\s+(.*)$/m.exec(found?.stdout ?? '');
@@ -224,18 +228,18 @@ async function inspectPs(pid: number, dataDir: string): Promise<RunningProcess |
   return { parentPid: Number(parent), startedAt, servesDataDir };
 }
 
-/** The server setting that names the pid of the process that started it. */
+/** Server setting with the pid of the process that started the server. */
 export const STARTED_BY = 'embedded.started_by';
 
-/** What `postmaster.pid` says about the server that last opened a data directory. */
+/** Content of `postmaster.pid`: the server that last opened a data directory. */
 export interface ServerLock {
   readonly pid: number;
   readonly port: number;
-  /** `ready` (accepts connections), `starting` (may be recovering for long), `stopping`, or empty. */
+  /** `ready` (accepts connections), `starting` (may be recovering for a long time), `stopping`, or empty. */
   readonly status: string;
 }
 
-/** Reads `postmaster.pid`; undefined when it is absent or does not hold a pid. */
+/** Reads `postmaster.pid`; undefined when it is absent or contains no pid. */
 export async function readLock(dataDir: string): Promise<ServerLock | undefined> {
   const text = await readFile(lockFileOf(dataDir), 'utf8').catch(() => '');
   const lines = text.split('\n').map((line) => line.trim());
@@ -245,15 +249,15 @@ export async function readLock(dataDir: string): Promise<ServerLock | undefined>
   return { pid, port: Number(lines[3]), status: lines[7] ?? '' };
 }
 
-/** Whether the process that started the server lives, which alone then decides when the server stops. */
+/** Whether the process that started the server is alive; it alone then decides when the server stops. */
 export async function hasLivingOwner(dataDir: string, lock: ServerLock): Promise<boolean> {
-  // PostgreSQL keeps the command line of the running server here.
+  // PostgreSQL stores the running server's command line here.
   const options = await readFile(path.join(dataDir, 'postmaster.opts'), 'utf8').catch(() => '');
   const owner = new RegExp(`${STARTED_BY}=(\\d+)`).exec(options)?.[1];
   return owner !== undefined && isChildOf(lock.pid, Number(owner));
 }
 
-/** Removes a lock that names no process, which a power failure can leave and PostgreSQL refuses to overcome. */
+/** Removes a lock without a pid, which a power failure can leave and PostgreSQL refuses to replace. */
 export async function removeMeaninglessLock(dataDir: string): Promise<void> {
   if (!(await readLock(dataDir))) await rm(lockFileOf(dataDir), { force: true });
 }

@@ -11,7 +11,7 @@ export interface SystemAccount {
 }
 
 export const ROOT = 0;
-/** Unprivileged accounts, best first. The last resort is the number that Linux reserves for "nobody". */
+/** Unprivileged accounts in order of preference. The last resort is the id that Linux reserves for "nobody". */
 const ACCOUNT_NAMES = ['postgres', 'nobody'];
 const OVERFLOW_ACCOUNT: SystemAccount = { uid: 65534, gid: 65534 };
 
@@ -21,10 +21,10 @@ const CAP_DAC_READ_SEARCH = 1n << 2n;
 const CAP_SETPCAP = 1n << 8n;
 
 /**
- * The account that PostgreSQL must be given because it refuses to run as root (D2); undefined when this process
- * is not root and PostgreSQL simply runs as the same user.
- * @param owner who owns the data directory already: a cluster made by an ordinary user stays that user's, else
- *   one start with sudo would lock the user out
+ * The account for PostgreSQL, which refuses to run as root (D2). Undefined when this process is not root, because
+ * PostgreSQL then runs as the same user.
+ * @param owner current owner of the data directory. A cluster of an ordinary user stays that user's; otherwise one
+ * start with sudo would lock the user out.
  */
 export async function accountForRoot(owner: SystemAccount | undefined): Promise<SystemAccount | undefined> {
   if (process.getuid?.() !== ROOT) return undefined;
@@ -36,17 +36,17 @@ export async function accountForRoot(owner: SystemAccount | undefined): Promise<
 }
 
 /**
- * The kernel tells of a parent's death only those who asked while it lived. `$0` is the process that should be the parent:
- * another one in its place means that it had died before.
+ * The kernel reports a parent's death only to a child that asked while the parent lived. `$0` is the expected parent: a
+ * different parent means that it had already died.
  */
 const UNLESS_ORPHANED = 'test "$PPID" = "$0" || exit 1; exec "$@"';
 
 /**
- * The words to put before a PostgreSQL command so that it runs as `account` and stops (SIGINT, the fast
- * shutdown) when this process is killed, at whatever moment. Empty where neither is needed nor possible.
+ * Command prefix that runs PostgreSQL as `account` and stops it (SIGINT, the fast shutdown) when this process is killed
+ * at any moment. Empty when neither is needed or possible.
  *
- * Trap: Linux sends the parent-death signal when the *thread* that spawned ends, so never start the server
- * from a worker thread that does not outlive it.
+ * Trap: Linux sends the parent-death signal when the *thread* that spawned ends. Never start the server from a worker
+ * thread that does not outlive it.
  * @throws EmbeddedPostgresError as root when there is no `setpriv`
  */
 export async function commandPrefix(account: SystemAccount | undefined): Promise<string[]> {
@@ -70,13 +70,13 @@ function identityFlags(account: SystemAccount): string[] {
 }
 
 /**
- * Lets the unprivileged account pass through folders of mode 0700 that belong to root, such as /root, where
- * the project and its node_modules may be (D2).
+ * Lets the unprivileged account pass through root's folders of mode 0700, such as /root, which may contain the project
+ * and its node_modules (D2).
  */
 async function capabilityFlags(): Promise<string[]> {
   const held = await heldCapabilities();
   if ((held & CAP_SETPCAP) === 0n) return [];
-  // Containers usually withhold the narrow one and grant the broad one.
+  // Containers usually withhold the narrow capability and grant the broad one.
   const capability =
     (held & CAP_DAC_READ_SEARCH) !== 0n
       ? '+dac_read_search'
@@ -84,7 +84,7 @@ async function capabilityFlags(): Promise<string[]> {
         ? '+dac_override'
         : undefined;
   if (!capability) return [];
-  // initdb asks access(2), which ignores the capabilities of a non-root user without this bit.
+  // initdb calls access(2), which ignores a non-root user's capabilities without this bit.
   const bits = '--securebits=+no_setuid_fixup';
   return [`--inh-caps=${capability}`, `--ambient-caps=${capability}`, bits];
 }

@@ -18,21 +18,21 @@ import {
 /** A server that accepts connections, started by this process or adopted. */
 export interface RunningServer {
   readonly port: number;
-  /** Resolves with a short text when the server has ended, for whatever reason. */
+  /** Resolves with a short text when the server has ended for any reason. */
   readonly ended: Promise<string>;
   stop(): Promise<void>;
 }
 
 export type ServerSettings = Readonly<Record<string, string | number>>;
 
-/** Why a server did not start although another attempt may succeed. */
+/** Why a server did not start, when another attempt may succeed. */
 export type Obstacle = 'locked' | 'orphans' | 'meaningless-lock' | 'port-taken';
 
-/** How one server is started. */
+/** Options of one server start. */
 export interface ServerOptions {
   readonly port: number;
   readonly settings: ServerSettings;
-  /** The pid in a lock of this cluster that is known to belong to somebody else now. */
+  /** A pid in this cluster's lock that is known to belong to another process now. */
   readonly stalePid: number | undefined;
   /** Milliseconds since the epoch. */
   readonly deadline: number;
@@ -46,7 +46,7 @@ const DEFAULT_SETTINGS: ServerSettings = {
   jit: 'off',
 };
 
-/** What PostgreSQL says (LC_ALL=C) when the next attempt may go better. */
+/** PostgreSQL messages (LC_ALL=C) after which another attempt may succeed. */
 const OBSTACLES: readonly [RegExp, Obstacle][] = [
   [/lock file ".*" already exists|could not remove old lock file/, 'locked'],
   [/pre-existing shared memory block/, 'orphans'],
@@ -58,7 +58,7 @@ const POLL_MS = 10;
 
 /**
  * Starts a server on a cluster and waits until it accepts connections.
- * @throws EmbeddedPostgresError with its last words when it fails for good, or is not ready by the deadline
+ * @throws EmbeddedPostgresError with its last message when it fails for good, or is not ready by the deadline
  */
 export async function startServer(
   cluster: Cluster,
@@ -68,7 +68,7 @@ export async function startServer(
     prefix: cluster.prefix,
     // Ctrl-C must not stop the database before the application has drained (D2).
     detached: true,
-    // PostgreSQL takes the pid named here for its own launcher and disregards a lock that holds it. Safer than
+    // PostgreSQL takes the pid named here for its own launcher and ignores a lock that contains it. This is safer than
     // deleting the file, which a server started at the same moment may just have written.
     env: options.stalePid === undefined ? {} : { PG_GRANDPARENT_PID: String(options.stalePid) },
   });
@@ -78,7 +78,7 @@ export async function startServer(
   return obstacleIn(server.lastWords()) ?? failed(`PostgreSQL did not start: ${server.lastWords()}`);
 }
 
-/** What to say when the obstacle does not go away. */
+/** The error when an obstacle persists. */
 export function obstacleError(
   obstacle: Obstacle,
   cluster: Cluster,
@@ -141,14 +141,14 @@ const ADOPTION_POLL_MS = 250;
 const CONNECT_TIMEOUT_MS = 2_000;
 /** SQLSTATEs of a server that is starting up, shutting down or restarting after a crash. */
 const OPERATOR_INTERVENTION = /^57P/;
-/** SQLSTATE of a password that is not right. */
+/** SQLSTATE of a wrong password. */
 const INVALID_PASSWORD = '28P01';
 
 /**
- * Takes over a server of this cluster that already runs (D2), after asking the server itself which data it
- * serves. While the process that started it lives, the server is shared: `stop` then leaves it running.
- * @returns undefined when it is starting, stopping or already gone: look again a little later
- * @throws EmbeddedPostgresError when it refuses the stored password or serves other data
+ * Adopts a running server of this cluster (D2), after querying which data it serves. While the process that started it
+ * lives, the server is shared: `stop` then leaves it running.
+ * @returns undefined when it is starting, stopping or already gone: check again a little later
+ * @throws EmbeddedPostgresError when it rejects the stored password or serves other data
  */
 export async function adopt(cluster: Cluster, lock: ServerLock): Promise<RunningServer | undefined> {
   if (lock.status !== 'ready') return undefined;
@@ -159,7 +159,7 @@ export async function adopt(cluster: Cluster, lock: ServerLock): Promise<Running
       `the PostgreSQL server on port ${lock.port} serves ${served}, not ${cluster.dataDir}`,
     );
   }
-  // It may have been told to stop in the meantime.
+  // It may have begun to stop meanwhile.
   const now = await readLock(cluster.dataDir);
   return now?.status === 'ready' && now.pid === lock.pid ? adoptedServer(cluster, lock) : undefined;
 }
@@ -178,8 +178,9 @@ function adoptedServer(cluster: Cluster, lock: ServerLock): RunningServer {
 }
 
 /**
- * Resolves when a server that is not a child of this process has ended. It polls, because only a parent is told.
- * @param signal once aborted, the promise stays pending and nothing is polled any more
+ * Resolves when a server that is not a child of this process has ended. It polls, because the system notifies only the
+ * parent.
+ * @param signal once aborted, the promise stays pending and polling stops
  */
 export async function untilGone(pid: number, dataDir: string, signal?: AbortSignal): Promise<void> {
   while (await isPostgresOf(pid, dataDir)) {
@@ -197,7 +198,7 @@ async function askDataDirectory(cluster: Cluster, lock: ServerLock): Promise<str
     password: cluster.password,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // Without a listener, a connection that breaks between two calls would end the process.
+  // Without a listener, a connection that breaks between two calls would crash the process.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -220,12 +221,14 @@ function throwIfFinal(error: unknown, cluster: Cluster, lock: ServerLock): void 
   );
 }
 
-/** Milliseconds that such a server is given. Ending it too early would lose nothing: what is committed is on disk. */
+/**
+ * Grace period of such a server in milliseconds. Ending it too early loses nothing, because committed data is on disk.
+ */
 const PATIENCE_MS = 3_000;
 
 /**
- * Ends a server that has outlived its owner but neither serves nor stops (D2). PostgreSQL 18.4 gets there when
- * the fast shutdown comes while it restarts because one of its processes was killed: it then waits for ever.
+ * Ends a server that has outlived its owner but neither serves nor stops (D2). PostgreSQL 18.4 hangs like this when the
+ * fast shutdown arrives while it restarts after one of its processes was killed.
  */
 export class HungServerWatch {
   private readonly dataDir: string;
@@ -235,10 +238,10 @@ export class HungServerWatch {
     this.dataDir = dataDir;
   }
 
-  /** To be called after each failed attempt to adopt the server that holds the lock. */
+  /** Call after each failed attempt to adopt the server that holds the lock. */
   async check(): Promise<void> {
     const lock = await readLock(this.dataDir);
-    // A server that is starting may have hours of changes to recover.
+    // A starting server may have hours of changes to recover.
     if (!lock || lock.status === 'starting') return;
     if (lock.pid !== this.suspect.pid) this.suspect = { pid: lock.pid, since: Date.now() };
     if (Date.now() - this.suspect.since < PATIENCE_MS) return;
