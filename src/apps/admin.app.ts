@@ -56,7 +56,7 @@ export class AdminModule {
   }
 }
 
-/** Starts the admin API on `ADMIN_HOST:ADMIN_PORT`; with `probe` it also answers the ops paths (all in one). */
+/** Starts the admin API on `ADMIN_HOST:ADMIN_PORT`; with `probe` it also serves the ops paths (all in one process). */
 export async function startAdmin(process: ProcessResources, probe: OpsProbe | null): Promise<RunningHttpApp> {
   return startHttpApp(process, {
     module: AdminModule.of(process),
@@ -77,10 +77,10 @@ export async function startAdmin(process: ProcessResources, probe: OpsProbe | nu
 const DOCUMENTS = ['partner', 'admin', 'portal'] as const;
 const FOLDER = path.join(PACKAGE_ROOT.folder, 'docs/openapi');
 
-/** Where the admin port serves the OpenAPI documents of the APIs (D3). */
+/** Paths of the APIs' OpenAPI documents on the admin port (D3). */
 export const API_DOCUMENT_PATHS = DOCUMENTS.map((name) => `/openapi/${name}.json`);
 
-/** Serves the committed documents, which the check keeps equal to the code. */
+/** Serves the committed documents, which `npm run check` compares with the code. */
 export function serveApiDocuments(fastify: FastifyInstance): void {
   for (const name of DOCUMENTS) {
     fastify.get(`/openapi/${name}.json`, async (_request, reply) =>

@@ -13,7 +13,7 @@ import { PartitionsModule } from './partitions.js';
 import { HttpPipelineModule, PlatformModule } from './platform.module.js';
 import type { ProcessResources } from './process-resources.js';
 
-/** The partner API: what partners may call, and nothing anonymous (D3). */
+/** The partner API: every route needs a key (D3). */
 @Module({
   imports: [
     HttpPipelineModule,

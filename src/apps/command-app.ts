@@ -5,15 +5,15 @@ import { loadConfig } from '../config/index.js';
 import { createLogger, NestLogger } from '../infra/logging.js';
 import { openProcess, type ProcessResources } from './process-resources.js';
 
-/** A command that ends by itself, with what it stands on. */
+/** A command that ends by itself, and its module. */
 interface Command {
   readonly name: 'reconcile' | 'restore-epoch';
   readonly moduleOf: (process: ProcessResources) => DynamicModule;
 }
 
 /**
- * Runs `work` in the command's app and closes everything behind it. What is logged goes to stderr: what the command has to
- * say is alone on stdout. @throws ConfigError; Error when the database is away; whatever `work` throws
+ * Runs `work` in the command's app and closes everything afterwards. Logs go to stderr, so that stdout has only the
+ * command's output. @throws ConfigError; Error when the database is down; any error of `work`
  */
 export async function runInCommandApp<T>(
   { name, moduleOf }: Command,

@@ -3,10 +3,10 @@ import { createServer, type Server } from 'node:net';
 import type { AppConfig, ListenAddress } from '../config/index.js';
 import type { Role } from './process-resources.js';
 
-/** An address that a process listens on, by the variable that sets its port. */
+/** A listening address of the process and the variable that sets its port. */
 interface NamedAddress extends ListenAddress {
   readonly variable: string;
-  /** Who is called there. */
+  /** Purpose of the port, for the message. */
   readonly purpose: string;
 }
 
@@ -16,12 +16,12 @@ interface Obstacle {
 }
 
 /**
- * Tries every address of the process at once, before anything is started.
- * @throws Error with each port that is not free, its variable, and a command that uses free ones
+ * Tries every address of the process before anything starts.
+ * @throws Error with each port that is not free, its variable, and a command with free ports
  */
 export async function assertPortsAreFree(role: Role, config: AppConfig): Promise<void> {
   const addresses = addressesOf(role, config);
-  // Held until all are tried: two variables may name the same port.
+  // Held until all are tried, because two variables may name the same port.
   const held: Server[] = [];
   const obstacles: Obstacle[] = [];
   try {
@@ -57,7 +57,7 @@ async function describe(
   ].join('\n');
 }
 
-/** As a person has typed it. */
+/** The command as a person types it. */
 function commandOf(role: Role): string {
   const script = process.env['npm_lifecycle_event'] ?? (role === 'all' ? 'start' : `start:${role}`);
   return script === 'start' ? 'npm start' : `npm run ${script}`;
@@ -85,7 +85,7 @@ function addressesOf(role: Role, config: AppConfig): NamedAddress[] {
   ];
 }
 
-/** The other variable of this process that has taken the port before. */
+/** The earlier variable of this process with the same port. */
 function twinOf(address: NamedAddress, addresses: readonly NamedAddress[]): string | undefined {
   const earlier = addresses.slice(0, addresses.indexOf(address));
   const twin = earlier.find(({ port }) => port === address.port && port !== 0);
@@ -98,12 +98,12 @@ const WORDS: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'this machine does not have the address: set the host',
 };
 
-/** Codes of a machine without IPv6. */
+/** Error codes of a machine without IPv6. */
 const NO_IPV6 = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT']);
 
 /**
- * The listening servers, or why the port is not free. `localhost` may mean ::1, so for 127.0.0.1 the port must be free
- * there, too: otherwise another program would get the calls.
+ * The listening servers, or the reason why the port is not free. `localhost` may mean ::1, so for 127.0.0.1 the port
+ * must be free there too: otherwise another program would receive the calls.
  */
 async function tryToListen({ host, port }: ListenAddress): Promise<Server[] | string> {
   const server = await listening(host, port);
@@ -131,7 +131,7 @@ const whyNot = ({ code = '', message }: NodeJS.ErrnoException): string => WORDS[
 const DISTANCE = 10;
 const CANDIDATES = 100;
 
-/** Null where no port near it is free, as on an address that this machine does not have. */
+/** Null if no port near it is free, as for an address that this machine does not have. */
 async function freePortNear({ host, port }: ListenAddress, used: Set<number>): Promise<number | null> {
   const first = Math.min(Math.max(port, 1_024) + DISTANCE, 65_535 - CANDIDATES);
   for (let candidate = first; candidate < first + CANDIDATES; candidate += 1) {

@@ -25,28 +25,31 @@ export interface RunningApp {
 }
 
 export interface RunningHttpApp extends RunningApp {
-  /** Without a trailing slash, e.g. `http://127.0.0.1:3000`. */
+  /** No trailing slash, e.g. `http://127.0.0.1:3000`. */
   readonly url: string;
   readonly nest: NestFastifyApplication;
 }
 
 export interface HttpAppOptions {
-  /** For metrics: `partner`, `admin`, `portal`. */
+  /** Port label in metrics: `partner`, `admin`, `portal`. */
   readonly port: string;
   readonly module: DynamicModule;
   readonly authenticator: Type<Authenticator>;
   readonly listen: ListenAddress;
   readonly idempotencyKeyRequired: boolean;
   readonly anonymousPaths?: readonly string[];
-  /** Other GET paths that need no caller: those of the portal's pages. */
+  /** Further GET paths without authentication: the portal's pages. */
   readonly isPublicPath?: (path: string) => boolean;
-  /** A check of the port's own, before the app initialises. @throws Error */
+  /** The port's own check before the app initializes. @throws Error */
   check?(app: NestFastifyApplication): void;
-  /** Adds routes beside Nest's, before the app initialises. */
+  /** Adds routes beside Nest's before the app initializes. */
   prepare?(fastify: FastifyInstance): void;
 }
 
-/** Builds a Nest app behind the edge and listens. @throws Error for an open route, a POST without idempotency, a taken port. */
+/**
+ * Builds a Nest app behind the edge and listens. @throws Error for an unguarded route, a POST without idempotency, or a
+ * taken port
+ */
 export async function startHttpApp(
   process: ProcessResources,
   options: HttpAppOptions,

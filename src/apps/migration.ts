@@ -17,7 +17,7 @@ import { ensurePartitions } from './partitions.js';
 import { ENTITIES } from './process-resources.js';
 import { refuseUnreleasedSchema, type SchemaAge } from './schema-age.js';
 
-/** Any number; it names this lock among the advisory locks of the database. */
+/** An arbitrary number that identifies this lock among the database's advisory locks. */
 const MIGRATION_LOCK = 7_302_113;
 
 export interface MigrationReport {
@@ -26,10 +26,10 @@ export interface MigrationReport {
 }
 
 /**
- * Brings a database up to date: BullMQ's schema, ours, the partitions of the next days, and the Sandbox catalogue of this release. Any number of
- * processes may call it at once; TypeORM takes no lock of its own, so one is held around everything.
- * @throws Error with nothing changed when the database is one of an unreleased version or its sessions lack the settings that the
- * code relies on; Error when the connection of the lock is lost
+ * Migrates a database: BullMQ's schema, ours, the partitions of the next days, and this release's Sandbox catalog.
+ * Several processes may call it concurrently: TypeORM takes no lock of its own, so one lock covers everything.
+ * @throws Error without any change when the database belongs to an unreleased version or its sessions lack required
+ * settings; Error when the lock's connection is lost
  */
 export async function migrateDatabase(databaseUrl: string): Promise<MigrationReport> {
   const contact = new ServerContact();
@@ -45,7 +45,7 @@ export async function migrateDatabase(databaseUrl: string): Promise<MigrationRep
   let loss: Error | null = null;
   lock.once('error', (error: Error) => {
     loss = error;
-    // Without the lock another process may begin: no statement of this one may follow.
+    // Without the lock another process may begin, so this one must send no further statement.
     contact.closeUnheard(performance.now(), error);
   });
   try {
@@ -53,7 +53,7 @@ export async function migrateDatabase(databaseUrl: string): Promise<MigrationRep
     await waitForTurn(lock);
     await refuseUnreleasedSchema(async (text) => (await lock.query<SchemaAge>(text)).rows);
     const report = await migrateSchemas(databaseUrl, contact);
-    // Fails when the lock was lost meanwhile.
+    // Fails when the lock was lost.
     await lock.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK]);
     return report;
   } catch (error) {
@@ -76,7 +76,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const LOCK_STATEMENT_TIMEOUT_MS = 10_000;
 const LOOK_EVERY_MS = 200;
 
-/** By looking again and again: a statement that waits has a snapshot, and CREATE INDEX CONCURRENTLY waits for its end. */
+/** Polls, because a waiting statement holds a snapshot, and CREATE INDEX CONCURRENTLY waits for snapshots to end. */
 async function waitForTurn(lock: Client): Promise<void> {
   for (;;) {
     const { rows } = await lock.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [
@@ -88,12 +88,12 @@ async function waitForTurn(lock: Client): Promise<void> {
 }
 
 /**
- * A statement that waits for a lock makes everybody wait who comes after it: a migration gives up, and is started again.
- * One that builds an index concurrently waits without holding anybody up, and sets its own.
+ * A statement that waits for a lock blocks every later statement on it, so a migration gives up and is started again.
+ * Building an index concurrently blocks nobody while it waits; such migrations set their own timeout.
  */
 const LOCK_TIMEOUT_MS = 1_000;
 
-/** The connections of migrations; the caller destroys them. Their statements may go without an answer for ever. */
+/** The connections of migrations; the caller destroys them. Their statements may run indefinitely. */
 export async function openForMigrations(
   databaseUrl: string,
   contact = new ServerContact(),
@@ -101,7 +101,7 @@ export async function openForMigrations(
   return createDataSource({
     url: databaseUrl,
     poolMax: 2,
-    // An index of a large table takes as long as it takes.
+    // Building an index on a large table may take any time.
     statementTimeoutMs: 0,
     entities: ENTITIES,
     migrations: MIGRATIONS,
@@ -123,7 +123,7 @@ async function migrateSchemas(databaseUrl: string, contact: ServerContact): Prom
   }
 }
 
-/** BullMQ's migrations take one connection, not a pool. */
+/** BullMQ's migrations need one connection, not a pool. */
 async function migrateQueue(dataSource: DataSource): Promise<void> {
   const client = await poolOf(dataSource).connect();
   try {

@@ -2,13 +2,13 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import recorded from './recorded-answers.json' with { type: 'json' };
 import { METHODS } from '../infra/http/openapi/document/operation.js';
 
-/** Bodies that a running service answered with, by operation, and bodies that it delivered, by type of event. */
+/** Response bodies of a running service by operation, and delivered bodies by event type. */
 const { answers, events }: Readonly<Record<'answers' | 'events', Readonly<Record<string, object>>>> =
   recorded;
 
 /**
- * Shows what the service really answered instead of what its schemas would allow: an issued order has its eSIM, a refused
- * call its code. `test/docs/recorded-answers.test.ts` records it anew on every run and fails when it differs.
+ * Uses real responses as examples instead of any that the schema allows: an issued order has its eSIM, a refused call
+ * its code. `test/docs/recorded-answers.test.ts` records them on every run and fails on a difference.
  */
 export function showRecordedAnswers(document: OpenAPIObject): void {
   const operations = Object.values(document.paths).flatMap((item) =>

@@ -39,7 +39,7 @@ const TOPUP = {
   reference: REFERENCE,
 };
 
-/** `data` of every event; the compiler sees to it that no field is missing (D28). */
+/** `data` of every event; the compiler ensures that no field is missing (D28). */
 const DATA: { readonly [Type in EventType]: Record<keyof EventData[Type], SchemaObject | ReferenceObject> } =
   {
     'order.issued': {
@@ -88,7 +88,7 @@ const DATA: { readonly [Type in EventType]: Record<keyof EventData[Type], Schema
     },
   };
 
-/** The meaning of every event, in the words of the document (spec section 6). */
+/** Meaning of every event in the document's words (spec section 6). */
 export const EVENT_SUMMARIES: Readonly<Record<EventType, string>> = {
   'order.issued': 'The order was accepted and the eSIM was provisioned.',
   'order.failed': 'Provisioning failed (for example insufficient balance, plan unavailable).',
@@ -110,8 +110,7 @@ export function eventSchemaName(type: EventType): string {
 const dataSchemaName = (type: EventType): string => `${eventSchemaName(type)}Data`;
 
 /**
- * The envelope with its `data` for every event type (D28), and any event as one of them, under the name of the class
- * that the feed answers with.
+ * The envelope with its `data` per event type (D28), and a union of all events under the class name that the feed uses.
  */
 export function eventSchemas(): Record<string, SchemaObject> {
   const ref = (type: EventType): string => `#/components/schemas/${eventSchemaName(type)}`;
@@ -148,7 +147,7 @@ function eventSchema(type: EventType): SchemaObject {
   return { ...schema, description: EVENT_SUMMARIES[type] };
 }
 
-/** All of them are always there. */
+/** All properties are required. */
 function withAll(properties: Record<string, SchemaObject | ReferenceObject>): SchemaObject {
   return { type: 'object', required: Object.keys(properties), properties };
 }
@@ -166,7 +165,7 @@ const SIGNATURE = [
   '`t` is more than 300 seconds from your clock.',
 ].join(' ');
 
-/** What the service sends to a partner's endpoints (spec section 6, D28 to D31). */
+/** The webhooks that a partner's endpoints receive (spec section 6, D28 to D31). */
 export function eventWebhooks(document: OpenAPIObject): NonNullable<OpenAPIObject['webhooks']> {
   return Object.fromEntries(EVENT_TYPES.map((type) => [type, { post: delivery(document, type) }]));
 }
@@ -178,7 +177,7 @@ function delivery(document: OpenAPIObject, type: EventType): OperationObject {
     summary: EVENT_SUMMARIES[type],
     description: DELIVERY_RULES,
     tags: ['Webhooks'],
-    // The receiver knows the sender by the signature, not by a credential.
+    // The receiver authenticates the sender by the signature, not by a credential.
     security: [],
     parameters: headersOf(type),
     requestBody: {

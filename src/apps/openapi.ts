@@ -18,21 +18,21 @@ export type Documents = Readonly<Record<Port, OpenAPIObject>>;
 interface Presentation {
   readonly title: string;
   readonly description: string;
-  /** Where the credential is sent: in `Authorization`, or as a cookie. */
+  /** Location of the credential: the `Authorization` header or a cookie. */
   readonly scheme: 'bearer' | 'cookie';
   readonly credential: string;
   readonly address: string;
-  /** What the operations of each tag are about, in the order of the reference. */
+  /** Description of each tag, in reference order. */
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** OpenAPI Generator refuses a license without an SPDX identifier. */
+/** OpenAPI Generator rejects a license without an SPDX identifier. */
 const LICENSE = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
 
-/** How pages show a tag whose name generators turn into the name of a class. */
+/** Display names of tags whose names generators turn into class names. */
 const DISPLAY_NAMES: Readonly<Record<string, string>> = { Esims: 'eSIMs', Topups: 'Top-ups' };
 
-/** The text at the top of the partner document. */
+/** Introduction of the partner document. */
 const PARTNER_INTRODUCTION = `Catalogue, orders, eSIMs and events for partners.
 
 - **Modes.** The key decides: \`svc_sk_test_...\` works on Sandbox (mock data, no charges), \`svc_sk_live_...\` on Live.
@@ -45,7 +45,7 @@ const PARTNER_INTRODUCTION = `Catalogue, orders, eSIMs and events for partners.
   Data is in bytes, 1 GB = 10^9; null when unlimited.
 - **Growth.** Answers may get new fields and new values of an enumeration; ignore what you do not know.`;
 
-/** The text at the top of the admin document. */
+/** Introduction of the admin document. */
 const ADMIN_INTRODUCTION = `The internal API of the portal team; never routed publicly.
 
 - **Who calls.** A token of \`ADMIN_TOKENS\`; its name and the optional \`X-Actor\` go to the audit log.
@@ -54,7 +54,7 @@ const ADMIN_INTRODUCTION = `The internal API of the portal team; never routed pu
 - **Answers, errors, lists** are those of the partner API. \`Idempotency-Key\` is honoured on a POST when it is sent.
 - **Shown once.** A key or signing secret is in the answer that made it, and null when that answer is replayed.`;
 
-/** The text at the top of the document of the portal. */
+/** Introduction of the portal document. */
 const PORTAL_INTRODUCTION = `What the pages of the partner portal call; one partner's data, in the modes of the session.
 
 - **Who calls.** A session: \`POST /internal/v1/partners/{pid}/portal-sessions\` of the admin API makes a link, the page
@@ -197,10 +197,7 @@ function finish(document: OpenAPIObject, port: Port): OpenAPIObject {
   return complete;
 }
 
-/**
- * Stands for the resources of a process where nothing is built: in Nest's preview mode providers are registered but
- * not made, so nobody ever looks into these.
- */
+/** Placeholder resources: Nest's preview mode registers providers without creating them, so nothing ever uses these. */
 export function previewProcess(): ProcessResources {
   const nothing = {} as unknown;
   const resources: ProcessResources = {
@@ -221,7 +218,7 @@ export function previewProcess(): ProcessResources {
   return resources;
 }
 
-/** What differs between the committed document and the code, one line each; empty when nothing does. */
+/** Differences between the committed document and the code, one line each; empty when there are none. */
 export function describeDrift(committed: Partial<OpenAPIObject>, generated: OpenAPIObject): string[] {
   const before = partsOf(committed);
   const after = partsOf(generated);
@@ -235,7 +232,7 @@ export function describeDrift(committed: Partial<OpenAPIObject>, generated: Open
   return JSON.stringify(committed) === JSON.stringify(generated) ? [] : ['changed: the order of things'];
 }
 
-/** Operations by method and path, components by name, and the rest by its key. */
+/** Operations by method and path, components by name, and the rest by key. */
 function partsOf(document: Partial<OpenAPIObject>): Map<string, string> {
   const parts = new Map<string, string>();
   const { paths = {}, webhooks = {}, components = {}, ...rest } = document;

@@ -3,7 +3,7 @@ import type { DailyPartitions, PartitionState } from '../infra/daily-partitions.
 import { KeptReading } from '../infra/kept-reading.js';
 import type { DailyTable } from '../infra/partition-days.js';
 
-/** Shows for each table how far ahead its days are made and how many are kept too long, each in a reading of its own. */
+/** Shows per table how many days exist ahead and how many are overdue for deletion, each in a separate query. */
 export function showPartitions(
   registry: Registry,
   partitions: DailyPartitions,

@@ -15,7 +15,7 @@ import { AFTER_START_MS, Sweeps } from '../infra/sweeps.js';
 import { attemptDays, deliveryDays, openDeliveriesNeed } from '../webhooks/index.js';
 import { showPartitions } from './partition-metrics.js';
 
-/** Every table that is partitioned by day. Deliveries before events: the last one open frees the day of its event. */
+/** Every table partitioned by day. Deliveries precede events: a day's last open delivery releases its events' day. */
 export function dailyTables(retention: RetentionConfig): readonly DailyTable[] {
   return [
     { table: CALL_LOG_TABLE, ranges: 'times', retentionDays: retention.callLogDays },
@@ -26,8 +26,8 @@ export function dailyTables(retention: RetentionConfig): readonly DailyTable[] {
 }
 
 /**
- * Makes the partitions that are missing. Whoever is about to write calls it first. That a later day cannot be made, by a
- * role that may not create tables for instance, keeps nobody from starting.
+ * Creates missing partitions. Call it before writing. If a later day cannot be created, for example by a role without
+ * permission to create tables, the process still starts.
  * @throws AggregateError when today or tomorrow is missing
  */
 export async function ensurePartitions(
@@ -46,11 +46,14 @@ export async function ensurePartitions(
 
 const EVERY_MS = 600_000;
 
-/** Whether a role drops old days too. All that write make new ones: the worker may be away for days. */
+/** Whether a role also drops old days. Every writing role creates new ones, because the worker may be down for days. */
 type Upkeep = 'maintain' | 'ensure';
 const UPKEEP = Symbol('UPKEEP');
 
-/** Makes partitions ahead of time, at start and from then on, and in the worker drops those past their retention (D44). */
+/**
+ * Creates partitions ahead of time, at start and periodically; in the worker it also drops those past their retention
+ * (D44).
+ */
 @Injectable()
 class PartitionUpkeep {
   constructor(
@@ -61,18 +64,18 @@ class PartitionUpkeep {
     private readonly partitions: DailyPartitions,
     sweeps: Sweeps,
   ) {
-    // Of the whole database, so one role is enough.
+    // The metrics cover the whole database, so one role is enough.
     if (upkeep === 'maintain') showPartitions(metrics, partitions, dailyTables(config.retention));
     sweeps.register({
       name: 'database.partitions',
       intervalMs: EVERY_MS,
-      // Who starts has called `ensurePartitions`.
+      // `ensurePartitions` has already run at startup.
       firstAfterMs: upkeep === 'maintain' ? AFTER_START_MS : EVERY_MS,
       run: (stopping) => this.run(stopping),
     });
   }
 
-  /** Every table, whatever becomes of another. @throws AggregateError */
+  /** Processes every table, whatever happens to another. @throws AggregateError */
   private async run(stopping: AbortSignal): Promise<void> {
     await runEach(dailyTables(this.config.retention), (daily) => this.keep(daily, stopping), { stopping });
   }

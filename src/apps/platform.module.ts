@@ -19,7 +19,7 @@ import { JobsModule } from '../infra/jobs/index.js';
 import { SweepsModule } from '../infra/sweeps.js';
 import type { ProcessResources } from './process-resources.js';
 
-/** What every app of a process stands on: settings, connections, logger, queue, sweeps. */
+/** Foundation of every app of a process: settings, connections, logger, queue, sweeps. */
 @Module({})
 export class PlatformModule {
   static of(process: ProcessResources): DynamicModule {
@@ -40,7 +40,7 @@ export class PlatformModule {
   }
 }
 
-/** The request pipeline of the two HTTP apps (D5, D9). */
+/** The request pipeline of the HTTP apps (D5, D9). */
 @Module({
   imports: [DiscoveryModule, CallLogModule, ListSlotsModule],
   exports: [DiscoveryModule, CallLogModule],

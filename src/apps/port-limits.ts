@@ -5,8 +5,8 @@ import type { ProcessResources } from './process-resources.js';
 const CUTS = 'http_connections_cut_total';
 
 /**
- * The limits of one port's sockets (D43), its cuts counted in `http_connections_cut_total`. Behind proxies there is no
- * limit for an address: all connections are the proxy's.
+ * Socket limits of one port (D43); closed connections count in `http_connections_cut_total`. Behind proxies there is no
+ * limit per address, because all connections come from the proxy.
  */
 export function portLimits(
   { config, metrics }: Pick<ProcessResources, 'config' | 'metrics'>,

@@ -7,13 +7,13 @@ import type { PortalConfig } from '../config/index.js';
 import { PACKAGE_ROOT } from '../infra/package-root.js';
 
 const API = '/portal/';
-/** Whose first segment is the API's is no page. */
+/** Excludes paths whose first segment belongs to the API. */
 const FIRST_SEGMENT = '/:page(^(?!portal$).+$)';
 const YEAR_MS = 365 * 86_400_000;
 
 /**
- * Whether a GET is for the pages of the portal, which hold nothing of anybody and need no session. As decoded: the router
- * takes `/%70ortal/v1/session` for the API, too.
+ * Whether a GET requests a page of the portal, which contains no data and needs no session. Decodes first, because the
+ * router treats `/%70ortal/v1/session` as the API too.
  */
 export function isPortalPage(pathname: string): boolean {
   const path = decoded(pathname);
@@ -30,8 +30,8 @@ function decoded(pathname: string): string | null {
 }
 
 /**
- * Serves what `portal/` is built to. Names of assets hold a hash of their content, so they never change; whatever else is
- * asked for is the one page, whose own router reads the address.
+ * Serves the built `portal/`. Asset names contain a hash of their content, so they never change. Every other path
+ * returns the one page, whose router reads the address.
  */
 export function servePortalPages(fastify: FastifyInstance, portal: PortalConfig): void {
   const root = portalFolder();
@@ -59,10 +59,10 @@ export function servePortalPages(fastify: FastifyInstance, portal: PortalConfig)
     fastify.get(route, (_request, reply) => page(reply));
 }
 
-/** The page of `npm run docs`, without a script and with its style in it. */
+/** The generated API reference, without scripts and with inline style. */
 const REFERENCE = 'reference.html';
 
-/** The headers of the API reference: nothing but its own style; null where the build did not copy it. */
+/** Headers of the API reference, which permit only its own style; null if the build did not copy it. */
 function referenceHeaders(root: string): Readonly<Record<string, string>> | null {
   const file = path.join(root, REFERENCE);
   if (!existsSync(file)) return null;
@@ -78,7 +78,7 @@ function referenceHeaders(root: string): Readonly<Record<string, string>> | null
 
 const IMMUTABLE = `public, max-age=${YEAR_MS / 1_000}, immutable`;
 
-/** Null where the pages were not built. */
+/** Null if the pages were not built. */
 function portalFolder(): string | null {
   const folder = path.join(PACKAGE_ROOT.folder, 'dist/portal');
   return existsSync(path.join(folder, 'assets')) ? folder : null;
@@ -89,7 +89,7 @@ const FILE_HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** Nothing but our own files runs, nothing is sent elsewhere, and nobody frames the page who is not named (D50). */
+/** Only our own files run, nothing is sent elsewhere, and only named sites may frame the page (D50). */
 function pageHeaders({ frameAncestors, brand }: PortalConfig): Readonly<Record<string, string>> {
   const logo = brand.logoUrl?.startsWith('https:') ? ` ${new URL(brand.logoUrl).origin}` : '';
   const policy = [

@@ -21,7 +21,7 @@ import { HttpPipelineModule, PlatformModule } from './platform.module.js';
 import { isPortalPage, servePortalPages } from './portal-pages.js';
 import type { ProcessResources } from './process-resources.js';
 
-/** The partner portal: what a partner's people see and do in a browser, each within a session (D50). */
+/** The partner portal: a partner's users in a browser, each in a session (D50). */
 @Module({
   imports: [
     HttpPipelineModule,
@@ -47,7 +47,7 @@ export class PortalModule {
 /** Starts the portal on `PORTAL_HOST:PORTAL_PORT`: its API, and the pages that call it. */
 export async function startPortal(process: ProcessResources): Promise<RunningHttpApp> {
   const { config, logger } = process;
-  // TLS ends in front of this port. Whatever ends it without a header, such as a load balancer of layer 4, is right here.
+  // TLS ends in front of this port. A terminator that adds no header, such as a layer 4 load balancer, is fine here.
   if (config.portal.secure && config.trustProxyHops === 0)
     logger.warn(
       { event: 'portal.proxies_not_trusted' },

@@ -35,7 +35,7 @@ import { WEBHOOK_ENTITIES } from '../webhooks/index.js';
 import { ensurePartitions } from './partitions.js';
 import { assertSchemaIsCurrent } from './schema-age.js';
 
-/** Every entity, listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
+/** Every entity, listed explicitly: TypeORM's globs load TypeScript and JavaScript twice. */
 export const ENTITIES = [
   ...ALERT_ENTITIES,
   ...API_KEY_ENTITIES,
@@ -57,31 +57,31 @@ export type Role = 'api' | 'admin' | 'portal' | 'worker' | 'all';
 /** A role, or a command that ends by itself. */
 type ProcessName = Role | 'reconcile' | 'restore-epoch';
 
-/** What a process opens once and gives to each of its apps by value. */
+/** Resources that a process opens once and passes to each of its apps. */
 export interface ProcessResources {
   readonly role: ProcessName;
   readonly config: AppConfig;
   readonly logger: Logger;
-  /** The connections of one role: see `of`. */
+  /** Connections of one role: see `of`. */
   readonly dataSource: DataSource;
   readonly edgePool: Pool;
-  /** What every role of the process needs of the database. */
+  /** All database pools of the process. */
   readonly pools: readonly Pool[];
-  /** Sessions of this process's own: past the pooler, where there is one; else those of `dataSource`. */
+  /** Own sessions, bypassing a pooler if there is one; otherwise those of `dataSource`. */
   readonly directDataSource: DataSource;
-  /** What all connections of the process know of the server. */
+  /** State of the server as seen by all connections of the process. */
   readonly contact: ServerContact;
   readonly queue: QueueConnection;
-  /** What `/metrics` shows. */
+  /** Registry behind `/metrics`. */
   readonly metrics: Registry;
   readonly tracer: Tracer;
-  /** The same with the connections of one of the process's roles: what one role waits for takes none from another. */
+  /** The same resources with the connections of one role, so that one role's waits take no connection from another. */
   of(role: AppRole): ProcessResources;
-  /** To be called after every app is closed. */
+  /** Call after every app has closed. */
   close(): Promise<void>;
 }
 
-/** Roles that an app of its own serves. */
+/** Roles with an app of their own. */
 export type AppRole = Exclude<ProcessName, 'all'>;
 
 const APP_ROLES: Readonly<Record<ProcessName, readonly [AppRole, ...AppRole[]]>> = {
@@ -96,17 +96,20 @@ const APP_ROLES: Readonly<Record<ProcessName, readonly [AppRole, ...AppRole[]]>>
 
 /** Every worker pins one connection of the queue's pool for LISTEN; fewer than workers + 2 hang. */
 const QUEUE_POOL_MAX = 8;
-/** Beside a pooler: partitions are detached one after the other. */
+/** Connections beside a pooler: partitions are detached sequentially. */
 const DIRECT_POOL_MAX = 2;
-/** What a collector may take of a stop for the last spans, while connections are closed. */
+/** Time limit for flushing spans during shutdown, while connections close. */
 const LAST_SPANS_MS = 500;
-/** Time limit for the sockets of ended pools: the embedded start stops PostgreSQL next, which tells every open session. */
+/**
+ * Time limit for closing the sockets of ended pools: the embedded start stops PostgreSQL next, which notifies every
+ * open session.
+ */
 const LAST_SOCKETS_MS = 250;
 
 /**
- * Opens the connections of a process.
- * @throws Error when the database is away, its sessions lack the settings that the code relies on, its schema is not
- * current, or SECRETS_KEYS does not open its secrets
+ * Opens a process's connections.
+ * @throws Error when the database is down, its sessions lack required settings, its schema is not current, or
+ * SECRETS_KEYS cannot decrypt its secrets
  */
 export async function openProcess(
   config: AppConfig,
@@ -128,7 +131,7 @@ export async function openProcess(
     contact,
   });
   watchPool(metrics, 'edge', edgePool);
-  // An idle connection that the server closes is no reason to end the process.
+  // An idle connection that the server closes must not end the process.
   edgePool.on('error', (error) =>
     log.warn({ event: 'database.connection_lost', err: error }, 'connection lost'),
   );
@@ -172,14 +175,14 @@ export async function openProcess(
   return resources;
 }
 
-/** By role, and the one past the pooler, where there is one. */
+/** By role, and the direct one if there is a pooler. */
 type DataSources = ReadonlyMap<AppRole | 'direct', DataSource>;
 
 function directOf(dataSources: DataSources, own: DataSource): DataSource {
   return dataSources.get('direct') ?? own;
 }
 
-/** What the DataSources of a process are opened with. */
+/** Parameters for opening a process's DataSources. */
 interface Opening {
   readonly config: AppConfig;
   readonly role: ProcessName;
@@ -187,7 +190,7 @@ interface Opening {
   readonly contact: ServerContact;
 }
 
-/** One for each role, with the time-out of its statements (D43). */
+/** One DataSource per role, with its statement timeout (D43). */
 async function openDataSources({ config, role, metrics, contact }: Opening): Promise<DataSources> {
   const { apiMs, adminMs, workerMs, reconcileMs } = config.statementTimeouts;
   const timeoutMs = {

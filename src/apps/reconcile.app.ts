@@ -21,7 +21,7 @@ class ReconcileModule {
   }
 }
 
-/** `npm run reconcile`: prints the report and answers the exit code. Never throws. */
+/** `npm run reconcile`: prints the report and returns the exit code. Never throws. */
 export async function runReconcile(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -63,7 +63,7 @@ function reconcile(
 
 const PROGRESS_EVERY_MS = 30_000;
 
-/** Says on stderr now and then how far long work has come: the report alone is on stdout. */
+/** Prints progress of long work to stderr; stdout has only the report. */
 class ProgressOutput {
   private lastAt = performance.now();
 
@@ -83,11 +83,11 @@ function exitCodeOf(report: ReconciliationReport): number {
 
 export interface ReconcileOptions {
   readonly json: boolean;
-  /** Null: the providers are not asked. */
+  /** Null: the providers are not queried. */
   readonly providerWindowMs: number | null;
 }
 
-/** The arguments are unusable; `message` says why. */
+/** The arguments are invalid; `message` says why. */
 export class UsageError extends Error {}
 
 const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -107,7 +107,7 @@ settings (.env.example), with the credentials of the wholesalers.
 
 Exit code: 0 no difference, 1 differences, 2 it could not run, or a wholesaler left questions unanswered.`;
 
-/** Null: asks for the help. @throws UsageError */
+/** Null when the user requests help. @throws UsageError */
 export function parseReconcileOptions(args: readonly string[], now: Date): ReconcileOptions | null {
   const values = parse(args);
   if (values.help) return null;

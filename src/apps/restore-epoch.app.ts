@@ -20,7 +20,7 @@ class RestoreEpochModule {
 
 type Output = Pick<Console, 'log' | 'error'>;
 
-/** `npm run restore-epoch`: prints what was done and what is left to do, and answers the exit code. Never throws. */
+/** `npm run restore-epoch`: prints what was done and what remains, and returns the exit code. Never throws. */
 export async function runRestoreEpoch(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -93,15 +93,15 @@ async function readChanges(lost: LostChanges, file: string, since: Date): Promis
 }
 
 interface RestoreOptions {
-  /** Null: only the state of the last repair is shown. */
+  /** Null: only shows the state of the last repair. */
   readonly restoredTo: Date | null;
-  /** A file of log lines, `-` for the standard input; null: what was changed is not listed. */
+  /** A file of log lines, `-` for standard input; null: changes are not listed. */
   readonly auditLog: string | null;
   readonly replaces: boolean;
   readonly opens: boolean;
 }
 
-/** The arguments are unusable; `message` says why. */
+/** The arguments are invalid; `message` says why. */
 class UsageError extends Error {}
 
 export const RESTORE_HELP = `npm run restore-epoch -- --to <time> [--audit-log <file>] [--open] [--replace]
@@ -124,7 +124,7 @@ Needs DATABASE_URL and the usual settings (.env.example), with the credentials o
 
 Exit code: 0 repaired, 1 a wholesaler did not answer and writes stay refused (run it again), 2 it could not run.`;
 
-/** Null: asks for the help. @throws UsageError */
+/** Null when the user requests help. @throws UsageError */
 function parseRestoreOptions(args: readonly string[], now: Date): RestoreOptions | null {
   const values = parse(args);
   if (values.help) return null;

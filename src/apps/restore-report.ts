@@ -1,7 +1,7 @@
 import type { ReadChanges } from '../audit/index.js';
 import type { RepairReport, UnclaimedPurchase } from '../restore/index.js';
 
-/** What a repair did and what is left to do, for a person. `changes` null: no log was given. */
+/** Report of a repair: what was done and what remains. `changes` is null when no log was given. */
 export function renderRepair(report: RepairReport, changes: ReadChanges | null): string {
   return [
     ...renderMoved(report),
@@ -12,7 +12,7 @@ export function renderRepair(report: RepairReport, changes: ReadChanges | null):
   ].join('\n');
 }
 
-/** What the last repair has found, and what nobody has claimed yet. */
+/** Findings of the last repair, and purchases that are still unclaimed. */
 export function renderStatus({ epoch, unclaimed }: Pick<RepairReport, 'epoch' | 'unclaimed'>): string {
   const state =
     epoch.completedAt === null

@@ -10,11 +10,11 @@ import { startPortal } from './portal.app.js';
 import { openProcess, type ProcessResources, type Role } from './process-resources.js';
 import { startWorker } from './worker.app.js';
 
-/** Parts of a stop's time in which calls may still be answered; then they are cut. */
+/** Shares of the shutdown timeout in which calls may still be answered; then they are cut. */
 const CALLS_SHARE = 0.75;
 const WATCHING_SHARE = 0.1;
 
-/** The apps of a process that is up. */
+/** A running process and its apps. */
 export interface RunningProcess {
   readonly resources: ProcessResources;
   readonly api: RunningHttpApp | null;
@@ -22,15 +22,15 @@ export interface RunningProcess {
   readonly portal: RunningHttpApp | null;
   /** Where provider callbacks are taken; null where they are not. */
   readonly callbacksUrl: string | null;
-  /** From here on `/readyz` answers 200; only needed after `startRole(..., 'when told')`. */
+  /** Makes `/readyz` return 200; only needed after `startRole(..., 'when told')`. */
   becomeReady(): void;
   /** Closes API, portal and worker at once, then admin and ops, then the connections. Safe to call twice. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts one role, or all of them in one process (D3), and answers when it is up.
- * @param ready `when told`: the caller has something to prepare before `/readyz` may answer 200
+ * Starts one role, or all of them in one process (D3), and resolves when it is up.
+ * @param ready `when told`: the caller must prepare something before `/readyz` may return 200
  */
 export async function startRole(
   role: Role,
@@ -41,7 +41,7 @@ export async function startRole(
   const resources = await openProcess(config, role, logger);
   const probe = new OpsProbe(resources);
   const working: RunningApp[] = [];
-  /** Admin and ops: they answer to the end. */
+  /** Admin and ops, which respond until the end. */
   const watching: RunningApp[] = [];
   const begin = async <T extends RunningApp>(
     wanted: boolean,
@@ -58,8 +58,8 @@ export async function startRole(
   const stopAll = async (): Promise<void> => {
     probe.setReady(false);
     const { shutdownTimeoutMs } = config;
-    // All that takes work, at once: callers that do not take their answers must not keep the workers from draining.
-    // A queue whose server has just come back may never end its close; nothing is lost with it (D1).
+    // Close everything that takes work concurrently: callers that do not read their responses must not keep the workers
+    // from draining. A queue whose server has just come back may never finish closing; nothing is lost with it (D1).
     const closed = Promise.all(working.map((app) => app.close(shutdownTimeoutMs * CALLS_SHARE)));
     const inTime = await endsWithin(
       closed.then(() => undefined),
@@ -88,7 +88,9 @@ export async function startRole(
   }
 }
 
-/** A role as a process of its own: `ready` on stdout, stops on SIGTERM and SIGINT, exit 1 with one clear line. */
+/**
+ * Runs a role as its own process: prints `ready` on stdout, stops on SIGTERM and SIGINT, exits 1 with one clear line.
+ */
 export async function runRole(role: Role): Promise<void> {
   try {
     const config = loadConfig(process.env, role);
@@ -102,7 +104,7 @@ export async function runRole(role: Role): Promise<void> {
   }
 }
 
-/** One line for what a person can mend, e.g. a taken port. */
+/** One line for an error that a person can fix, e.g. a taken port. */
 export function describeStartError(error: unknown): string {
   if (error instanceof ConfigError) return error.message;
   const { code, port, address, message } = error as NodeJS.ErrnoException & {
@@ -114,19 +116,19 @@ export function describeStartError(error: unknown): string {
   return `cannot start: ${message}`;
 }
 
-/** What is left of the promise "within 5 s" after the apps' own deadline. */
+/** Remainder of the promise "within 5 s" after the apps' own deadline. */
 const GRACE_MS = 800;
 
 /**
- * Stops once, cleanly, on SIGINT or SIGTERM; a second signal ends the process at once. One handler for the whole
- * process: Nest's own shutdown hooks would close several apps side by side and send the signal again.
+ * Stops once, cleanly, on SIGINT or SIGTERM; a second signal exits at once. One handler for the whole process, because
+ * Nest's own shutdown hooks would close several apps independently and send the signal again.
  */
 export function onStopSignal(deadlineMs: number, stop: () => Promise<void>): void {
   let stopping = false;
   const handle = (): void => {
     if (stopping) process.exit(1);
     stopping = true;
-    // Work that does not end in time is left to its lease: another worker takes it up (D1).
+    // Another worker takes over work that does not end in time, when its lease lapses (D1).
     setTimeout(() => process.exit(1), deadlineMs + GRACE_MS).unref();
     stop().then(
       () => process.exit(0),

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 
-/** What tells a database of an unreleased version. */
+/** Facts that identify a database of an unreleased version. */
 export interface SchemaAge {
   readonly is_partitioned: boolean;
   readonly is_ordered_by_language: boolean;
@@ -8,7 +8,7 @@ export interface SchemaAge {
 
 type Query = (text: string) => Promise<readonly SchemaAge[]>;
 
-/** The comparison has the database's own order: language puts the small letter first. */
+/** Compares in the database's default order: linguistic collations sort the small letter first. */
 const AGE = `
   SELECT c.relkind = 'p' AS is_partitioned,
          a.attcollation = '"default"'::regcollation AND 'a' < 'B' AS is_ordered_by_language
@@ -16,10 +16,10 @@ const AGE = `
   WHERE c.oid = to_regclass('events')`;
 
 /**
- * Nothing is released yet, so migrations were changed where they stand: a database that an earlier state of them made
- * has all their names and another schema. Its table `events` has no partitions, or its columns the database's own
- * collation, which breaks cursors unless it orders by bytes.
- * @throws Error when the database is such a one: no migration leads from there
+ * Detects a database of an unreleased state. Before the first release, migrations were edited in place, so such a
+ * database has the same migration names and another schema. Its table `events` has no partitions, or its columns use
+ * the database's collation, which breaks cursors unless it sorts by bytes.
+ * @throws Error when the database is of that kind: no migration leads from there
  */
 export async function refuseUnreleasedSchema(query: Query): Promise<void> {
   const [age] = await query(AGE);
@@ -34,7 +34,7 @@ export async function refuseUnreleasedSchema(query: Query): Promise<void> {
   );
 }
 
-/** @throws Error when migrations are missing, or the database is one of an unreleased version */
+/** @throws Error when migrations are missing, or the database belongs to an unreleased version */
 export async function assertSchemaIsCurrent(dataSource: DataSource): Promise<void> {
   await refuseUnreleasedSchema((text) => dataSource.query(text));
   if (!(await dataSource.showMigrations())) return;

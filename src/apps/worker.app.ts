@@ -25,7 +25,7 @@ import { PartitionsModule } from './partitions.js';
 import { PlatformModule } from './platform.module.js';
 import type { ProcessResources } from './process-resources.js';
 
-/** The consumers of each job; `WORKER_JOBS` says which of them a process runs (D68). */
+/** Consumers of each job; `WORKER_JOBS` selects the jobs of a process (D68). */
 const CONSUMERS: Readonly<Record<WorkerJob, readonly Type[]>> = {
   provisioning: [OrdersWorkerModule, TopupsWorkerModule],
   webhooks: [WebhooksWorkerModule],
@@ -43,7 +43,7 @@ const CONSUMERS: Readonly<Record<WorkerJob, readonly Type[]>> = {
   ],
 };
 
-/** Everything slow or uncertain. No controllers. */
+/** Runs all slow or uncertain work. No controllers. */
 @Module({ imports: [RateLimitStorageModule, WebhooksCoreModule] })
 export class WorkerModule {
   static of(process: ProcessResources): DynamicModule {
@@ -91,13 +91,13 @@ function showJobs({ config, metrics }: ProcessResources): void {
   const jobs = gaugeIn(metrics, {
     name: 'worker_jobs',
     help: 'Always 1, for each job that this worker process runs.',
-    // Prometheus names its scrape targets by `job`.
+    // Prometheus already uses the label `job` for its scrape targets.
     labelNames: ['worker_job'],
   });
   for (const job of config.workerJobs) jobs.set({ worker_job: job }, 1);
 }
 
-/** A callback leads to a poll, so only the process that polls listens. */
+/** A callback triggers a poll, so only a process that polls listens. */
 async function startCallbacksOf(
   process: ProcessResources,
   app: INestApplicationContext,

@@ -6,18 +6,19 @@ import type { BucketState, RateLimitShape } from './rate-limit.js';
 
 const NOW = '(EXCLUDED.tat - EXCLUDED.granted * EXCLUDED.t)';
 /**
- * No bucket is more than empty: one that a clock left in the future, before it was set back, would refuse its key until
- * then. The clock is read once more, under the row's lock: this statement may be older than the charge it waited for.
+ * A bucket never counts as fuller than empty: after a clock was set back, a future `tat` would otherwise refuse its key
+ * until then. The clock is read again under the row's lock, because this statement may be older than the charge it
+ * waited for.
  */
 const TAT = `least(greatest(g.tat, ${NOW}),
         (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + EXCLUDED.burst * EXCLUDED.t)`;
 const GRANTED = `greatest(0, least(EXCLUDED.granted, (${NOW} + EXCLUDED.burst * EXCLUDED.t - ${TAT}) / EXCLUDED.t))`;
 
 /**
- * GCRA on `rate_buckets`, for distinct keys in one order (D21). `charged` has key and n (calls that want a token);
+ * GCRA on `rate_buckets`, for distinct keys in a fixed order (D21). `charged` has key and n (calls that want a token);
  * `tat` is the time in microseconds at which the bucket is full again. Everything is computed from EXCLUDED, whose tat
  * is now + granted * t, with granted = least(n, burst).
- * ORDER BY key gives all processes one lock order; without it statements deadlock.
+ * ORDER BY key gives all processes one lock order; without it the statements deadlock.
  */
 const CHARGE = `
   INSERT INTO rate_buckets AS g (key, tat, t, burst, granted)
@@ -40,7 +41,9 @@ const KNOWN = `
   JOIN partners p ON p.id = k.partner_id
   WHERE k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > statement_timestamp())`;
 
-/** $1 burst, $2 microseconds a token, $3 key hashes, $4 addresses, $5 calls: key check and charge in one. */
+/**
+ * $1 burst, $2 microseconds per token, $3 key hashes, $4 addresses, $5 calls: checks and charges keys in one statement.
+ */
 const CHECK_AND_CHARGE = `
   WITH known AS MATERIALIZED (${KNOWN}),
   charged AS (
@@ -50,15 +53,15 @@ const CHECK_AND_CHARGE = `
   bucket AS (${CHARGE})
   SELECT known.*, bucket.granted, bucket.tat, bucket.now_us FROM known JOIN bucket ON bucket.key = known.key_id`;
 
-/** As CHECK_AND_CHARGE without the charge: the buckets are in Redis. */
+/** Like CHECK_AND_CHARGE without the charge, because the buckets are in Redis. */
 const CHECK_ONLY = `SELECT known.* FROM (${KNOWN}) AS known WHERE $1::int > 0 AND $2::bigint > 0`;
 
-/** $1 burst, $2 microseconds a token, $3 keys, $4 calls: the charge alone, when Redis has failed. */
+/** $1 burst, $2 microseconds per token, $3 keys, $4 calls: charges only, after Redis has failed. */
 const CHARGE_ONLY = `
   WITH charged AS (SELECT * FROM unnest($3::text[], $4::int[]) AS c (key, n))
   ${CHARGE}`;
 
-/** One key as it was presented from one address, by `calls` calls. */
+/** A key presented from one address by `calls` calls. */
 export interface PresentedKey {
   readonly hash: Buffer;
   readonly address: string | null;
@@ -93,12 +96,12 @@ interface BucketRow {
   now_us: string;
 }
 
-/** The statements of the edge, on a pool of their own and prepared once a connection. */
+/** Statements that run before the body is read, prepared once per connection of a separate pool. */
 @Injectable()
 export class ApiKeyAuthRepository {
   constructor(@Inject(EDGE_POOL) private readonly pool: Pool) {}
 
-  /** Checks keys and charges their buckets in one statement: no cache, so a revocation is immediate (D13). */
+  /** Checks keys and charges their buckets in one statement. There is no cache, so a revocation is immediate (D13). */
   async checkAndCharge(
     keys: readonly PresentedKey[],
     shape: RateLimitShape,

@@ -14,7 +14,7 @@ import {
 } from './rate-limit.js';
 import { RedisBuckets } from './redis-buckets.js';
 
-/** A valid key, and what its rate limit says to this call. */
+/** A valid key with the rate-limit result of this call. */
 export interface AuthenticatedKey {
   readonly key: KnownKey;
   readonly rate: RateLimitResult;
@@ -25,12 +25,12 @@ interface KeyCheck {
   readonly address: string | null;
 }
 
-/** Calls of one statement at most; what comes on top waits for the next one. */
+/** Maximum calls per statement; further ones wait for the next. */
 const MAX_BATCH = 2_000;
 
 /**
- * Checks keys and charges their rate limit, all calls of one event-loop turn in one statement (D13, D21). One
- * statement is under way at a time: measured, a second one gains little and costs much on a hot key.
+ * Checks keys and charges their rate limit: all calls of one event-loop turn share a statement (D13, D21). Only one
+ * statement runs at a time, because a second one gains little and costs much on a hot key.
  */
 @Injectable()
 export class ApiKeyAuthenticator {
@@ -48,13 +48,13 @@ export class ApiKeyAuthenticator {
       maxItems: MAX_BATCH,
       gather: 'turn',
       handle: (checks) => this.checkAll(checks),
-      // A deadlock, too: what is repeated in parts has other locks.
+      // Includes deadlocks: a batch that is split takes other locks.
       isItemFault: (error) => mayBeOfOneRow(error) || isTransientConflict(error),
       sized: observeBatches(metrics, 'key_checks'),
     });
   }
 
-  /** The key with this SHA-256, charged for one call; null for one that is unknown, revoked or expired. */
+  /** The key with this SHA-256, charged for one call; null for an unknown, revoked or expired key. */
   authenticate(hash: Buffer, address: string | null): Promise<AuthenticatedKey | null> {
     return this.batcher.add({ hash, address });
   }
@@ -81,7 +81,7 @@ export class ApiKeyAuthenticator {
     const calls = new Map<string, number>();
     for (const { keyId, index } of known) calls.set(keyId, (calls.get(keyId) ?? 0) + keys[index]!.calls);
     if (calls.size === 0) return { known, buckets: new Map() };
-    // D21: when Redis fails the limiter neither opens nor answers 500; PostgreSQL's buckets take over.
+    // D21: when Redis fails, the limiter neither opens nor returns 500; PostgreSQL's buckets take over.
     const buckets =
       (await this.redis.charge(calls, this.shape)) ?? (await this.repository.charge(calls, this.shape));
     return { known, buckets };
@@ -94,7 +94,7 @@ interface KeyGroups {
   readonly indexes: readonly number[];
 }
 
-/** Each key from one address once, in the order in which the checks came. */
+/** Groups the checks by key and address, in their order of arrival. */
 function groupByKey(checks: readonly KeyCheck[]): KeyGroups {
   const presented: (PresentedKey & { calls: number })[] = [];
   const indexOf = new Map<string, number>();

@@ -31,7 +31,7 @@ function throttlerFor(rateOf: (config: AppConfig) => RateLimitConfig): DynamicMo
   });
 }
 
-/** What a worker needs of the buckets: without it they would only become more. */
+/** Purges buckets in the worker; otherwise their number would only grow. */
 @Module({ providers: [RateBucketsRepository, PurgeRateBuckets], exports: [PurgeRateBuckets] })
 export class RateBucketPurgeModule {}
 
@@ -57,7 +57,7 @@ export class PartnerAuthModule {}
 })
 export class AdminAuthModule {}
 
-/** The check of the session's cookie and the rate limit of the portal. */
+/** Session check and rate limit of the portal. */
 @Module({
   imports: [RateLimitStorageModule],
   providers: [PortalSessionAuthRepository, PortalAuthenticator],

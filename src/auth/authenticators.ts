@@ -10,14 +10,14 @@ import { AdminPrincipal, PartnerPrincipal } from './principal.js';
 const KEY_FORM = /^svc_sk_(?:test|live)_[A-Za-z0-9]{32}$/;
 const NO_HEADERS: Readonly<Record<string, string>> = {};
 
-/** Who calls the partner port, and whether it may now: 401, then 403, then 429 (D7, D12, D13, D21). */
+/** Authenticates calls of the partner port: 401, then 403, then 429 (D7, D12, D13, D21). */
 @Injectable()
 export class PartnerAuthenticator implements Authenticator {
   constructor(private readonly keys: ApiKeyAuthenticator) {}
 
   async authenticate(call: EdgeCall): Promise<AuthResult> {
     const token = bearerToken(call.rawHeaders);
-    // The form is checked first: what cannot be a key costs no statement (D12).
+    // Check the form first: a string that cannot be a key costs no statement (D12).
     if (token === null || !KEY_FORM.test(token)) return anonymous();
     const hash = digest('sha256', token, 'buffer');
     const found = await this.keys.authenticate(hash, parseAddress(call.remoteAddress));
@@ -50,7 +50,7 @@ function partnerRefusal({ key, rate }: AuthenticatedKey): AppError | null {
 
 const ACTOR_FORM = /^[\x20-\x7e]{1,128}$/;
 
-/** Who calls the admin port: a token of `ADMIN_TOKENS`, compared as digests in constant time (D3). */
+/** Authenticates calls of the admin port by the tokens of `ADMIN_TOKENS`, compared as digests in constant time (D3). */
 @Injectable()
 export class AdminAuthenticator implements Authenticator {
   constructor(@Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'adminTokens'>) {}
@@ -64,7 +64,7 @@ export class AdminAuthenticator implements Authenticator {
       principal: token && new AdminPrincipal(token.name, portalUser, token.scopes),
       headers: {},
       refusal: adminRefusal(name, actor),
-      // For the call log: a known caller, whose rows are not capped with those of strangers (D38).
+      // For the call log: a known caller's rows are not capped together with those of strangers (D38).
       keyId: name === null ? null : `admin:${name}`,
       partnerId: null,
       mode: null,
@@ -75,7 +75,7 @@ export class AdminAuthenticator implements Authenticator {
     if (token === null) return null;
     const hash = digest('sha256', token, 'buffer');
     let found: AdminToken | null = null;
-    // Every token is compared, so that the time taken does not tell which one came close.
+    // Compare every token, so that the duration does not reveal a partial match.
     for (const known of this.config.adminTokens) if (timingSafeEqual(known.sha256, hash)) found = known;
     return found;
   }
@@ -93,8 +93,8 @@ function adminRefusal(name: string | null, actor: string | string[] | undefined)
 }
 
 /**
- * The token of exactly one `Authorization: Bearer <token>` line (scheme in any case, one space), else null (D12).
- * Read from the raw headers: Node drops a second Authorization line without a word.
+ * The token of exactly one `Authorization: Bearer <token>` line (scheme in any case, one space), otherwise null (D12).
+ * Reads the raw headers, because Node silently drops a second Authorization line.
  */
 function bearerToken(rawHeaders: readonly string[]): string | null {
   let value: string | null = null;

@@ -6,15 +6,15 @@ import { type RateLimitResult, toRateLimitResult } from './rate-limit.js';
 type ThrottlerStorageRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
 /**
- * The throttler's storage on our buckets in PostgreSQL (D21). Its `limit` in `ttl` milliseconds is a token bucket of
- * `limit` that is full again after `ttl`: it limits the admin port, the callback port and every `@Throttle`d route. The
- * edge of the partner port charges API keys by itself, before the body is read.
+ * The throttler's storage on our buckets in PostgreSQL (D21). A throttler limit of `limit` per `ttl` milliseconds is a
+ * token bucket of `limit` that refills within `ttl`. It limits the admin port, the callback port and every route with
+ * `@Throttle`. API keys on the partner port are charged separately, before the body is read.
  */
 @Injectable()
 export class GcraThrottlerStorage implements ThrottlerStorage {
   constructor(private readonly repository: ApiKeyAuthRepository) {}
 
-  /** The throttler's interface over `charge`. */
+  /** Adapts `charge` to the throttler's interface. */
   async increment(key: string, ttl: number, limit: number): Promise<ThrottlerStorageRecord> {
     const { allowed, headers } = await this.charge(key, ttl, limit);
     const retryAfterS = Number(headers['retry-after'] ?? 0);
@@ -26,7 +26,7 @@ export class GcraThrottlerStorage implements ThrottlerStorage {
     };
   }
 
-  /** Takes one token of `key`; the headers are those of D21. */
+  /** Takes one token of `key` and returns the headers of D21. */
   async charge(key: string, ttl: number, limit: number): Promise<RateLimitResult> {
     const shape = { burst: limit, microsecondsPerToken: Math.max(1, Math.round((ttl * 1_000) / limit)) };
     const buckets = await this.repository.charge(new Map([[key, 1]]), shape);
@@ -34,7 +34,7 @@ export class GcraThrottlerStorage implements ThrottlerStorage {
   }
 }
 
-/** A bucket of `burst` that refills at `perMinute`, in the throttler's terms. */
+/** Converts a bucket of `burst` that refills at `perMinute` to the throttler's terms. */
 export function toThrottlerLimit(rate: { perMinute: number; burst: number }): { limit: number; ttl: number } {
   return { limit: rate.burst, ttl: (rate.burst / rate.perMinute) * 60_000 };
 }

@@ -7,8 +7,8 @@ import { AdminPrincipal, PartnerPrincipal, PortalPrincipal } from './principal.j
 import { assertScope } from './scopes.js';
 
 /**
- * Asserts that the edge authenticated a partner's key. The check itself runs before the body is read, where a guard
- * cannot be (D7); a request that came past the edge in any other way is refused here.
+ * Asserts that the edge has authenticated a partner's key. The check itself runs before the body is read, where guards
+ * cannot run (D7). A request that bypassed the edge is refused here.
  */
 @Authenticates()
 @Injectable()
@@ -19,7 +19,7 @@ export class BearerKeyGuard implements CanActivate {
   }
 }
 
-/** Asserts that the edge authenticated an admin token, and that it holds the scope of the route (D3). */
+/** Asserts that the edge has authenticated an admin token, and that it holds the route's scope (D3). */
 @Authenticates()
 @Injectable()
 export class AdminTokenGuard implements CanActivate {
@@ -31,7 +31,7 @@ export class AdminTokenGuard implements CanActivate {
   }
 }
 
-/** Sandbox keys only; refused before any lookup or claim (D26). Stands behind `BearerKeyGuard`. */
+/** Accepts Sandbox keys only; refuses others before any lookup or claim (D26). Runs after `BearerKeyGuard`. */
 @Injectable()
 export class SandboxOnlyGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
@@ -45,7 +45,7 @@ export class SandboxOnlyGuard implements CanActivate {
 export const Caller = createParamDecorator((_: unknown, context: ExecutionContext) => principalOf(context));
 
 /**
- * Whose rows a handler of the admin API and the portal reaches: those of the session's partner, or of `:pid` in the path.
+ * The partner whose rows a handler of the admin API or portal may reach: that of the session, or `:pid` in the path.
  * @throws NotFound for a malformed id
  */
 export const PartnerId = createParamDecorator((_: unknown, context: ExecutionContext): string => {

@@ -1,12 +1,12 @@
 /**
- * Who is calling, and how often it may (spec sections 2 and 8, D12 to D15, D21). Owns the table `rate_buckets`; reads
- * `api_keys` and `partners` in the statement of the key check, so that a revocation or suspension counts at once.
+ * Authentication and rate limits (spec sections 2 and 8, D12 to D15, D21). Owns the table `rate_buckets`; reads
+ * `api_keys` and `partners` in the statement of the key check, so that a revocation or suspension takes effect at once.
  * Flow: edge -> PartnerAuthenticator (401, 403, 429) -> ApiKeyAuthenticator (key check and charge in one statement, or
  * Redis) -> rate-limit.ts (headers). Admin port: AdminAuthenticator, then AdminRateLimitGuard.
- * Portal: PortalAuthenticator reads the session of the cookie (D50), with `portal_sessions` and `partners` in one statement.
- * Retention purges buckets that are full again.
- * The edge calls one of the authenticators before a body is read; controllers name a guard, which
- * asserts that this has happened, and take the principal by `@Caller()`.
+ * Portal: PortalAuthenticator reads the cookie's session (D50), with `portal_sessions` and `partners` in one statement.
+ * Retention purges full buckets.
+ * The edge calls an authenticator before the body is read. Controllers name a guard, which asserts that this has
+ * happened, and read the principal with `@Caller()`.
  */
 export {
   AdminAuthModule,

@@ -13,19 +13,21 @@ import { PortalPrincipal, type PortalSession } from './principal.js';
 const CODE_PATH = '/portal/v1/session';
 const NOBODY = { principal: null, headers: {}, keyId: null, partnerId: null, mode: null } as const;
 
-/** The session that a page was opened in, by its id: another link may have changed the browser's cookie since. */
+/**
+ * Id of the session in which a page was opened, because another sign-in may have changed the browser's cookie since.
+ */
 const SESSION_HEADER = 'x-portal-session';
 
 /**
- * Who calls the portal: the session of the cookie, 401 without one, 403 for a write that another site has sent, 409 for
- * a page of another session, then 429 (D7, D50). Only the exchange of a code needs no session.
+ * Authenticates calls of the portal by the cookie's session: 401 without one, 403 for a write from another site, 409
+ * for a page of another session, then 429 (D7, D50). Only the exchange of a code needs no session.
  */
 @Injectable()
 export class PortalAuthenticator implements Authenticator {
   private readonly cookie: string;
   private readonly limit: { readonly limit: number; readonly ttl: number };
   private readonly scheme: string;
-  /** What each admin token may give now, by its name. */
+  /** Scopes that each admin token may currently grant, by token name. */
   private readonly grants: ReadonlyMap<string, readonly AdminScope[]>;
 
   constructor(
@@ -48,8 +50,8 @@ export class PortalAuthenticator implements Authenticator {
     const session = await this.find(token);
     if (!session) return { ...NOBODY, refusal: new AppError('unauthorized', { detail: SIGN_IN }) };
     const refusal = (await this.charge(`portal:${session.id}`)) ?? refuseOtherPage(call, session);
-    // No partner: the portal's own calls are not among those that a partner finds in its request log.
-    // However many sessions a partner has.
+    // No partner id: portal calls do not appear in a partner's request log.
+    // One owner for all sessions of a partner.
     const slotOwner = `portal ${session.partnerId}`;
     return {
       ...NOBODY,
@@ -60,7 +62,7 @@ export class PortalAuthenticator implements Authenticator {
     };
   }
 
-  /** The session of a cookie that was given out a moment ago. @throws AppError `unauthorized` when it has ended meanwhile */
+  /** The session of a cookie that was just issued. @throws AppError `unauthorized` when it has already ended */
   async sessionOf(token: string): Promise<PortalSession> {
     const session = await this.find(token);
     if (!session) throw new AppError('unauthorized', { detail: SIGN_IN });
@@ -68,8 +70,8 @@ export class PortalAuthenticator implements Authenticator {
   }
 
   /**
-   * What the session may do now: never more than its minter, whose scopes may have become fewer since. It ends with the
-   * removal of that token from `ADMIN_TOKENS`.
+   * The session with its current scopes: at most those of its minter, which may have shrunk since. It ends when that
+   * token is removed from `ADMIN_TOKENS`.
    */
   private async find(token: string): Promise<PortalSession | null> {
     const session = await this.sessions.find(digest('sha256', token, 'buffer'));
@@ -78,8 +80,8 @@ export class PortalAuthenticator implements Authenticator {
   }
 
   /**
-   * Looks a code up before it is exchanged. Only a code that does not work is charged to the caller's address: people
-   * behind the same proxy as somebody who guesses still sign in.
+   * Looks a code up before it is exchanged. Only an invalid code is charged to the caller's address, so that people
+   * behind the same proxy as an attacker can still sign in.
    * @throws AppError `unauthorized`; `rate_limited` after too many such codes
    */
   async assertCode(code: string, address: string): Promise<void> {
@@ -94,7 +96,7 @@ export class PortalAuthenticator implements Authenticator {
   }
 }
 
-/** The one refusal of every code that does not work. */
+/** The one refusal for every invalid code. */
 export function codeRefused(): AppError {
   const detail = 'The code is unknown, spent or older than five minutes. Open a new link to the portal.';
   return new AppError('unauthorized', { detail });
@@ -107,8 +109,8 @@ function pathOf({ url }: EdgeCall): string {
 }
 
 /**
- * A write that a page of another site has sent: browsers say so in `Sec-Fetch-Site`, older ones by an `Origin` that is
- * not this host's. Who sends neither is no browser, and nobody can make it send the cookie.
+ * Refuses a write from a page of another site. Browsers reveal it in `Sec-Fetch-Site`, older ones by an `Origin` other
+ * than this host's. A client that sends neither is not a browser, and no site can make it send the cookie.
  */
 function refuseForeignWrite({ method, headers }: EdgeCall, scheme: string): AppError | null {
   if (method === 'GET' || method === 'HEAD') return null;
@@ -126,13 +128,15 @@ function refuseForeignWrite({ method, headers }: EdgeCall, scheme: string): AppE
       });
 }
 
-/** The scheme is that of `PORTAL_URL`: whoever may change what goes over http must not act on the https portal. */
+/**
+ * The scheme must be that of `PORTAL_URL`: an attacker who can modify http traffic must not act on the https portal.
+ */
 function isOwnOrigin(origin: string, scheme: string, host: string | undefined): boolean {
   const own = `${scheme}//${host ?? ''}`;
   return URL.canParse(own) && new URL(own).origin === origin;
 }
 
-/** A page that was opened in another session shows, and would change, what is not this session's. */
+/** Refuses a page that was opened in another session: it shows, and would change, that session's data. */
 function refuseOtherPage({ headers }: EdgeCall, session: PortalSession): AppError | null {
   const opened = headers[SESSION_HEADER];
   return opened === undefined || opened === session.id ? null : new AppError('session_changed');

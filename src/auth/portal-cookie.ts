@@ -1,11 +1,14 @@
-/** `__Host-` binds the cookie to its host and to https: no other host can set it. Without TLS no browser takes that name. */
+/**
+ * `__Host-` binds the cookie to its host and https, so that no other host can set it. Browsers accept that name only
+ * over TLS.
+ */
 export function cookieName(secure: boolean): string {
   return secure ? '__Host-portal' : 'portal';
 }
 
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
-/** The cookie's value; null when it is missing, sent twice, or cannot be one of ours. */
+/** The cookie's value; null when it is missing, sent twice, or not in our format. */
 export function readCookie(header: string | undefined, name: string): string | null {
   const values = (header ?? '')
     .split(';')
@@ -18,12 +21,12 @@ export function readCookie(header: string | undefined, name: string): string | n
 
 export interface PortalCookieTerms {
   readonly secure: boolean;
-  /** The portal is shown in a frame of another site. */
+  /** Whether the portal is shown in a frame of another site. */
   readonly framed: boolean;
   readonly maxAgeSeconds: number;
 }
 
-/** `Set-Cookie` of a session; an empty token with an age of 0 removes it. */
+/** The `Set-Cookie` header of a session; an empty token with an age of 0 removes it. */
 export function writeCookie(token: string, { secure, framed, maxAgeSeconds }: PortalCookieTerms): string {
   const site = framed ? 'SameSite=None; Partitioned' : 'SameSite=Strict';
   const parts = [`${cookieName(secure)}=${token}`, 'Path=/', 'HttpOnly', site, `Max-Age=${maxAgeSeconds}`];

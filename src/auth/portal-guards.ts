@@ -5,7 +5,7 @@ import { Authenticates } from '../infra/http/index.js';
 import { PortalPrincipal } from './principal.js';
 import { assertScope } from './scopes.js';
 
-/** Asserts that the edge found a session, and that it holds the scope of the route (D50). */
+/** Asserts that the edge has found a session, and that it holds the route's scope (D50). */
 @Authenticates()
 @Injectable()
 export class PortalSessionGuard implements CanActivate {
@@ -17,7 +17,7 @@ export class PortalSessionGuard implements CanActivate {
   }
 }
 
-/** Of the one route without a session: its body is the credential, and the use case checks it. */
+/** For the one route without a session: its body is the credential, which the use case checks. */
 @Authenticates()
 @Injectable()
 export class PortalCodeGuard implements CanActivate {

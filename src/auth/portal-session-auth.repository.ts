@@ -5,10 +5,13 @@ import type { PortalScope } from '../common/scopes.js';
 import { EDGE_POOL } from '../infra/database/index.js';
 import type { PortalSession } from './principal.js';
 
-/** So old may a session be at most for what needs a step-up (D50). */
+/** Maximum age of a session for actions that need a step-up (D50). */
 export const STEP_UP_MINUTES = 15;
 
-/** $1 SHA-256 of the cookie. Nothing is cached: a revocation or suspension counts at the next call of every process. */
+/**
+ * $1 SHA-256 of the cookie. Nothing is cached: a revocation or suspension takes effect at the next call in every
+ * process.
+ */
 const FIND_SESSION = `
   SELECT s.id, s.partner_id, s.minted_by, s.actor_id, s.actor_name, s.scopes, s.modes, s.return_url, s.expires_at,
          p.name AS partner_name, p.status AS partner_status,
@@ -18,7 +21,7 @@ const FIND_SESSION = `
   WHERE s.token_hash = $1 AND s.revoked_at IS NULL AND s.expires_at > statement_timestamp()
     AND p.status = 'active' AND s.created_at > coalesce(p.suspended_at, '-infinity')`;
 
-/** $1 SHA-256 of the code. The exchange decides by its own guard. */
+/** $1 SHA-256 of the code. The exchange applies its own guard. */
 const FIND_CODE = `
   SELECT 1 FROM portal_sessions
   WHERE code_hash = $1 AND exchanged_at IS NULL AND revoked_at IS NULL AND code_expires_at > statement_timestamp()`;
@@ -39,12 +42,12 @@ interface SessionRow {
   is_young: boolean;
 }
 
-/** The checks of a portal cookie and of a link's code, on the pool of the edge. */
+/** Looks up portal cookies and sign-in codes, on the edge's pool. */
 @Injectable()
 export class PortalSessionAuthRepository {
   constructor(@Inject(EDGE_POOL) private readonly pool: Pool) {}
 
-  /** The session of this cookie while it lives, else null. */
+  /** The cookie's session while it lives, otherwise null. */
   async find(tokenHash: Buffer): Promise<PortalSession | null> {
     const { rows } = await this.pool.query<SessionRow>({
       name: 'find-portal-session',

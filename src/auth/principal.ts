@@ -4,9 +4,12 @@ import type { AdminScope, PortalScope } from '../common/scopes.js';
 import type { ReadScope, TenantScope } from '../common/tenant-scope.js';
 import type { IdempotencyOwner } from '../infra/idempotency/index.js';
 
-/** Who calls the partner API: a partner in one mode, through one key. */
+/** Caller of the partner API: a partner in one mode, through one key. */
 export class PartnerPrincipal implements IdempotencyOwner, TenantScope {
-  /** Keys belong to partner and mode, not to the API key: a rotation in mid-retry must still deduplicate (D17). */
+  /**
+   * Idempotency keys belong to partner and mode, not to the API key, so that a rotation between retries still
+   * deduplicates (D17).
+   */
   readonly idempotencyScope: string;
 
   constructor(
@@ -19,7 +22,7 @@ export class PartnerPrincipal implements IdempotencyOwner, TenantScope {
   }
 }
 
-/** Who calls the internal admin API: the holder of one of `ADMIN_TOKENS`. */
+/** Caller of the internal admin API: the holder of one of `ADMIN_TOKENS`. */
 export class AdminPrincipal implements IdempotencyOwner {
   readonly idempotencyScope: string;
 
@@ -33,7 +36,7 @@ export class AdminPrincipal implements IdempotencyOwner {
     this.idempotencyScope = `admin:${tokenName}`;
   }
 
-  // A token reaches every partner in both modes, and never steps up: what a session is asked, it always passes.
+  // A token reaches every partner in both modes and needs no step-up.
   readonly isYoung = true;
 
   chosenMode<T extends Mode | null | undefined>(mode: T): T {
@@ -51,13 +54,13 @@ export class AdminPrincipal implements IdempotencyOwner {
   }
 }
 
-/** A session of the partner portal as the check of its cookie found it (D50). */
+/** A session of the partner portal, found by its cookie (D50). */
 export interface PortalSession {
   readonly id: string;
   readonly partnerId: string;
   readonly partnerName: string;
   readonly partnerStatus: string;
-  /** The name of the admin token that made it. */
+  /** Name of the admin token that created it. */
   readonly mintedBy: string;
   readonly actorId: string;
   readonly actorName: string | null;
@@ -65,15 +68,15 @@ export interface PortalSession {
   readonly modes: readonly Mode[];
   readonly returnUrl: string | null;
   readonly expiresAt: Date;
-  /** Until then, by the database's clock, the session is young enough for what needs a step-up. */
+  /** End of the period in which the session needs no step-up, by the database's clock. */
   readonly stepUpUntil: Date;
   readonly isYoung: boolean;
 }
 
-/** Who calls the portal: somebody in a session, which says for which partner, in which modes, and what it may do (D50). */
+/** Caller of the portal: a person in a session, which determines partner, modes and scopes (D50). */
 export class PortalPrincipal implements IdempotencyOwner {
   readonly idempotencyScope: string;
-  /** For the audit log: the token that made the session, its actor, and the session. */
+  /** For the audit log: the token that created the session, its actor, and the session. */
   readonly tokenName: string;
   readonly portalUser: string;
   readonly sessionId: string;
@@ -87,7 +90,7 @@ export class PortalPrincipal implements IdempotencyOwner {
     this.partnerId = session.partnerId;
   }
 
-  /** The mode that the call names. @throws ValidationFailed when it names none; AppError `forbidden` */
+  /** The mode in the call. @throws ValidationFailed when there is none; AppError `forbidden` */
   chosenMode(mode: Mode | undefined | null): Mode {
     if (mode === undefined || mode === null) {
       const message = `must be one of ${MODES.join(', ')}`;
@@ -99,28 +102,28 @@ export class PortalPrincipal implements IdempotencyOwner {
     });
   }
 
-  /** What a read by id may show: the partner's rows in every mode that the session allows. */
+  /** Scope of a read by id: the partner's rows in every mode of the session. */
   get anyMode(): ReadScope {
     return { partnerId: this.partnerId, mode: this.session.modes };
   }
 
-  /** A list of the mode that the call names. @throws ValidationFailed when it names none; AppError `forbidden` */
+  /** Scope of a list in the call's mode. @throws ValidationFailed when there is none; AppError `forbidden` */
   inMode({ mode }: { readonly mode?: Mode | null }): TenantScope {
     return { partnerId: this.partnerId, mode: this.chosenMode(mode) };
   }
 
-  /** What is of a mode that the session does not allow is not there for it. @throws NotFound */
+  /** Hides rows of a mode that the session does not include. @throws NotFound */
   assertSees(mode: Mode): void {
     if (!this.session.modes.includes(mode)) throw new NotFound();
   }
 
-  /** Another partner's row is not there for the session either. @throws NotFound */
+  /** Hides another partner's rows as well. @throws NotFound */
   assertReaches({ partnerId, mode }: TenantScope): void {
     if (partnerId !== this.partnerId) throw new NotFound();
     this.assertSees(mode);
   }
 
-  /** Nothing: the portal's pages follow no `Location`. */
+  /** Empty, because the portal's pages follow no `Location`. */
   locationOf(_path: string): { readonly location?: never } {
     return {};
   }
@@ -135,5 +138,5 @@ export class PortalPrincipal implements IdempotencyOwner {
   }
 }
 
-/** Who calls a handler that the admin API and the portal share. */
+/** Caller of a handler that the admin API and the portal share. */
 export type AdminOrPortalPrincipal = AdminPrincipal | PortalPrincipal;

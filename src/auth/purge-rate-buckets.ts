@@ -3,22 +3,22 @@ import { purgeWhileMore, type PurgeStep } from '../infra/purge-in-steps.js';
 import { RateBucketsRepository } from './rate-buckets.repository.js';
 
 const STEP_ROWS = 1_000;
-/** Some 0.2 s of reading. At a run a minute, a million buckets in use are passed in ten minutes. */
+/** About 0.2 s of reading. At one run per minute, a million buckets in use are scanned in ten minutes. */
 const MAX_KEPT_ROWS = 100_000;
 
 /**
- * Deletes buckets that have been full for long, as good as absent: a stranger can have one made for each network that it
- * calls from, and a session leaves its own behind (D44). A run walks over the keys from where the last one ended, as far
- * as it finds buckets to delete, and past at most `MAX_KEPT_ROWS` others.
+ * Deletes buckets that have been full for a long time, which equals having none. A stranger creates one per network,
+ * and each session leaves its own behind (D44). A run continues where the last one ended, and stops after
+ * `MAX_KEPT_ROWS` buckets that stay.
  */
 @Injectable()
 export class PurgeRateBuckets {
-  /** The last key that was looked at. */
+  /** The last key read. */
   private after = '';
 
   constructor(private readonly buckets: RateBucketsRepository) {}
 
-  /** Answers how many buckets are gone. */
+  /** Returns the number of deleted buckets. */
   async execute(stopping?: AbortSignal, maxKeptRows = MAX_KEPT_ROWS): Promise<number> {
     let kept = 0;
     return purgeWhileMore(async () => {

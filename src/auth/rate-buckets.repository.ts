@@ -4,26 +4,28 @@ import type { EntityManager } from 'typeorm';
 import { sql } from '../infra/database/index.js';
 
 /**
- * Full for ten minutes, which is longer than any statement may run (D43): whoever charges the bucket beside its deletion
- * has a clock at which it is full, however long the charge has waited. A bucket that a clock left in the future counts as
- * empty (D21), and stays.
+ * Full for ten minutes, which is longer than any statement may run (D43). A concurrent charge therefore sees the bucket
+ * as full by its own clock, however long it has waited. A `tat` in the future counts as empty (D21), and the bucket
+ * stays.
  */
 const IS_LONG_FULL = `tat < (extract(epoch FROM statement_timestamp()) * 1000000)::bigint - 600000000`;
 
 export interface BucketPage {
-  /** How many buckets were read. */
+  /** Number of buckets read. */
   readonly read: number;
   readonly last: string | null;
-  /** Keys of those that have been full for long. */
+  /** Keys of buckets that have been full for a long time. */
   readonly full: readonly string[];
 }
 
-/** The purge of `rate_buckets` in PostgreSQL; in Redis every bucket expires by itself. */
+/** Purges `rate_buckets` in PostgreSQL; in Redis every bucket expires by itself. */
 @Injectable()
 export class RateBucketsRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** The first `limit` buckets behind the key `after`. By the primary key: an index on `tat` would cost every call a write. */
+  /**
+   * The first `limit` buckets after the key `after`, by primary key: an index on `tat` would cost every call a write.
+   */
   async readPage(after: string, limit: number): Promise<BucketPage> {
     const { rows } = await sql<{ read: number; last: string | null; full: string[] }>(
       this.manager,
@@ -35,7 +37,7 @@ export class RateBucketsRepository {
     return rows[0]!;
   }
 
-  /** Deletes those of the buckets that are still full and that no call is charging; answers how many. */
+  /** Deletes those of the buckets that are still full and that no call is charging, and returns their number. */
   async deleteFull(keys: readonly string[]): Promise<number> {
     const { affected } = await sql(
       this.manager,

@@ -6,8 +6,8 @@ import { mayBeOfOneRow } from '../infra/database/index.js';
 import { GcraThrottlerStorage } from './gcra-throttler.storage.js';
 
 /**
- * The throttler's guard with our buckets and the one error body. A route with a `@Throttle` of its own has a bucket of
- * its own for every caller; `@SkipThrottle()` works as usual.
+ * The throttler's guard with our buckets and the one error body. A route with its own `@Throttle` has a separate bucket
+ * per caller; `@SkipThrottle()` works as usual.
  */
 abstract class BucketGuard extends ThrottlerGuard {
   protected override async handleRequest(call: ThrottlerRequest): Promise<boolean> {
@@ -18,7 +18,7 @@ abstract class BucketGuard extends ThrottlerGuard {
     return true;
   }
 
-  /** What every call of the port is charged. @throws AppError `rate_limited` */
+  /** Charges the port's own limit, which applies to every call. @throws AppError `rate_limited` */
   protected abstract chargePort(request: FastifyRequest, limit: number, ttl: number): Promise<void>;
 
   protected async charge(key: string, limit: number, ttl: number): Promise<void> {
@@ -30,8 +30,8 @@ abstract class BucketGuard extends ThrottlerGuard {
 }
 
 /**
- * Asserts that the edge of the partner port charged this call's bucket. The charge itself is made before the body is
- * read and also for unknown paths, where no guard runs (D7, D21).
+ * Asserts that the partner port's edge has charged this call. The charge happens before the body is read, and also for
+ * unknown paths, where no guard runs (D7, D21).
  */
 @Injectable()
 export class PartnerRateLimitGuard extends BucketGuard {
@@ -41,7 +41,7 @@ export class PartnerRateLimitGuard extends BucketGuard {
   }
 }
 
-/** Limits the admin port by the name of the token: a runaway job of the portal must not starve the others (D21). */
+/** Limits the admin port per token name: a runaway portal job must not starve the others (D21). */
 @Injectable()
 export class AdminRateLimitGuard extends BucketGuard {
   private readonly log = new Logger(AdminRateLimitGuard.name);
@@ -50,15 +50,15 @@ export class AdminRateLimitGuard extends BucketGuard {
     try {
       await this.charge(keyOf(request), limit, ttl);
     } catch (error) {
-      // A fault of the code must not switch the limit off unseen.
+      // A bug must not silently disable the limit.
       if (error instanceof AppError || error instanceof ReferenceError || mayBeOfOneRow(error)) throw error;
-      // Only holders of a token come here. Whether the database can serve the call, the call itself finds out.
+      // Only token holders reach this line. If the database is down, the call fails on its own; do not block it here.
       this.log.warn(`the admin rate limit cannot be asked: ${(error as Error).message}`);
     }
   }
 }
 
-/** The API key, or the admin token by its name. @throws AppError for a call that came past the edge */
+/** The API key, or the admin token's name. @throws AppError for a call that bypassed the edge */
 function keyOf(request: FastifyRequest): string {
   const key = request.authResult?.keyId;
   if (!key) throw new AppError('unauthorized');

@@ -1,8 +1,8 @@
 /** A bucket after a charge, in microseconds of the clock that holds the bucket. */
 export interface BucketState {
-  /** Calls of this charge that got a token. */
+  /** Number of calls of this charge that got a token. */
   readonly granted: number;
-  /** When the bucket is full again. */
+  /** Time at which the bucket is full again. */
   readonly tatUs: number;
   readonly nowUs: number;
 }
@@ -19,14 +19,14 @@ export interface RateLimitResult {
 
 const MICROSECONDS = 1_000_000;
 
-/** `RATE_LIMIT_PER_MINUTE` and `RATE_LIMIT_BURST` as GCRA's terms (spec section 8, D21). */
+/** Converts `RATE_LIMIT_PER_MINUTE` and `RATE_LIMIT_BURST` to GCRA's terms (spec section 8, D21). */
 export function toRateLimitShape(limit: { perMinute: number; burst: number }): RateLimitShape {
   return { burst: limit.burst, microsecondsPerToken: Math.round((60 * MICROSECONDS) / limit.perMinute) };
 }
 
 /**
- * What the `nth` call (from 0) of one charge is told. Calls are granted in their order of arrival, so an earlier
- * call saw more tokens than the last one of its charge.
+ * Result of the `nth` call (from 0) of one charge. Calls are granted in their order of arrival, so an earlier call sees
+ * more remaining tokens than the last one.
  */
 export function toRateLimitResult(state: BucketState, nth: number, shape: RateLimitShape): RateLimitResult {
   const { burst, microsecondsPerToken: t } = shape;
@@ -40,7 +40,7 @@ export function toRateLimitResult(state: BucketState, nth: number, shape: RateLi
     'x-ratelimit-reset': String(Math.ceil(Math.max(state.tatUs, state.nowUs) / MICROSECONDS)),
   };
   if (!allowed) {
-    // When the next token comes, whichever of the refused calls takes it.
+    // Time until the next token, whichever refused call takes it.
     const waitUs = aheadUs + t - burst * t;
     headers['retry-after'] = String(Math.max(1, Math.ceil(waitUs / MICROSECONDS)));
   }

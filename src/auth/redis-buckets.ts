@@ -8,16 +8,16 @@ import { counterIn, METRICS } from '../infra/metrics.js';
 import { openRedis } from '../infra/redis-client.js';
 import type { BucketState, RateLimitShape } from './rate-limit.js';
 
-/** Only calls of this first moment wait for a Redis that fails; each false alarm gives keys a second burst. */
+/** Only calls in this first moment wait for a failing Redis. Each false alarm gives keys a second burst. */
 const ANSWER_LIMIT_MS = 250;
-/** After a failure the buckets of PostgreSQL are used, and Redis is asked this often whether it is back. */
+/** After a failure PostgreSQL's buckets are used, and Redis is probed at this interval. */
 const ASK_AGAIN_MS = 5_000;
-/** Injection token of another interval, milliseconds. */
+/** Injection token that overrides the interval, in milliseconds. */
 const ASK_AGAIN = Symbol('ASK_AGAIN');
-/** A bucket of nobody, written to find out. */
+/** A bucket that belongs to no caller, written as a probe. */
 const ASKED = new Map([['nobody', 1]]);
 
-/** GCRA with Redis's own clock; KEYS = buckets, ARGV = burst, microseconds a token, calls of each bucket. */
+/** GCRA with Redis's own clock; KEYS = buckets, ARGV = burst, microseconds per token, calls of each bucket. */
 const CHARGE_SCRIPT = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -38,7 +38,7 @@ for i, key in ipairs(KEYS) do
 end
 return out`;
 
-/** The rate-limit buckets in Redis, when `REDIS_URL` is set (D21). Every failure is answered with null. */
+/** The rate-limit buckets in Redis, when `REDIS_URL` is set (D21). Returns null on every failure. */
 @Injectable()
 export class RedisBuckets implements OnApplicationShutdown {
   private readonly redis: Redis | null;
@@ -57,7 +57,7 @@ export class RedisBuckets implements OnApplicationShutdown {
     this.redis = config.redis === null ? null : openRedis(config.redis, 'fail');
   }
 
-  /** Whether Redis is configured, and has answered since it last failed. */
+  /** Whether Redis is configured and has responded since its last failure. */
   get available(): boolean {
     return this.redis !== null && !this.failing;
   }
@@ -76,7 +76,7 @@ export class RedisBuckets implements OnApplicationShutdown {
     }
   }
 
-  /** From here on no call waits for Redis, until it answers a question of our own. */
+  /** Stops waiting for Redis until it responds to our own probe. */
   private fail(redis: Redis, err: unknown): void {
     if (this.failing) return;
     this.failing = true;
@@ -127,7 +127,7 @@ export class RedisBuckets implements OnApplicationShutdown {
 
   private showFallback(metrics: Registry): Counter {
     const isFailing = (): boolean => this.failing;
-    // The last app of a process that is started shows it: there is one but in tests.
+    // The process's last app registers it; only tests have more than one.
     metrics.removeSingleMetric('rate_limit_fallback');
     new Gauge({
       name: 'rate_limit_fallback',

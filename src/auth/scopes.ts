@@ -6,19 +6,19 @@ import { routeHandlers } from '../infra/http/index.js';
 
 const SCOPES = 'scopes';
 
-/** One of these is needed; `any`: whatever the caller holds, for the routes of its own session. */
+/** The caller needs one of these scopes; `any` accepts every caller, for the routes of its own session. */
 export type NeededScopes = readonly AdminScope[] | 'any';
 
-/** What the caller of a route of the admin API or the portal must hold: one of these scopes. */
+/** Scopes of a route of the admin API or portal: the caller must hold one of them. */
 export const NeedsScope = (...scopes: readonly AdminScope[] | readonly ['any']): MethodDecorator =>
   SetMetadata(SCOPES, scopes[0] === 'any' ? 'any' : scopes);
 
-/** What a route needs; null when it says nothing. */
+/** The route's scopes; null when it declares none. */
 export function scopesOf(handler: object): NeededScopes | null {
   return (Reflect.getMetadata(SCOPES, handler) as NeededScopes | undefined) ?? null;
 }
 
-/** @throws AppError `forbidden`, which names the scope, when `held` has none that the route needs */
+/** @throws AppError `forbidden`, which names the scope, when `held` includes none of the route's scopes */
 export function assertScope(handler: object, held: readonly AdminScope[], holder: string): void {
   const needed = scopesOf(handler);
   if (needed === 'any' || needed?.some((scope) => held.includes(scope))) return;
@@ -31,7 +31,7 @@ export function assertScope(handler: object, held: readonly AdminScope[], holder
 type ScopedGuard = new (...args: never[]) => unknown;
 
 /**
- * Closed by default: a route behind this guard that names no scope stops the boot.
+ * Closed by default: a route behind this guard without a scope stops the boot.
  * @throws Error that names every such route
  */
 export function assertEveryRouteNeedsAScope(discovery: DiscoveryService, guard: ScopedGuard): void {

@@ -2,7 +2,7 @@ import { parseSecretKeys, type SecretKey } from './credentials.js';
 import { readDatabaseUrls } from './database-urls.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 
-/** The direct address alone, for `npm run migrate`, whose lock is a session's. @throws ConfigError */
+/** The direct database address for `npm run migrate`, whose lock belongs to a session. @throws ConfigError */
 export function readDatabaseSettings(env: NodeJS.ProcessEnv): string {
   const read = new EnvReader(env);
   const { databaseDirectUrl } = readDatabaseUrls(read);
@@ -15,7 +15,7 @@ interface ResealSettings {
   readonly secretKeys: readonly SecretKey[];
 }
 
-/** What `npm run reseal` needs; it works past the pooler, if there is one. @throws ConfigError */
+/** Settings of `npm run reseal`, which bypasses a pooler if there is one. @throws ConfigError */
 export function readResealSettings(env: NodeJS.ProcessEnv): ResealSettings {
   const read = new EnvReader(env);
   const settings = {

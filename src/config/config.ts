@@ -27,19 +27,19 @@ export interface AppConfig {
   readonly production: boolean;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   readonly databaseUrl: string;
-  /** Past a pooler, to the primary itself: the queue with its LISTEN, locks of sessions, migrations. */
+  /** Address of the primary itself, bypassing a pooler: for the queue with its LISTEN, session locks and migrations. */
   readonly databaseDirectUrl: string;
-  /** `databaseUrl` leads to a pooler in transaction mode. */
+  /** Whether `databaseUrl` points to a pooler in transaction mode. */
   readonly databaseIsPooled: boolean;
   readonly databasePoolMax: number;
-  /** How long a call waits for a connection before it gets 503. */
+  /** Milliseconds that a call waits for a connection before it returns 503. */
   readonly databasePoolWaitMs: number;
   /** Whether connections keep prepared statements. */
   readonly databasePrepared: boolean;
   readonly statementTimeouts: StatementTimeouts;
-  /** Lists of one partner that one process reads at a time (D43). */
+  /** Maximum concurrent list reads per partner and process (D43). */
   readonly listsPerPartner: number;
-  /** Null: queues and rate limits are in PostgreSQL. */
+  /** Null when queues and rate limits are in PostgreSQL. */
   readonly redis: RedisAddress | null;
   readonly partnerApi: ListenAddress;
   readonly adminApi: ListenAddress;
@@ -50,13 +50,13 @@ export interface AppConfig {
   readonly adminTokens: readonly AdminToken[];
   readonly secretKeys: readonly SecretKey[];
   readonly trustProxyHops: number;
-  /** Of every port. */
+  /** Socket limits of every port. */
   readonly sockets: SocketConfig;
-  /** Of one API key (spec section 8, D21). */
+  /** Rate limit per API key (spec section 8, D21). */
   readonly rateLimit: RateLimitConfig;
-  /** Units that a partner's Sandbox calls may use in a UTC day: eSIMs, top-ups, simulated steps (D26). */
+  /** Units per partner and UTC day in Sandbox: eSIMs, top-ups, simulated steps (D26). */
   readonly sandboxQuotaPerDay: number;
-  /** Of one admin token. */
+  /** Rate limit per admin token. */
   readonly adminRateLimit: RateLimitConfig;
   readonly webhooks: WebhookConfig;
   readonly provisioning: ProvisioningConfig;
@@ -66,63 +66,63 @@ export interface AppConfig {
   readonly sweepIntervalMs: number;
   readonly leaseMs: number;
   readonly retention: RetentionConfig;
-  /** Null: nothing is traced. */
+  /** Null when tracing is off. */
   readonly tracing: TracingConfig | null;
-  /** From one comparison of all books to the next (D27). */
+  /** Interval between two comparisons of all books (D27). */
   readonly reconcileIntervalMs: number;
-  /** Orders or top-ups that a provider is asked about between two places where another worker may go on (D27). */
+  /** Orders or top-ups compared with a provider between two checkpoints, at which another worker can continue (D27). */
   readonly reconcilePageSize: number;
   readonly shutdownTimeoutMs: number;
 }
 
-/** D36: the document's values are the defaults. */
+/** The document's values are the defaults (D36). */
 export interface WebhookConfig {
   readonly timeoutMs: number;
   readonly retryDelaysMs: readonly number[];
   readonly blockMs: number;
   readonly blocksBeforeDisable: number;
   readonly concurrencyPerEndpoint: number;
-  /** Attempts under way at once in one worker process; each is little more than a socket. */
+  /** Maximum concurrent attempts per worker process; each is little more than a socket. */
   readonly concurrency: number;
   readonly allowPrivateTargets: boolean;
-  /** New deliveries a second that one replay makes. */
+  /** New deliveries per second and replay. */
   readonly replayPerSecond: number;
 }
 
 export interface ProvisioningConfig {
   readonly concurrencyPerPartner: number;
-  /** One call to a provider; after it the outcome counts as unknown (D22). */
+  /** Time limit of one provider call, after which its outcome counts as unknown (D22). */
   readonly providerTimeoutMs: number;
-  /** The whole catalogue of a provider, all its pages; it bears on no order. */
+  /** Time limit for a provider's whole catalog; independent of orders. */
   readonly providerCatalogTimeoutMs: number;
-  /** Calls a second to one provider, over all processes. */
+  /** Calls per second to one provider, over all processes. */
   readonly providerRequestsPerSecond: number;
-  /** For how long after a placement a provider may still deny knowing it. */
+  /** How long after a placement a provider may still deny knowing it. */
   readonly providerReadLagMs: number;
-  /** From one synchronisation of the live catalogue to the next. */
+  /** Interval between two synchronizations of the live catalog. */
   readonly catalogSyncIntervalMs: number;
-  /** Hundredths of a percent on top of what a live package costs, for partners without a price list. */
+  /** Margin on the cost of a live package in basis points, for partners without a price list. */
   readonly liveMarginBps: number;
-  /** Which provider sells which live packages, the first match first; empty: each sells what it lists. */
+  /** Which provider sells which live packages; the first match wins. Empty: each sells what it lists. */
   readonly livePackageRules: readonly LivePackageRule[];
   /** An order or top-up without an outcome for this long is listed for support (D22). */
   readonly needsReviewAfterMs: number;
 }
 
 export interface CallbackConfig extends ListenAddress {
-  /** Part of the path, so that strangers cannot send hints; null: no callback is taken. */
+  /** Part of the path, so that strangers cannot send hints; null: callbacks are off. */
   readonly secret: string | null;
-  /** Sender addresses or networks that may call; empty allows every sender. */
+  /** Sender addresses or networks that may call; empty allows all. */
   readonly allowedCidrs: readonly string[];
-  /** Of one sender address. */
+  /** Rate limit per sender address. */
   readonly rateLimit: RateLimitConfig;
-  /** Proxies in front of this listener alone; those of the APIs say nothing about it. */
+  /** Number of proxies in front of this listener, independent of those of the APIs. */
   readonly trustProxyHops: number;
 }
 
-/** Credentials of the providers; null for one that this process does not call. */
+/** Provider credentials; null for a provider that this process does not call. */
 export interface LiveProvidersConfig {
-  /** Providers that the workers are connected to: their packages are sold by a process without credentials, too. */
+  /** Providers that the workers are connected to: processes without credentials sell their packages, too. */
   readonly soldNames: readonly LiveProviderName[];
   readonly esimAccess: {
     readonly baseUrl: string;
@@ -132,23 +132,23 @@ export interface LiveProvidersConfig {
   readonly zendit: { readonly baseUrl: string; readonly apiKey: string } | null;
 }
 
-/** How long a call waits for a connection where `DATABASE_POOL_WAIT_MS` does not say; also of commands and tests. */
+/** Default of `DATABASE_POOL_WAIT_MS`; also used by commands and tests. */
 export const DEFAULT_POOL_WAIT_MS = 2_000;
 const PORTS = { min: 0, max: 65_535 };
 const PROXY_HOPS = { min: 0, max: 10 };
 const MILLISECONDS = { min: 1, max: 86_400_000 };
-/** An hour at most: the next synchronisation is due then. */
+/** At most an hour, when the next synchronization is due. */
 const CATALOG_MILLISECONDS = { min: 1, max: 3_600_000 };
 const COUNTS = { min: 1, max: 10_000 };
 const RATES = { min: 1, max: 6_000_000 };
 const BURSTS = { min: 1, max: 1_000_000 };
 const QUOTAS = { min: 1, max: 1_000_000_000 };
 
-/** Serve the portal or mint its sessions; the other roles need no admin token. */
+/** Roles that serve the portal or create its sessions; the others need no admin token. */
 const PORTAL_ROLES = ['portal', 'admin', 'all'];
 
 /**
- * Parses `env` for a process of the role; null: one that serves nobody. @throws ConfigError that lists every wrong
+ * Parses `env` for a process of the role; null for a process without a role. @throws ConfigError that lists every wrong
  * variable
  */
 export function loadConfig(env: NodeJS.ProcessEnv, role: string | null = null): AppConfig {
@@ -216,12 +216,12 @@ export function loadConfig(env: NodeJS.ProcessEnv, role: string | null = null): 
   return Object.freeze(config);
 }
 
-/** 100 minutes of one key at its rate; an installation for load tests, whose keys may call faster, has more. */
+/** 100 minutes of one key at its rate; load-test installations with a higher rate get more. */
 function usualQuota({ perMinute }: RateLimitConfig): number {
   return Math.min(QUOTAS.max, Math.max(6_000, 100 * perMinute));
 }
 
-/** A call that is still on its way to the provider must not be taken for one that never arrived; tests may be faster. */
+/** A call still in transit to the provider must not count as one that never arrived; tests may use shorter lags. */
 function refuseShortReadLag(read: EnvReader, { production, provisioning }: AppConfig): void {
   if (!production || provisioning.providerReadLagMs >= provisioning.providerTimeoutMs) return;
   read.problems.push('PROVIDER_READ_LAG_MS must be at least PROVIDER_TIMEOUT_MS');
@@ -281,7 +281,7 @@ function readLiveProviders(read: EnvReader, production: boolean): LiveProvidersC
   };
 }
 
-/** Credentials that only make sense together; null when none is set. */
+/** Credentials that are only valid together; null when none is set. */
 function readTogether(read: EnvReader, names: readonly string[]): readonly string[] | null {
   const values = names.map((name) => read.text(name));
   if (values.every((value) => value === undefined)) return null;

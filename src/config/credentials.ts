@@ -6,7 +6,7 @@ import type { EnvReader } from './env-reader.js';
 export interface AdminToken {
   readonly name: string;
   readonly sha256: Buffer;
-  /** What it may do, and what a portal session that it makes may have at most (D50). */
+  /** Its own scopes, and the maximum scopes of portal sessions that it creates (D50). */
   readonly scopes: readonly AdminScope[];
 }
 
@@ -17,11 +17,11 @@ export interface SecretKey {
 }
 
 const MIN_TOKEN_LENGTH = 32;
-/** A token by its digest: for a role that has to know the token's name and scopes, and nothing to call with. */
+/** A token given by its digest, for a role that must know its name and scopes without being able to call with it. */
 const TOKEN_DIGEST = /^sha256=([0-9a-f]{64})$/;
 const AES_256_KEY_BYTES = 32;
 
-/** Reads `ADMIN_TOKENS` and `ADMIN_TOKEN_SCOPES`; a role that checks no admin token does without. */
+/** Reads `ADMIN_TOKENS` and `ADMIN_TOKEN_SCOPES`; roles that check no admin token may omit them. */
 export function parseAdminTokens(
   read: EnvReader,
   { required }: { readonly required: boolean },
@@ -44,7 +44,7 @@ export function parseAdminTokens(
   return tokens;
 }
 
-/** `ADMIN_TOKEN_SCOPES=support=orders:read+requests:read,audit=`: a token that is not named holds every scope. */
+/** `ADMIN_TOKEN_SCOPES=support=orders:read+requests:read,audit=`: an unnamed token holds every scope. */
 function parseTokenScopes(read: EnvReader): Map<string, readonly AdminScope[]> {
   const scopes = new Map<string, readonly AdminScope[]>();
   for (const part of (read.text('ADMIN_TOKEN_SCOPES') ?? '')

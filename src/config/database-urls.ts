@@ -3,14 +3,14 @@ import type { ClientConfig } from 'pg';
 import { parse, toClientConfig } from 'pg-connection-string';
 import type { EnvReader } from './env-reader.js';
 
-/** Where the database is, for transactions and for what needs a session. */
+/** Database addresses for transactions and for session features. */
 interface DatabaseUrls {
   readonly databaseUrl: string;
   readonly databaseDirectUrl: string;
   readonly databaseIsPooled: boolean;
 }
 
-/** A second address says that the first one leads to a pooler: only then do the two differ. */
+/** A second address means that the first one points to a pooler; otherwise both are equal. */
 export function readDatabaseUrls(read: EnvReader): DatabaseUrls {
   const databaseUrl = readDatabaseUrl(read);
   const direct = readPostgresUrl(read, 'DATABASE_DIRECT_URL');
@@ -21,7 +21,7 @@ export function readDatabaseUrls(read: EnvReader): DatabaseUrls {
   };
 }
 
-/** Required but for the embedded start, which sets it. */
+/** Required; the embedded start sets it itself. */
 function readDatabaseUrl(read: EnvReader): string {
   const url = readPostgresUrl(read, 'DATABASE_URL');
   if (url === undefined && read.text('DATABASE_URL') === undefined) {
@@ -30,13 +30,15 @@ function readDatabaseUrl(read: EnvReader): string {
   return url ?? '';
 }
 
-/** The parts of a database's URL that say where to connect, and as whom. The service decides all else itself. */
+/**
+ * The parts of a database URL that say where to connect, and as which user. The service sets everything else itself.
+ */
 export type DatabaseAddress = Pick<
   ClientConfig,
   'host' | 'port' | 'user' | 'password' | 'database' | 'ssl' | 'sslnegotiation' | 'options'
 >;
 
-/** Reads a URL as pg does. @throws Error when pg cannot; its text may hold the password */
+/** Parses a URL as pg does. @throws Error when pg cannot; its message may contain the password */
 export function parseDatabaseUrl(url: string): DatabaseAddress {
   const { host, port, user, password, database, ssl, sslnegotiation, options } = toClientConfig(
     parse(url.replace(SYSTEM_AUTHORITIES, '$<start>sslmode=verify-full')),
@@ -44,10 +46,10 @@ export function parseDatabaseUrl(url: string): DatabaseAddress {
   return { host, port, user, password, database, ssl: withAuthorities(url, ssl), sslnegotiation, options };
 }
 
-/** libpq's word for the authorities of the operating system. pg would read a file of this name. */
+/** libpq's name for the operating system's authorities. pg would read a file of this name. */
 const SYSTEM_AUTHORITIES = /(?<start>[?&])sslrootcert=system(?=&|$)/;
 
-/** Node.js has authorities of its own; those of the system are added to them. */
+/** Adds the system's authorities to those of Node.js. */
 function withAuthorities(url: string, ssl: ClientConfig['ssl']): ClientConfig['ssl'] {
   if (typeof ssl !== 'object' || !SYSTEM_AUTHORITIES.test(url)) return ssl;
   return { ...ssl, ca: [...getCACertificates('default'), ...getCACertificates('system')] };
@@ -68,7 +70,7 @@ const AUTHORITY = /^[a-z]+:\/\/(?:[^/?#]*@)?(?<hosts>[^/?#]*)/i;
 const SEVERAL_HOSTS = 'names several hosts: name one, such as an address that follows the primary';
 const LARGEST_PORT = 65_535;
 
-/** What is wrong with the URL, in words that hold nothing of it. */
+/** The URL's fault, in words that reveal nothing of it. */
 function problemOf(url: string): string | null {
   if (!/^(?:postgres(?:ql)?:\/\/|socket:)/i.test(url)) return 'must begin with postgres:// or postgresql://';
   if (AUTHORITY.exec(url)?.groups?.['hosts']?.includes(',')) return SEVERAL_HOSTS;

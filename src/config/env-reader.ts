@@ -20,8 +20,8 @@ export class EnvReader {
   constructor(private readonly env: NodeJS.ProcessEnv) {}
 
   /**
-   * The value, or undefined when the variable is unset or empty. A byte order mark before it is dropped: values that come
-   * from a file that was saved on Windows begin with one.
+   * The value, or undefined when the variable is unset or empty. Drops a leading byte order mark, as in values from a
+   * file saved on Windows.
    */
   text(name: string): string | undefined {
     const value = this.env[name]?.replace(/^\uFEFF/, '');
@@ -65,7 +65,7 @@ export class EnvReader {
     return fallback;
   }
 
-  /** One or more of `choices`, separated by commas; in the order of `choices`, each once. */
+  /** One or more of `choices`, comma-separated; returned in the order of `choices`, each once. */
   choices<T extends string>(name: string, fallback: readonly T[], choices: readonly T[]): readonly T[] {
     const text = this.text(name);
     if (text === undefined) return fallback;
@@ -86,7 +86,7 @@ export class EnvReader {
     return undefined;
   }
 
-  /** Addresses or networks, separated by commas: `192.0.2.1,2001:db8::/32`. */
+  /** Comma-separated addresses or networks: `192.0.2.1,2001:db8::/32`. */
   cidrs(name: string): readonly string[] {
     const given = (this.text(name) ?? '').split(',').flatMap((part) => part.trim() || []);
     const networks = given.map(parseNetwork);

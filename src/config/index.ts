@@ -1,6 +1,6 @@
 /**
  * The settings of the process, parsed from the environment once at boot (D2, D37); `.env.example` explains each.
- * `loadConfig` reports every wrong variable at once; `@Inject(APP_CONFIG)` gives the settings to whoever needs some.
+ * `loadConfig` reports every wrong variable at once; `@Inject(APP_CONFIG)` injects the settings.
  */
 export type { ListenAddress, RateLimitConfig } from './bounds.js';
 export {

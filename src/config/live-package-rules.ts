@@ -1,16 +1,16 @@
 import type { EnvReader } from './env-reader.js';
 
-/** The providers that can be connected, as orders and packages name them. */
+/** Providers that can be connected, by their names in orders and packages. */
 export const LIVE_PROVIDER_NAMES = ['esim_access', 'zendit'] as const;
 export type LiveProviderName = (typeof LIVE_PROVIDER_NAMES)[number];
 
-/** Which live packages a rule is about. A country means what covers exactly that one. */
+/** The live packages of a rule. A country selects packages that cover exactly that country. */
 export type LivePackageSelector =
   | { readonly type: 'package'; readonly id: string }
   | { readonly type: 'country'; readonly country: string }
   | { readonly type: 'all' };
 
-/** Who sells the packages of a selector; null: nobody. */
+/** The provider that sells the selected packages; null: none. */
 export interface LivePackageRule {
   readonly selector: LivePackageSelector;
   readonly provider: LiveProviderName | null;
@@ -20,7 +20,7 @@ const NOBODY = 'none';
 const PACKAGE_ID = /^pkg_[A-Za-z0-9_-]{1,60}$/;
 const COUNTRY = /^[A-Z]{2}$/;
 
-/** `selector=provider[,selector=provider]`, the first that matches wins. Reports by position: values stay unsaid. */
+/** `selector=provider[,selector=provider]`; the first match wins. Problems name positions, never values. */
 export function parseLivePackageRules(read: EnvReader): readonly LivePackageRule[] {
   const text = read.text('LIVE_PACKAGE_PROVIDERS');
   if (text === undefined) return [];

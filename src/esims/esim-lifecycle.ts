@@ -15,7 +15,7 @@ import {
   USAGE_THRESHOLDS,
 } from './esim-transition.js';
 
-/** What a callback, a poll, a simulation or a top-up reports of an eSIM (D24). */
+/** An observation from a callback, poll, simulation or top-up (D24). */
 export type EsimObservation =
   | { readonly kind: 'activated' }
   /** `usedBytes` is the total used so far, not the difference. */
@@ -24,9 +24,9 @@ export type EsimObservation =
   | ({ readonly kind: 'reported' } & UsageReport)
   | ({ readonly kind: 'topped_up' } & AppliedTopup);
 
-/** What a top-up added, and what its provider says that the eSIM has now; null where it does not say. */
+/** A top-up's amounts, and the eSIM's resulting totals at the provider; null where it does not report them. */
 export interface AppliedTopup {
-  /** Null when it added days only. */
+  /** Null when it adds days only. */
   readonly dataBytes: number | null;
   readonly validityDays: number;
   readonly upstreamTotalBytes: number | null;
@@ -34,10 +34,10 @@ export interface AppliedTopup {
 }
 
 /**
- * The one reducer of eSIM states: whoever reports, the same observation gives the same change and the same events
- * (D23, D24). Pure; the caller holds the row's lock.
+ * The one reducer of eSIM states: the same observation causes the same change and events, whoever reports it (D23,
+ * D24). Pure; the caller holds the row's lock.
  * @param now the database's time (D40)
- * @throws AppError `esim_not_ready` when the state does not allow what was observed.
+ * @throws AppError `esim_not_ready` when the state does not permit the observation
  */
 export function observe(esim: EsimEntity, observation: EsimObservation, now: Date): EsimTransition {
   switch (observation.kind) {
@@ -62,7 +62,7 @@ function activate(esim: EsimEntity, now: Date): EsimTransition {
       status: 'active',
       profileStatus: 'enabled',
       activatedAt: now,
-      // on_purchase set it at issue; the other policies start now.
+      // on_purchase has set it at issue; the other policies start now.
       expiresAt: esim.expiresAt ?? new Date(now.getTime() + esim.validityDays * DAY_MS),
     },
     events: [activatedEvent(esim, now)],
@@ -97,7 +97,7 @@ function expire(esim: EsimEntity, now: Date): EsimTransition {
   };
 }
 
-/** A live eSIM is polled again at once: its provider may report an expiry that the response to the top-up lacked. */
+/** Schedules an immediate poll of a live eSIM: its provider may report an expiry that the top-up's response lacked. */
 function topUp(esim: EsimEntity, topup: AppliedTopup, now: Date): Partial<EsimEntity> {
   return {
     ...addData(esim, topup),
@@ -108,13 +108,13 @@ function topUp(esim: EsimEntity, topup: AppliedTopup, now: Date): Partial<EsimEn
 }
 
 /**
- * Opens a data cycle: levels that the usage has already reached of the new total count as announced, the others may
- * be announced again (D24). What ended stays ended (D23): only its total tells what was bought.
+ * Starts a data cycle: thresholds already reached of the new total count as announced, and the others may be announced
+ * again (D24). An ended eSIM stays ended (D23); only its total records the purchase.
  */
 function addData(esim: EsimEntity, { dataBytes, upstreamTotalBytes }: AppliedTopup): Partial<EsimEntity> {
   if (esim.totalBytes === null || dataBytes === null) return {};
   const { usedBytes } = esim;
-  // A poll may have read the new total before the top-up was settled here: adding to that would count it twice.
+  // A poll may have read the new total before this top-up was applied: adding to it would count the top-up twice.
   const totalBytes =
     upstreamTotalBytes === null ? esim.totalBytes + dataBytes : Math.max(esim.totalBytes, upstreamTotalBytes);
   return {
@@ -124,7 +124,7 @@ function addData(esim: EsimEntity, { dataBytes, upstreamTotalBytes }: AppliedTop
   };
 }
 
-/** Later than now by the top-up's days, or, when the validity has not begun, longer once it begins. */
+/** Extends the validity by the top-up's days: from now, or once it begins if it has not begun. */
 function addDays(esim: EsimEntity, { validityDays, upstreamExpiresAt }: AppliedTopup): Partial<EsimEntity> {
   if (esim.status === 'expired' || esim.status === 'canceled') return {};
   if (esim.expiresAt === null) return { validityDays: esim.validityDays + validityDays };

@@ -15,7 +15,10 @@ export class EsimObserver {
     private readonly events: EventRecorder,
   ) {}
 
-  /** Usage reports of several eSIMs, their rows locked in `tx`: one time for all, and their events in order. */
+  /**
+   * Applies usage reports of several eSIMs, whose rows `tx` has locked, with one time for all, and records their events
+   * in order.
+   */
   async applyUsageReports(
     tx: Tx,
     reports: readonly { readonly esim: EsimEntity; readonly report: UsageReport }[],
@@ -31,8 +34,8 @@ export class EsimObserver {
   }
 
   /**
-   * What top-ups added to eSIMs, their rows locked in `tx`: one statement for all of them, and no event. Each finds its
-   * eSIM as the ones before have left it.
+   * Applies top-ups to eSIMs whose rows `tx` has locked, in one statement and without events. Each top-up sees the eSIM
+   * as the earlier ones left it.
    */
   applyTopups(
     tx: Tx,
@@ -66,7 +69,7 @@ export class EsimObserver {
   private async write(tx: Tx, esim: EsimEntity, changes: Partial<EsimEntity>, now: Date): Promise<void> {
     const names = Object.keys(changes);
     if (names.length === 0) return;
-    // That the provider was asked changes nothing that a partner sees.
+    // A poll alone changes nothing that a partner sees.
     const written = names.every((name) => name === 'readAt') ? changes : { ...changes, updatedAt: now };
     const version = await this.esims.update(tx, esim.id, written);
     Object.assign(esim, written, { version });

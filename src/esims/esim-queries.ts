@@ -30,7 +30,7 @@ export class EsimQueries {
     return esim;
   }
 
-  /** The eSIM with what it is installed with: for the two reads that may show it (D25). @throws NotFound */
+  /** The eSIM with its install data, for the two reads that may show it (D25). @throws NotFound */
   async getWithInstallData(
     scope: ReadScope,
     id: string,
@@ -44,7 +44,7 @@ export class EsimQueries {
     return this.esims.list(scope, filters, options);
   }
 
-  /** Top-up packages that fit this eSIM now, cheapest first. @throws NotFound, AppError `invalid_cursor` */
+  /** Top-up packages that currently fit this eSIM, cheapest first. @throws NotFound, AppError `invalid_cursor` */
   async listTopupPackages(
     scope: TenantScope,
     id: string,

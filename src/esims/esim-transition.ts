@@ -6,14 +6,14 @@ export const USAGE_THRESHOLDS = [50, 80, 100] as const;
 
 type EsimEventType = 'esim.activated' | 'esim.expired' | 'esim.usage.threshold';
 
-/** An event about an eSIM before the change is written, so without the version that the eSIM will have (D48). */
+/** An eSIM event before the change is written, and therefore without the eSIM's new version (D48). */
 export type EsimEvent = {
   [Type in EsimEventType]: Omit<Extract<NewEvent, { type: Type }>, 'data'> & {
     readonly data: Omit<EventData[Type], 'version'>;
   };
 }[EsimEventType];
 
-/** What an observation changes, and what partners are told about it. */
+/** The changes and partner events that an observation causes. */
 export interface EsimTransition {
   readonly changes: Partial<EsimEntity>;
   readonly events: readonly EsimEvent[];
@@ -21,7 +21,7 @@ export interface EsimTransition {
 
 export const NOTHING: EsimTransition = { changes: {}, events: [] };
 
-/** Compared in integers of any size: used x 100 leaves the safe integers above 90 TB (D24). */
+/** Compares in integers of any size: used x 100 exceeds the safe integers above 90 TB (D24). */
 export function hasReached(usedBytes: number, totalBytes: number, percent: number): boolean {
   return BigInt(usedBytes) * 100n >= BigInt(totalBytes) * BigInt(percent);
 }
@@ -38,7 +38,7 @@ export function expiredEvent(
   return { type: 'esim.expired', ...about(esim, now), data: { ...identity(esim), reason } };
 }
 
-/** One event for each of `levels`, in their order; `usage` is what they were compared with. */
+/** One event per threshold in `levels`, in order; `usage` is the value they were compared with. */
 export function thresholdEvents(
   esim: EsimEntity,
   levels: readonly number[],
@@ -58,7 +58,7 @@ export function thresholdEvents(
   }));
 }
 
-/** The event as it is recorded: `esim.activated` keeps its three fields (D48). */
+/** The event for recording: `esim.activated` keeps its three fields (D48). */
 export function withVersion(event: EsimEvent, version: number): NewEvent {
   switch (event.type) {
     case 'esim.activated':

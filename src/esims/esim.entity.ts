@@ -27,7 +27,7 @@ export class EsimEntity {
   @Column({ type: 'text' })
   status!: EsimStatus;
 
-  /** Grows by one with each change that a partner can see (D48); the database counts. */
+  /** Increases by one with each change visible to partners (D48); the database counts. */
   @Column({ type: 'int', insert: false, update: false })
   version!: number;
 
@@ -56,7 +56,7 @@ export class EsimEntity {
   @Column({ name: 'usage_source', type: 'text' })
   usageSource!: UsageSource;
 
-  /** Levels announced in this data cycle (D24). */
+  /** Thresholds announced in this data cycle (D24). */
   @Column({ name: 'thresholds_crossed', type: 'smallint', array: true })
   thresholdsCrossed!: number[];
 
@@ -81,15 +81,15 @@ export class EsimEntity {
   @Column({ name: 'provider_esim_id', type: 'text' })
   providerEsimId!: string;
 
-  /** When the newest reading of its provider that has been applied was asked for; null before the first. */
+  /** Query time of the newest applied provider reading; null before the first. */
   @Column({ name: 'read_at', type: 'timestamptz', nullable: true })
   readAt!: Date | null;
 
-  /** When the newest top-up was applied; null without one. */
+  /** Time of the newest applied top-up; null without one. */
   @Column({ name: 'topped_up_at', type: 'timestamptz', nullable: true })
   toppedUpAt!: Date | null;
 
-  /** When its provider is to be asked next; null in Sandbox, where nobody is. Without effect once it has ended. */
+  /** Time of the next poll; null in Sandbox, which is not polled. Ignored once the eSIM has ended. */
   @Column({ name: 'next_poll_at', type: 'timestamptz', nullable: true })
   nextPollAt!: Date | null;
 

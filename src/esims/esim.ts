@@ -15,7 +15,7 @@ export type ProfileStatus = (typeof PROFILE_STATUSES)[number];
 export const USAGE_SOURCES = ['callback', 'poll', 'simulated'] as const;
 export type UsageSource = (typeof USAGE_SOURCES)[number];
 
-/** Whether nobody has touched the eSIM since it was issued: the condition for taking it back (D22, Cancel). */
+/** Whether the eSIM is untouched since issue: the condition for canceling it (D22, Cancel). */
 export function isUntouched(esim: {
   readonly status: EsimStatus;
   readonly profileStatus: ProfileStatus;
@@ -28,14 +28,14 @@ export function takesTopups(status: EsimStatus): boolean {
   return status === 'issued' || status === 'active' || status === 'depleted';
 }
 
-/** What an eSIM is installed with; secret, encrypted at rest, shown by two reads only (D25). */
+/** Installation data of an eSIM: secret, encrypted at rest, shown by two reads only (D25). */
 export interface InstallData {
   readonly smdpAddress: string;
   readonly matchingId: string;
   readonly confirmationCode: string | null;
 }
 
-/** `LPA:1$<SM-DP+ address>$<matching id>`, with `$$1` when a confirmation code is asked for (SGP.22 section 4.1). */
+/** `LPA:1$<SM-DP+ address>$<matching id>`, with `$$1` when a confirmation code is required (SGP.22 section 4.1). */
 export function toActivationCode(install: InstallData): string {
   const suffix = install.confirmationCode === null ? '' : '$$1';
   return `LPA:1$${install.smdpAddress}$${install.matchingId}${suffix}`;

@@ -23,7 +23,7 @@ import { EsimExpiry } from './worker/esim-expiry.js';
 })
 export class EsimsModule {}
 
-/** eSIMs as partners read them, and the sandbox device. */
+/** The partner API of eSIMs, and the sandbox device. */
 @Module({
   imports: [EsimsModule],
   providers: [QrCodes],
@@ -43,6 +43,6 @@ export class EsimsPortalModule {}
 @Module({ imports: [PartnersModule, EsimsModule], controllers: [PartnerEsimsController] })
 export class EsimsAdminModule {}
 
-/** The expiry of what has ended, in the worker. */
+/** Expires eSIMs in the worker. */
 @Module({ imports: [EsimsModule], providers: [EsimExpiry] })
 export class EsimsWorkerModule {}

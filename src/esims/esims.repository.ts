@@ -26,7 +26,7 @@ export interface EsimFilters {
   readonly iccid?: string | undefined;
 }
 
-/** What issuing decides about an eSIM: nobody has installed or used it. */
+/** Columns set at issue; installation and use come later. */
 const ISSUED = [
   'id',
   'partnerId',
@@ -57,7 +57,7 @@ function insertStatement(columns: readonly SqlColumn[]): PreparedStatement {
   FROM unnest(${columns.map(({ type }, at) => `$${at + 1}::${type}[]`).join(', ')}) AS e (${names})`);
 }
 
-/** Null: as it is. No top-up takes anything away. */
+/** A null value leaves a column unchanged; no top-up removes anything. */
 const UPDATE_TOPPED_UP = prepared(`
   UPDATE esims e
   SET status = coalesce(n.status, e.status), total_bytes = coalesce(n.total_bytes, e.total_bytes),
@@ -69,10 +69,10 @@ const UPDATE_TOPPED_UP = prepared(`
     AS n (id, status, total_bytes, thresholds_crossed, validity_days, expires_at, next_poll_at, topped_up_at)
   WHERE e.id = n.id`);
 
-/** An eSIM that has ended, and its place among all that have: the oldest first. */
+/** An ended eSIM and its position among all of them, oldest first. */
 export interface EndedEsim {
   readonly id: string;
-  /** The database's text of it, to the microsecond. */
+  /** PostgreSQL's text of the time, to the microsecond. */
   readonly endedAt: string;
 }
 
@@ -97,12 +97,15 @@ export class EsimsRepository {
     return rows.map(({ id }) => id);
   }
 
-  /** For orders that are deleted past their retention (D44). */
+  /** Deletes eSIMs of orders that are purged after their retention (D44). */
   async deleteOfOrders(tx: Tx, orderIds: readonly string[]): Promise<void> {
     await sql(tx.manager, 'DELETE FROM esims WHERE order_id = ANY ($1)', [orderIds]);
   }
 
-  /** Keeps new eSIMs, of one order or of many, without a round trip; what `NewEsim` does not name has the table's defaults. */
+  /**
+   * Inserts eSIMs of one or many orders without waiting for a round trip; columns missing in `NewEsim` get their
+   * defaults.
+   */
   insert(tx: Tx, esims: readonly NewEsim[]): void {
     send(
       tx,
@@ -119,7 +122,7 @@ export class EsimsRepository {
     return manager.findOneBy(EsimEntity, { partnerId, mode: modeIn(mode), id });
   }
 
-  /** The sealed install data of an eSIM, read only where it is shown (D25). */
+  /** An eSIM's sealed install data, read only to be shown (D25). */
   async getInstallSecrets(id: string): Promise<string> {
     const esim = await this.manager.findOneOrFail(EsimEntity, {
       where: { id },
@@ -151,7 +154,7 @@ export class EsimsRepository {
     return tx.manager.findOne(EsimEntity, { where: { id }, lock: { mode: 'pessimistic_write' } });
   }
 
-  /** In the order of their ids, their rows locked until the transaction ends (D40). */
+  /** Returns eSIMs ordered by id, with their rows locked until the transaction ends (D40). */
   async listByIdsForUpdate(tx: Tx, ids: readonly string[]): Promise<EsimEntity[]> {
     return tx.manager.find(EsimEntity, {
       where: { id: In([...ids]) },
@@ -173,12 +176,12 @@ export class EsimsRepository {
     });
   }
 
-  /** Changes an eSIM whose row `tx` has locked; answers its version then (D48). */
+  /** Changes an eSIM whose row `tx` has locked, and returns its new version (D48). */
   async update(tx: Tx, id: string, changes: Partial<EsimEntity>): Promise<number> {
     return updateVersioned(tx.manager, EsimEntity, id, changes);
   }
 
-  /** What top-ups changed of eSIMs whose rows `tx` has locked, by their ids, without a round trip. */
+  /** Writes top-up changes by eSIM id, for rows that `tx` has locked, without waiting for a round trip. */
   updateToppedUp(tx: Tx, changesOf: ReadonlyMap<string, Partial<EsimEntity>>): void {
     const changes = [...changesOf.values()];
     send(tx, UPDATE_TOPPED_UP, [
@@ -213,13 +216,13 @@ export class EsimsRepository {
     return query;
   }
 
-  /** Whether the eSIM has ended by the database's clock, although the sweep may not have been there yet (D40). */
+  /** Whether the eSIM has ended by the database's clock, even if the sweep has not processed it yet (D40). */
   async hasEnded(tx: Tx, id: string): Promise<boolean> {
     const { rows } = await sql(tx.manager, `SELECT 1 FROM esims WHERE id = $1 AND ${HAS_ENDED}`, [id]);
     return rows.length > 0;
   }
 
-  /** eSIMs whose validity, or whose time to be installed, has ended by the database's clock (D40), after `after`. */
+  /** eSIMs after `after` whose validity or installation deadline has passed by the database's clock (D40). */
   async listEnded(mode: Mode, limit: number, after: EndedEsim | null): Promise<readonly EndedEsim[]> {
     const { rows } = await sql<{ id: string; ended_at: string }>(
       this.manager,

@@ -1,9 +1,10 @@
 /**
- * The profiles that partners sold, from issue to expiry (spec sections 4 and 8, D23 to D26). Owns the table `esims`, but
- * for the columns of the poll plan, which `esim-sync/` writes.
- * Callers: orders issue eSIMs (`IssueEsims`); top-ups and `esim-sync/` report what happened (`EsimObserver`).
- * Flow: observation -> `observe` (the one reducer, `esim-lifecycle.ts`; providers' reports in `usage-report.ts`) -> row
- * and events (activation, usage thresholds, expiry) in one transaction. The worker expires what has ended; in Sandbox `SimulateEsim` plays the device.
+ * eSIM profiles from issue to expiry (spec sections 4 and 8, D23 to D26). Owns the table `esims`, except the columns of
+ * the poll plan, which `esim-sync/` writes.
+ * Callers: orders issue eSIMs (`IssueEsims`); top-ups and `esim-sync/` report observations (`EsimObserver`).
+ * Flow: observation -> `observe` (the one reducer, `esim-lifecycle.ts`; provider reports in `usage-report.ts`) -> row
+ * and events (activation, usage thresholds, expiry) in one transaction. The worker expires ended eSIMs; in Sandbox
+ * `SimulateEsim` plays the device.
  */
 export { ESIM_STATUSES, type EsimStatus, isUntouched, takesTopups } from './esim.js';
 export { EsimEntity } from './esim.entity.js';

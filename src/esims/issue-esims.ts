@@ -11,17 +11,17 @@ import { EsimsRepository, type NewEsim } from './esims.repository.js';
 
 /** D23: `install_by` = issue + 180 days. */
 const INSTALL_WITHIN_DAYS = 180;
-/** Nobody installs sooner, and a provider may deny a new eSIM for a moment. */
+/** No customer installs sooner, and a provider may briefly deny a new eSIM. */
 const FIRST_POLL_AFTER_MS = 300_000;
 
-/** The order's part of new eSIMs. */
+/** Fields of new eSIMs that come from the order. */
 export interface IssueTerms {
   readonly orderId: string;
   readonly partnerId: string;
   readonly mode: Mode;
   readonly provider: string;
   readonly packageId: string;
-  /** Null: unlimited. */
+  /** Null for unlimited data. */
   readonly dataBytes: number | null;
   readonly validityDays: number;
   readonly activationPolicy: ActivationPolicy;
@@ -33,13 +33,13 @@ export interface IssuedEsim {
   readonly iccid: string;
 }
 
-/** An order that becomes issued, with what was provisioned for it. */
+/** An order that becomes issued, with its provisioned profiles. */
 export interface EsimIssue {
   readonly terms: IssueTerms;
   readonly profiles: readonly ProviderProfile[];
 }
 
-/** Turns provisioned profiles into eSIMs, in the transaction that makes their orders issued. */
+/** Creates eSIMs from provisioned profiles, in the transaction that marks their orders as issued. */
 @Injectable()
 export class IssueEsims {
   constructor(
@@ -47,7 +47,7 @@ export class IssueEsims {
     private readonly secrets: SecretBox,
   ) {}
 
-  /** Answers each order's eSIMs, in the order of `issues`. */
+  /** Returns each order's eSIMs, in the order of `issues`. */
   execute(tx: Tx, issues: readonly EsimIssue[]): readonly (readonly IssuedEsim[])[] {
     const rows = issues.map(({ terms, profiles }) => profiles.map((profile) => this.toRow(terms, profile)));
     if (rows.length > 0) this.esims.insert(tx, rows.flat());

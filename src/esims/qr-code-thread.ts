@@ -8,20 +8,20 @@ interface Asked {
   readonly timer: NodeJS.Timeout;
 }
 
-/** Drawing takes some 20 ms; a thread that is silent for so long has hung. */
+/** Drawing takes about 20 ms; a thread without a result for this long has hung. */
 const DRAW_LIMIT_MS = 15_000;
 const MAX_HEAP_MB = 128;
 
-/** The built file beside the built one, the source beside the source: Node runs either. */
+/** Resolves to the built file from a build and to the source from source: Node runs either. */
 const PROGRAM = new URL(`./draw-qr-code.thread${/\.[a-z]+$/.exec(import.meta.url)![0]}`, import.meta.url);
 
-/** The thread that draws QR codes: 18 ms each would hold every other call on the event loop (D43). */
+/** Draws QR codes in a thread, because 18 ms each would block every other call on the event loop (D43). */
 export class QrCodeThread {
   private worker: Worker | null = null;
   private readonly asked = new Map<number, Asked>();
   private lastId = 0;
 
-  /** @throws AppError `service_unavailable` when the thread ends before it answers */
+  /** @throws AppError `service_unavailable` when the thread ends without a result */
   draw(text: string): Promise<QrCode> {
     const worker = (this.worker ??= this.start());
     const id = ++this.lastId;
@@ -32,7 +32,7 @@ export class QrCodeThread {
     });
   }
 
-  /** Whatever was asked for is refused; the next call starts another thread. */
+  /** Refuses pending requests; the next call starts another thread. */
   async stop(): Promise<void> {
     const { worker } = this;
     this.forget(worker);
@@ -40,7 +40,7 @@ export class QrCodeThread {
   }
 
   private start(): Worker {
-    // Neither settings nor secrets: a thread would get a copy of the environment.
+    // No settings or secrets: a thread otherwise gets a copy of the environment.
     const worker = new Worker(PROGRAM, {
       env: {},
       execArgv: [],

@@ -6,27 +6,27 @@ import { CallerSlots } from '../infra/http/index.js';
 import type { QrCode } from './draw-qr-code.thread.js';
 import { QrCodeThread } from './qr-code-thread.js';
 
-/** Of all partners; the codes used longest ago make room. */
+/** Limit for all partners; least recently used codes are evicted. */
 const MAX_BYTES = 16 * 1024 * 1024;
-/** A code is shown and scanned within minutes; what it says is a secret, so it is not kept for longer (D25). */
+/** A code is shown and scanned within minutes. It contains a secret, so it is not cached for longer (D25). */
 const KEPT_MS = 600_000;
-/** One is drawn while the next is on its way; partners take turns. */
+/** One code is drawn while the next arrives; partners take turns. */
 const SLOTS = { what: 'QR codes', perCaller: 1, most: 2, waitMs: 30_000 } as const;
 
-/** Draws activation codes as QR codes: what a phone's camera reads to install the profile. Off the event loop (D43). */
+/** Draws activation codes as QR codes for a phone's camera, off the event loop (D43). */
 @Injectable()
 export class QrCodes implements OnApplicationShutdown {
   private readonly thread = new QrCodeThread();
   private readonly slots = new CallerSlots(SLOTS);
   private readonly drawing = new Map<string, Promise<QrCode>>();
-  /** By a hash of the activation code. */
+  /** Codes by a hash of the activation code. */
   private readonly kept = new LRUCache<string, QrCode>({
     maxSize: MAX_BYTES,
     sizeCalculation: ({ svg, pngBase64 }) => svg.length + pngBase64.length,
     ttl: KEPT_MS,
   });
 
-  /** @throws AppError `rate_limited`, `service_unavailable` when too much is to be drawn already */
+  /** @throws AppError `rate_limited`, `service_unavailable` when too many codes are queued */
   async draw({ partnerId, mode }: TenantScope, activationCode: string): Promise<QrCode> {
     const key = createHash('sha256').update(activationCode).digest('base64url');
     const kept = this.kept.get(key) ?? this.drawing.get(key);
@@ -40,7 +40,7 @@ export class QrCodes implements OnApplicationShutdown {
     return drawn;
   }
 
-  /** After the server has answered its last calls. */
+  /** Runs after the server has sent its last responses. */
   async onApplicationShutdown(): Promise<void> {
     await this.thread.stop();
   }

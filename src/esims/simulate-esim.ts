@@ -8,7 +8,7 @@ import type { EsimObservation } from './esim-lifecycle.js';
 import { EsimObserver } from './esim-observer.js';
 import { EsimsRepository } from './esims.repository.js';
 
-/** What a device is said to have used: exactly one of the two. */
+/** Simulated data usage: exactly one of the two. */
 export type SimulatedUse = { readonly bytes: number } | { readonly percent: number };
 
 /** Plays the device of a sandbox eSIM (D26): the same reducer and events as real reports. */
@@ -25,7 +25,10 @@ export class SimulateEsim {
     return this.observe(tx, scope, id, () => ({ kind: 'activated' }));
   }
 
-  /** Adds to the usage, capped at what was bought. @throws NotFound, ValidationFailed, AppError `esim_not_ready`, `limit_reached` */
+  /**
+   * Adds usage, capped at the eSIM's total. @throws NotFound, ValidationFailed, AppError `esim_not_ready`,
+   * `limit_reached`
+   */
   async consume(tx: Tx, scope: TenantScope, id: string, use: SimulatedUse): Promise<EsimEntity> {
     return this.observe(tx, scope, id, (esim) => ({
       kind: 'used',

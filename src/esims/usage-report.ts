@@ -14,16 +14,16 @@ import {
   USAGE_THRESHOLDS,
 } from './esim-transition.js';
 
-/** What a provider reported of an eSIM when the worker asked it. */
+/** A provider's reading of an eSIM, queried by the worker. */
 export interface UsageReport {
   readonly reading: ProviderUsageReport;
-  /** Why the worker asked: a callback's hint or the plan of polls. */
+  /** Trigger of the query: a callback's hint or the poll plan. */
   readonly source: Exclude<UsageSource, 'simulated'>;
-  /** When the worker asked, by the database's clock; `reading.asOf` may be hours older. */
+  /** Time of the query by the database's clock; `reading.asOf` may be hours older. */
   readonly askedAt: Date;
 }
 
-/** A provider may go on reporting the state before a top-up for this long. */
+/** How long after a top-up a provider may still report the state before it. */
 const TOPUP_LAG_MS = 600_000;
 
 /** The usage of an eSIM after a report. */
@@ -35,19 +35,20 @@ interface Usage {
 }
 
 /**
- * What a report changes. Reports may come late, twice and in any order; the state they end in is the same, and no
- * event is sent twice, because nothing here goes back (D23, D24):
+ * The changes caused by a report. Reports may arrive late, twice and in any order. The final state is the same, and no
+ * event is sent twice, because nothing here is ever undone (D23, D24):
  *
- * - `canceled` and `expired` are final. In use once means in use for ever; only `suspended`, `profile_status` and
- *   `expires_at` follow the newest report both ways, newest by `askedAt`. The profile status `unknown` says nothing.
- * - `used_bytes` is the highest figure that was ever told, so a counter that falls changes nothing, and an older one
- *   is lower and does not count. `as_of` and `source` belong to that figure: the newest time at which it was told.
- * - Our own sum of what was bought is the total. `depleted` means all of it: providers say so without a round figure.
- *   A report that counts more than our sum knows a top-up that is not settled here: it cannot reach 100 percent.
- *   One that counts less, soon after a top-up, is from before it; later, plans that ended have left its counters, and
- *   what remains is what counts.
+ * - `canceled` and `expired` are final. An eSIM once in use stays in use; only `suspended`, `profile_status` and
+ *   `expires_at` follow the newest report in both directions, ordered by `askedAt`. The profile status `unknown` means
+ *   nothing.
+ * - `used_bytes` is the highest figure ever reported. A falling counter changes nothing, and an older figure is lower
+ *   and does not count. `as_of` and `source` belong to that figure: the newest time at which it was reported.
+ * - The total is our own sum of what was bought. `depleted` means all of it, because providers report it without an
+ *   exact figure. A report with a larger total than ours includes a top-up that is not applied here: it cannot reach
+ *   100 percent. A smaller total soon after a top-up is from before it. Later it means that ended plans have left the
+ *   counters, and the remainder counts.
  *
- * An eSIM that has already ended keeps what it tells about use and sends no more about it.
+ * An eSIM that has ended still records usage, but sends no more events about it.
  */
 export function applyUsageReport(esim: EsimEntity, report: UsageReport, now: Date): EsimTransition {
   const { reading, askedAt } = report;
@@ -73,7 +74,7 @@ export function applyUsageReport(esim: EsimEntity, report: UsageReport, now: Dat
   return { changes, events: eventsOf(esim, { activatedAt, usage, status }, now) };
 }
 
-/** Whether the report is from before a top-up that is settled here. */
+/** Whether the report is from before a top-up that is applied here. */
 function isBehind(esim: EsimEntity, { totalBytes, asOf }: ProviderUsageReport): boolean {
   if (esim.toppedUpAt === null || esim.totalBytes === null || totalBytes === null) return false;
   return totalBytes < esim.totalBytes && asOf.getTime() < esim.toppedUpAt.getTime() + TOPUP_LAG_MS;
@@ -88,7 +89,7 @@ function showsUse({ status, usedBytes, activatedAt }: ProviderUsageReport): bool
   return status !== 'issued' && activatedAt !== null;
 }
 
-/** The earliest time that was told; without one, that of the earliest counters that show use. */
+/** The earliest reported activation time, or else the time of the earliest counters that show use. */
 function activationAfter(esim: EsimEntity, reading: ProviderUsageReport): Date | null {
   if (!showsUse(reading)) return esim.activatedAt;
   const told = reading.activatedAt ?? later(reading.asOf, esim.createdAt);
@@ -108,7 +109,7 @@ function usageAfter(esim: EsimEntity, { reading, source }: UsageReport, now: Dat
   return { usedBytes: esim.usedBytes, asOf: esim.usageAsOf, source: esim.usageSource, crossed };
 }
 
-/** The reading's figure where it is higher than ours, or as high and newer; null where ours stands. */
+/** The reading's figure if it is higher than ours, or equal and newer; null if ours stays. */
 function figureAfter(
   esim: EsimEntity,
   reading: ProviderUsageReport,
@@ -116,20 +117,20 @@ function figureAfter(
 ): Pick<Usage, 'usedBytes' | 'asOf'> | null {
   if (reading.usedBytes === null && reading.status !== 'depleted') return null;
   const usedBytes = countedBytes(esim, reading);
-  // A clock that runs ahead would make every later figure look old.
+  // A fast clock would make every later figure look old.
   const asOf = reading.asOf > now ? now : reading.asOf;
   const isHigher = usedBytes > esim.usedBytes;
   const isNewer = usedBytes === esim.usedBytes && asOf > esim.usageAsOf;
   return isHigher || isNewer ? { usedBytes, asOf } : null;
 }
 
-/** The reading's usage as a part of all that was bought. */
+/** The reading's usage relative to everything that was bought. */
 function countedBytes(esim: EsimEntity, reading: ProviderUsageReport): number {
   const used = reading.usedBytes ?? 0;
   const { totalBytes } = esim;
   if (totalBytes === null || isBehind(esim, reading)) return used;
   if (reading.status === 'depleted') return Math.max(totalBytes, used);
-  // A total of 0 is one that the provider does not know.
+  // A total of 0 means that the provider does not know it.
   if (esim.toppedUpAt === null || !reading.totalBytes || reading.usedBytes === null) return used;
   return Math.max(used, totalBytes - Math.max(0, reading.totalBytes - used));
 }
@@ -153,15 +154,18 @@ function statusAfter(
   return isSpent(esim, reading, usage, isNewest) ? 'depleted' : 'active';
 }
 
-/** All levels are crossed when all is used. Unlimited plans have no levels: there the newest word counts. */
+/**
+ * Crossing all thresholds means that all data is used. Unlimited plans have no thresholds: there the newest report
+ * decides.
+ */
 function isSpent(esim: EsimEntity, reading: ProviderUsageReport, usage: Usage, isNewest: boolean): boolean {
   if (esim.totalBytes !== null) return usage.crossed.includes(100);
   return isNewest ? reading.status === 'depleted' : esim.status === 'depleted';
 }
 
 /**
- * Until it is in use a provider tells until when it can be installed, which is not when its validity ends. What is
- * told soon after a top-up may be from before it, so it does not shorten what was bought.
+ * Before use, a provider reports the installation deadline, which is not the end of validity. A report soon after a
+ * top-up may be from before it, so it does not shorten the validity.
  */
 function expiryAfter(
   esim: EsimEntity,
@@ -179,7 +183,7 @@ function expiryAfter(
   return isNewest ? told : expiresAt;
 }
 
-/** When an expired eSIM ended: the earliest of what is known, so never after a provider said that it had. */
+/** End of an expired eSIM: the earliest known time, so never later than the provider's own report of the end. */
 function endAfter(esim: EsimEntity, { reading, askedAt }: UsageReport, findings: Findings): Date | null {
   const hadEnded = esim.status === 'expired';
   const ends = [
@@ -190,7 +194,7 @@ function endAfter(esim: EsimEntity, { reading, askedAt }: UsageReport, findings:
   return ends.length === 0 ? null : ends.reduce((first, end) => earlier(first, end));
 }
 
-/** Whether nobody has told an end yet: it then moves with a start that turns out to be earlier. */
+/** Whether the end is only our estimate: it then moves with an earlier start. */
 function isEstimate(esim: EsimEntity): boolean {
   if (esim.activatedAt === null || esim.expiresAt === null) return false;
   return validFrom(esim, esim.activatedAt).getTime() === esim.expiresAt.getTime();
@@ -220,7 +224,7 @@ function eventsOf(
   ];
 }
 
-/** Those of `values` that are not the eSIM's already. */
+/** Those of `values` that differ from the eSIM. */
 function changed(esim: EsimEntity, values: Partial<EsimEntity>): Partial<EsimEntity> {
   const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
   return Object.fromEntries(

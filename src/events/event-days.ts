@@ -4,7 +4,7 @@ import type { Mode } from '../common/mode.js';
 import { isUndefinedTable, prepared, sql } from '../infra/database/index.js';
 import { type DailyTable, dayOf, partitionName } from '../infra/partition-days.js';
 
-/** Whose partitions are the days of a mode's events, by the time of the id. */
+/** Tables whose daily partitions hold a mode's events, by the time in the id. */
 export const EVENT_TABLES: Readonly<Record<Mode, string>> = {
   sandbox: 'events_sandbox',
   live: 'events_live',
@@ -15,8 +15,8 @@ export function eventTable(mode: Mode): string {
 }
 
 /**
- * The days of both modes and how long they are kept (D44).
- * @param isNeeded whether something that is not sent yet needs an event of the day: such a day stays (D32)
+ * The daily partitions of both modes and their retention (D44).
+ * @param isNeeded whether an unsent delivery needs an event of the day: such a day stays (D32)
  */
 export function eventDays(
   retentionDays: Readonly<Record<Mode, number>>,
@@ -31,8 +31,8 @@ export function eventDays(
 }
 
 /**
- * The stored bytes of events by id, read from the tables of their days: while a day is detached, before it is dropped or
- * attached again, `events` does not show it. An event whose day is gone is missing in the result.
+ * Stored bodies of events by id, read from the tables of their days: while a day is detached, before it is dropped or
+ * attached again, `events` does not show it. Events of a dropped day are missing from the result.
  */
 export async function readBodiesInTheirDays(
   manager: EntityManager,

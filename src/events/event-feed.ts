@@ -15,25 +15,25 @@ import { Sweeps } from '../infra/sweeps.js';
 export interface FeedPage {
   readonly bodies: readonly string[];
   readonly hasMore: boolean;
-  /** Always present: a poller keeps it even when the page is empty (D39). */
+  /** Always present: a poller stores it even when the page is empty (D39). */
   readonly nextCursor: string;
-  /** Everything up to this position that fits was looked at, or is on the page. */
+  /** Every matching event up to this position was read or is on the page. */
   readonly position: number;
 }
 
 export interface FeedRequest {
   readonly type: EventType | undefined;
-  /** The id of an order, an eSIM or a top-up: only events that name it. */
+  /** Id of an order, eSIM or top-up: lists only events that name it. */
   readonly subject?: string | undefined;
   /** A `next_cursor` of this feed, or the id of an event. */
   readonly after: string | undefined;
   readonly limit: number;
 }
 
-/** The events of a partner and mode, oldest first, with the very bytes of the webhooks (D39). */
+/** A partner's events of one mode, oldest first, with exactly the bytes of the webhooks (D39). */
 @Injectable()
 export class EventFeed {
-  /** Readers that wait until every event that is committed now has its position. */
+  /** Batches readers that wait until every committed event has its position. */
   private readonly readers = perMode((mode) => this.newReaders(mode));
 
   constructor(
@@ -42,7 +42,7 @@ export class EventFeed {
     private readonly subjects: EventSubjectsRepository,
   ) {}
 
-  /** @throws AppError `invalid_cursor` when `after` is neither an event of this partner nor a cursor of this list. */
+  /** @throws AppError `invalid_cursor` when `after` is neither an event of this partner nor a cursor of this list */
   async list(scope: TenantScope, request: FeedRequest): Promise<FeedPage> {
     await this.givePositions(scope.mode);
     const { type, subject: id } = request;
@@ -51,18 +51,18 @@ export class EventFeed {
     const start = await this.startOf(scope, request.after, cursorScope);
     const subject = id === undefined ? undefined : await this.subjects.find(scope, id);
     const filters = { type, subject: subject ?? undefined };
-    // The days are looked at all the same: the cursor of a page without items goes on, too.
+    // Read the days anyway, because the cursor of an empty page advances too.
     const limit = subject === null ? 0 : request.limit + 1;
     const found = await this.events.listAfter(scope, start, filters, limit);
     const items = found.items.slice(0, request.limit);
     const hasMore = found.items.length > request.limit;
-    // A poller goes on behind all that was looked at, not behind the last event that fits.
+    // A poller continues after everything that was read, not after the last matching event.
     const position = hasMore ? items.at(-1)!.position : found.completeTo;
     const bodies = items.map((item) => item.body);
     return { bodies, hasMore, nextCursor: this.cursors.encode([position], cursorScope), position };
   }
 
-  /** The greatest position in the mode after every event that is committed now has its own. */
+  /** The greatest position of the mode, after every committed event has its own. */
   async head(mode: Mode): Promise<number> {
     const { head, unpositioned } = await this.events.feedHead(recentIds(), mode);
     if (!unpositioned) return head;
@@ -77,13 +77,13 @@ export class EventFeed {
     return event;
   }
 
-  /** Readers give positions too, so that an event is listed as soon as it is committed. */
+  /** Readers assign positions too, so that an event is listed as soon as it is committed. */
   private async givePositions(mode: Mode): Promise<void> {
     if (!(await this.events.hasUnpositioned(recentIds(), mode))) return;
     await this.readers[mode].add();
   }
 
-  /** One transaction at a time gives positions: readers of a process that wait for their turn at it go as one. */
+  /** Only one transaction at a time assigns positions, so a process's waiting readers share one. */
   private newReaders(mode: Mode): Batcher<void> {
     return new Batcher({
       handle: async () => {
@@ -109,16 +109,16 @@ export class EventFeed {
 }
 
 const HOUR_MS = 3_600_000;
-/** How often all days are searched, for events that a process with a wrong clock recorded. */
+/** Interval for searching all days, for events recorded by a process with a wrong clock. */
 const ANYWHERE_EVERY_MS = 60_000;
 
-/** Ids of events that may still wait for a position: no transaction takes an hour, and no clocks differ by one. */
+/** Ids of events that may still wait for a position: no transaction takes an hour, and no two clocks differ by one. */
 function recentIds(): IdWindow {
   const now = Date.now();
   return { from: new Date(now - HOUR_MS), to: new Date(now + HOUR_MS) };
 }
 
-/** Gives feed positions to committed events, so that readers find little left to do (D39). */
+/** Assigns feed positions to committed events, so that readers find little left to do (D39). */
 @Injectable()
 export class EventPositions {
   constructor(
@@ -141,7 +141,7 @@ export class EventPositions {
     });
   }
 
-  /** What comes meanwhile is for the next run: events may come as fast as they are given positions. */
+  /** Leaves events that arrive meanwhile to the next run: they may arrive as fast as positions are assigned. */
   private async assign(window: IdWindow, stopping: AbortSignal): Promise<void> {
     if (!(await this.events.hasUnpositioned(window))) return;
     while (!stopping.aborted && (await this.events.assignPositionsUnlessBusy(window)) >= POSITIONS_BATCH);

@@ -6,11 +6,11 @@ import type { NewEvent } from './event.js';
 
 export interface RecordedEvent extends Pick<NewEvent, 'partnerId' | 'mode' | 'type'> {
   readonly id: string;
-  /** As it is sent. */
+  /** The body as it is sent. */
   readonly body: string;
 }
 
-/** Owes events to endpoints. The webhooks feature is the one that does. */
+/** Creates an event's deliveries; implemented by the webhooks feature. */
 export interface EventFanOut {
   /**
    * Called in the transaction of the events, before their insert has answered.
@@ -32,14 +32,14 @@ export class EventRecorder implements OnApplicationBootstrap {
     this.target = target;
   }
 
-  /** @throws Error at boot when nothing fans out: events would be recorded and sent by no worker before its sweep. */
+  /** @throws Error at boot without a fan-out: no worker would send the events before its sweep */
   onApplicationBootstrap(): void {
     if (!this.target) throw new Error('EventRecorder has no fan-out: import WebhooksCoreModule in this app');
   }
 
   /**
-   * Records events of any partners in the caller's transaction, in order, and owes them to the endpoints that want
-   * them: two statements in one round trip, however many events (D51). The body is made here, once, for ever (D28).
+   * Records events of any partners in the caller's transaction, in order, and creates their deliveries: two statements
+   * in one round trip, whatever the number (D51). The body is created here, once and for good (D28).
    */
   async record(tx: Tx, events: readonly NewEvent[]): Promise<void> {
     if (events.length === 0) return;
@@ -49,11 +49,12 @@ export class EventRecorder implements OnApplicationBootstrap {
   }
 
   /**
-   * Records the events with ids of this time. It picks their partition, and there are none far from today: of a process
-   * whose clock is more than a day from the database's nothing is recorded, which is false (D40).
+   * Records the events with ids of this time, which selects their partition. Only partitions near today exist, so
+   * nothing is recorded if the process's clock differs from the database's by more than a day. Returns whether it was
+   * recorded (D40).
    */
   private async recordAt(tx: Tx, events: readonly NewEvent[], at: Date): Promise<boolean> {
-    // The feed orders events of one moment by id: sorted ids keep the order in which they happened.
+    // The feed orders events of one moment by id: sorted ids preserve the order in which they happened.
     const ids = events.map(() => newId('evt', at.getTime())).sort();
     const within = currentTraceparent();
     const recorded = events.map((event, index): RecordedEvent => {

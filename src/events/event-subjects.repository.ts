@@ -8,13 +8,13 @@ import { sql } from '../infra/database/index.js';
 /** An order, an eSIM or a top-up whose events are listed. */
 export interface EventSubject {
   readonly id: string;
-  /** Every event about the subject names its order: that is how they are found. */
+  /** Every event about the subject names its order, by which the events are found. */
   readonly orderId: string;
-  /** No event about it is older. */
+  /** Lower bound of its events' times. */
   readonly since: Date;
 }
 
-/** Clocks of processes may differ: the order's id was made by one, the event's by another. */
+/** Maximum difference between process clocks: the order's id comes from one, the event's from another. */
 const CLOCK_SKEW_MS = 3_600_000;
 
 const PREFIXES = ['ord', 'esim', 'top'] as const;
@@ -23,12 +23,12 @@ export function isSubjectId(value: string): boolean {
   return PREFIXES.some((prefix) => isId(prefix, value));
 }
 
-/** Finds the order that the events about an object name. */
+/** Finds the order that an object's events name. */
 @Injectable()
 export class EventSubjectsRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** Null when the partner has no such object in this mode, or no longer (D44). */
+  /** Null when the partner does not have such an object in this mode, or no longer has it (D44). */
   async find(scope: TenantScope, id: string): Promise<EventSubject | null> {
     const orderId = isId('ord', id) ? id : await this.orderOf(scope, id);
     if (orderId === null) return null;

@@ -17,15 +17,15 @@ export class EventEntity {
   @Column({ type: 'text' })
   type!: EventType;
 
-  /** The envelope's bytes: made once, sent and listed unchanged (D28). */
+  /** The envelope's bytes: created once, sent and listed unchanged (D28). */
   @Column({ type: 'text' })
   body!: string;
 
-  /** Place in the feed, given after the commit (D39). */
+  /** Feed position, assigned after the commit (D39). */
   @Column({ type: 'bigint', nullable: true, transformer: bigintColumn })
   position!: number | null;
 
-  /** Of what made it happen (D53): its attempts are parts of that trace. Null when nothing was traced. */
+  /** Trace of the event's cause (D53), to which its attempts belong. Null when untraced. */
   @Column({ type: 'text', nullable: true })
   traceparent!: string | null;
 

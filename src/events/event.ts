@@ -25,7 +25,9 @@ interface TopupIdentity extends EsimIdentity {
   readonly reference: string | null;
 }
 
-/** `data` of every event type, as it is sent (spec section 6, D28); `version` is that of the order, eSIM or top-up (D48). */
+/**
+ * `data` of every event type as it is sent (spec section 6, D28); `version` is that of the order, eSIM or top-up (D48).
+ */
 export interface EventData {
   'order.issued': {
     readonly order_id: string;
@@ -69,7 +71,7 @@ export interface EventData {
   };
 }
 
-/** A state change that a partner is told about, before it has an id. */
+/** A state change to report to a partner, before it has an id. */
 export type NewEvent = {
   [Type in EventType]: {
     readonly type: Type;
@@ -77,7 +79,7 @@ export type NewEvent = {
     readonly mode: Mode;
     readonly happenedAt: Date;
     readonly data: EventData[Type];
-    /** Of what made it happen (D53); left out: of the work that records it. */
+    /** Trace of the cause (D53); defaults to the trace of the current work. */
     readonly traceparent?: string | null;
   };
 }[EventType];

@@ -27,6 +27,6 @@ export class EventsAdminModule {}
 @Module({ imports: [EventsModule], controllers: [PortalEventsController] })
 export class EventsPortalModule {}
 
-/** Positions for new events, in the worker. */
+/** Assigns positions to new events in the worker. */
 @Module({ imports: [EventsModule], providers: [EventPositions] })
 export class EventsWorkerModule {}

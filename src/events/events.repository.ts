@@ -19,13 +19,13 @@ import type { EventSubject } from './event-subjects.repository.js';
 import { EVENT_TABLES, eventTable } from './event-days.js';
 import { EventEntity } from './event.entity.js';
 
-/** One line of the feed. */
+/** One event of the feed. */
 export interface FeedItem {
   readonly position: number;
   readonly body: string;
 }
 
-/** Which events of the feed are listed. */
+/** Filters of the feed. */
 export interface FeedFilters {
   readonly type?: EventType | undefined;
   readonly subject?: EventSubject | undefined;
@@ -34,28 +34,28 @@ export interface FeedFilters {
 /** A part of the feed. */
 export interface FeedRange {
   readonly items: readonly FeedItem[];
-  /** Every event up to this position that fits was looked at; more than one page of them may be left. */
+  /** Every matching event up to this position was read; more than one page of them may remain. */
   readonly completeTo: number;
 }
 
-/** Positions of one day's partition of events; those of neighbours overlap. */
+/** Positions in one day's partition; those of neighboring days overlap. */
 interface FeedDay {
   readonly day: Date;
   readonly first: number;
   readonly last: number;
 }
 
-/** Which ids are searched for events without a position; null: all, for those that a wrong clock made. */
+/** Ids to search for events without a position; null: all, for events of a wrong clock. */
 export type IdWindow = { readonly from: Date; readonly to: Date } | null;
 
-/** The most days of one statement. */
+/** Maximum days per statement. */
 const MAX_DAYS = 16;
 
-/** Any number; it names this lock among the advisory locks of the database. */
+/** An arbitrary number that identifies this lock among the database's advisory locks. */
 const POSITIONS_LOCK = 7_302_114;
-/** The clocks of processes, which make ids, may differ by this much from that of the database. */
+/** Maximum difference between process clocks, which create ids, and the database's clock. */
 const CLOCKS_DIFFER_MS = 3_600_000;
-/** Events that one transaction gives positions at most. */
+/** Maximum events that get positions in one transaction. */
 export const POSITIONS_BATCH = 5_000;
 
 const LIST = `SELECT position, body FROM events
@@ -63,8 +63,8 @@ const LIST = `SELECT position, body FROM events
     AND position <= $6 AND id >= $7 AND id < $8
   ORDER BY position LIMIT $5`;
 /**
- * All of the order first, by `events_of_order`: they are few, and the planner would rather go through the whole feed.
- * What a partner wrote cannot look like an id in quotes: its own quotes are escaped in the body.
+ * Reads all events of the order first, by `events_of_order`: they are few, and the planner would otherwise scan the
+ * whole feed. Partner-written text cannot match an id in quotes, because its quotes are escaped in the body.
  */
 const LIST_OF_SUBJECT = `WITH of_order AS MATERIALIZED (
     SELECT position, type, body FROM events
@@ -87,7 +87,7 @@ export class EventsRepository {
     return this.manager.findOneBy(EventEntity, { partnerId, mode: modeIn(mode), id });
   }
 
-  /** Events of one mode or of both, the last recorded first: the view of support and of the portal. */
+  /** Events of one mode or both, latest first, for support and the portal. */
   async listOfPartner(
     { partnerId, mode }: PartnerScope,
     type: EventType | undefined,
@@ -104,8 +104,8 @@ export class EventsRepository {
   }
 
   /**
-   * Events after `position`, in feed order, at most `limit`. The days are read first: whatever is given a position
-   * later has a greater one than `completeTo`, so that no statement has to look at days that hold nothing new.
+   * At most `limit` events after `position`, in feed order. Reads the days first: positions assigned later are greater
+   * than `completeTo`, so no statement has to read days without new events.
    */
   async listAfter(
     scope: TenantScope,
@@ -171,8 +171,9 @@ export class EventsRepository {
   }
 
   /**
-   * Gives positions to committed events that have none, of one mode or of both. One transaction at a time, under a lock held to its
-   * commit: whoever reads a position can be sure that no smaller one will appear later (D39). Answers how many.
+   * Assigns positions to committed events without one, of one mode or both, and returns their number. One transaction
+   * at a time, under a lock held until its commit: a reader of a position can be sure that no smaller one appears later
+   * (D39).
    */
   async assignPositions(window: IdWindow, mode: Mode | null = null): Promise<number> {
     return this.manager.transaction(async (manager) => {
@@ -181,7 +182,7 @@ export class EventsRepository {
     });
   }
 
-  /** As `assignPositions`, of both modes; does nothing when another transaction is at it: it gives most of them. */
+  /** Like `assignPositions` for both modes; does nothing while another transaction is assigning them. */
   async assignPositionsUnlessBusy(window: IdWindow): Promise<number> {
     return this.manager.transaction(async (manager) => {
       const { rows } = await sql<{ locked: boolean }>(
@@ -194,8 +195,9 @@ export class EventsRepository {
   }
 
   /**
-   * Goes on with positions above all that were ever given, as far as the clock goes forward and fewer than a million a second
-   * were; events that were recorded since `restoredTo` get theirs anew: readers may be beyond those that they have (D54).
+   * Restarts positions above all that were ever assigned, provided that the clock moves forward and fewer than a
+   * million per second were assigned. Events recorded since `restoredTo` get new positions, because readers may be past
+   * their old ones (D54).
    */
   async restartPositions(tx: Tx, restoredTo: Date): Promise<void> {
     await sql(tx.manager, 'SELECT pg_advisory_xact_lock($1)', [POSITIONS_LOCK]);
@@ -211,7 +213,7 @@ export class EventsRepository {
     );
   }
 
-  /** The greatest position of a mode, and whether committed events wait for theirs. */
+  /** The greatest position of a mode, and whether committed events wait for positions. */
   async feedHead(window: IdWindow, mode: Mode): Promise<{ head: number; unpositioned: boolean }> {
     const { rows } = await sql<{ head: string; unpositioned: boolean }>(
       this.manager,
@@ -222,7 +224,7 @@ export class EventsRepository {
     return { head: toSafeInteger(rows[0]!.head), unpositioned: rows[0]!.unpositioned };
   }
 
-  /** Those of the partners that have an event after one position and up to another. */
+  /** Those of the partners with an event after one position and up to another. */
   async partnersBetween(
     mode: Mode,
     partnerIds: readonly string[],
@@ -248,7 +250,7 @@ export class EventsRepository {
     return new Set(rows.map((row) => row.partner_id));
   }
 
-  /** A day that is dropped has no positions to look for. */
+  /** Deletes the positions of dropped days. */
   async forgetDroppedDays(): Promise<void> {
     await sql(
       this.manager,
@@ -268,7 +270,7 @@ export class EventsRepository {
   }
 }
 
-/** Ids from and to; every id of an event is between those of `null`. */
+/** First and last id of the window; `null` covers every event id. */
 function boundsOf(window: IdWindow): [string, string] {
   return window === null ? ['evt_', 'evt`'] : [idFloor('evt', window.from), idFloor('evt', window.to)];
 }

@@ -6,47 +6,47 @@ import { LOGGER } from '../infra/logging.js';
 import { EventFeed } from './event-feed.js';
 import { EventsRepository } from './events.repository.js';
 
-/** Maximum of calls that wait at a time in one process. One more call gets its answer at once (D39). */
+/** Maximum concurrent waiting calls per key in one process. Another call returns at once (D39). */
 export const MOST_WAITING_PER_KEY = 8;
-/** Of a partner in one mode: with more keys, or with a key and its successor, a partner gets no more room. */
+/** Maximum per partner and mode: more keys, or a key and its successor, give a partner no more room. */
 export const MOST_WAITING_PER_PARTNER = 32;
-/** Of all partners in one mode: Sandbox leaves the room of Live alone (D41). */
+/** Maximum for all partners of one mode: Sandbox takes no room from Live (D41). */
 const MOST_WAITING_PER_MODE = 512;
 
-/** From one look at the feed to the next, while anybody waits: what a commit waits for at most to be seen here. */
+/** Poll interval while any call waits: the maximum delay between a commit and its discovery. */
 const LOOK_EVERY_MS = 50;
-/** After a look that failed: the database may be away for a while. */
+/** Interval after a failed poll: the database may be down for a while. */
 const LOOK_AGAIN_MS = 1_000;
 
-/** How a wait ended: something of the partner came, nothing did in time, or there was no room to wait in. */
+/** Result of a wait: a new event of the partner, time over, or no room to wait. */
 export type WaitEnd = 'new' | 'over' | 'no room';
 
 export interface FeedWait {
   readonly scope: TenantScope;
   readonly keyId: string;
-  /** Everything up to this position has been seen. */
+  /** The caller has seen every event up to this position. */
   readonly position: number;
   readonly forMs: number;
-  /** The caller has hung up. */
+  /** Aborted when the caller hangs up. */
   readonly gone: AbortSignal;
 }
 
 interface Waiter {
   readonly partnerId: string;
-  /** No event of the partner up to this position is new to the caller. */
+  /** The caller has seen all of the partner's events up to this position. */
   position: number;
   readonly end: (how: WaitEnd) => void;
 }
 
-/** Those who wait for events of one mode. */
+/** Waiting calls of one mode. */
 interface ModeWatch {
   readonly waiters: Set<Waiter>;
   looking: boolean;
 }
 
 /**
- * Lets callers wait for new events without a connection of their own (D39): one small statement for each mode, twenty
- * times a second while anybody waits at all, sees what any process has committed. A stop ends every wait.
+ * Lets callers wait for new events without holding a connection (D39). One small statement per mode, twenty times a
+ * second while any call waits, sees the commits of all processes. Shutdown ends every wait.
  */
 @Injectable()
 export class FeedWatch implements OnModuleDestroy {
@@ -62,12 +62,12 @@ export class FeedWatch implements OnModuleDestroy {
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
-  /** Calls that wait in this process. */
+  /** Number of waiting calls in this process. */
   get waitingCalls(): number {
     return this.waiting;
   }
 
-  /** The first that is heard of a stop: whoever waits is answered while the server still takes answers. */
+  /** The first hook of a shutdown: waiting calls get their response while the server still accepts it. */
   onModuleDestroy(): void {
     this.stopped = true;
     for (const { waiters } of Object.values(this.modes)) for (const { end } of [...waiters]) end('over');
@@ -149,7 +149,7 @@ export class FeedWatch implements OnModuleDestroy {
       const withNew = await this.events.partnersBetween(mode, partnerIds, from, head);
       for (const { partnerId, end } of behind) if (withNew.has(partnerId)) end('new');
     }
-    // It may be lower than before: the last day that had events was dropped.
+    // It may be lower than before, after the last day with events was dropped.
     for (const waiter of waiters) waiter.position = head;
   }
 }

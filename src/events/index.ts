@@ -1,9 +1,10 @@
 /**
- * What happened to a partner's orders, eSIMs and top-ups (spec section 6, D28, D39). Owns the tables
- * `events`, the outbox, and `event_feed_days`.
- * Features call `EventRecorder.record` in the transaction of the change, which makes the body once and records the event
- * with its deliveries in one statement (`record_events`); the fan-out that webhooks registered tells the workers. Partners read the same bytes in `GET /v1/events` by `EventFeed`; support reads
- * them on the admin port. The worker gives committed events their place in the feed, and readers do too.
+ * Events about a partner's orders, eSIMs and top-ups (spec section 6, D28, D39). Owns the tables `events`, the outbox,
+ * and `event_feed_days`.
+ * Features call `EventRecorder.record` in the transaction of the change. It creates the body once and records the event
+ * with its deliveries; the fan-out registered by webhooks notifies the workers. Partners read the same bytes in `GET
+ * /v1/events` through `EventFeed`; support reads them on the admin port. The worker assigns feed positions to committed
+ * events, and readers do too.
  */
 export { EVENT_TYPES, type EventData, type EventType, type NewEvent } from './event.js';
 export { eventDays, readBodiesInTheirDays } from './event-days.js';

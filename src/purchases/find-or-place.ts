@@ -17,9 +17,9 @@ import type {
   PurchaseJobsRepository,
 } from './purchase-jobs.repository.js';
 
-/** The provider's calls about one purchase. */
+/** Provider calls for one purchase. */
 interface PurchaseCalls<State> {
-  /** Null: the provider denies knowing it. */
+  /** Null when the provider denies knowing it. */
   find(provider: EsimProvider, signal: AbortSignal): Promise<State | null>;
   place(provider: EsimProvider, placement: Placement, signal: AbortSignal): Promise<State>;
 }
@@ -30,12 +30,12 @@ interface InProgress {
 }
 
 /**
- * Gets the provider's answer to a purchase without ever buying it twice. A placement is recorded before it is sent. Once
- * one may have been sent, the purchase is looked for before it is placed again, and only a denial that outlives the read
- * lag is believed (D19, D22).
+ * Gets a purchase's state from the provider without ever buying it twice. A placement is recorded before it is sent.
+ * Once one may have been sent, the purchase is looked up before it is placed again, and only a denial that outlasts the
+ * read lag counts (D19, D22).
  */
 export class FindOrPlace<P extends Purchase> {
-  /** Records what is about to be sent at the same time in one statement. */
+  /** Records concurrent placements in one statement. */
   private readonly notes = perMode(
     () =>
       new Batcher<PlacementNote, PlacementSlot | null>({
@@ -70,7 +70,7 @@ export class FindOrPlace<P extends Purchase> {
     }
     const slot = claimed.firstPlacement ?? (await this.note(claimed, provider));
     if (slot === null) return null;
-    // It may turn up before the whole lag is over.
+    // It may appear before the whole lag is over.
     if (slot.waitMs > 0)
       return {
         state: 'in_progress',
@@ -84,7 +84,7 @@ export class FindOrPlace<P extends Purchase> {
       );
     } catch (error) {
       if (error instanceof ProviderUnavailable) await this.jobs.clearPlacement(claimed);
-      // It may have been bought: the read lag begins now, and the next attempt asks before it buys.
+      // It may have been bought: the read lag begins now, and the next attempt looks it up first.
       else await this.jobs.touchPlacement(claimed);
       throw error;
     }

@@ -1,9 +1,9 @@
 /**
- * What orders and top-ups have in common: a row that is accepted, claimed by one worker under lease and fence, found or
- * placed at its provider, and ended once (D19, D22, D40). Owns no table: `orders/` and `topups/` name theirs and keep what
- * differs, which is what is sold, what its end changes, and the cancellation of an order.
+ * The common part of orders and top-ups: a row that is accepted, claimed by one worker under lease and fence, found or
+ * placed at its provider, and ended once (D19, D22, D40). Owns no table: `orders/` and `topups/` name theirs and keep
+ * the differences, which are the sold item, the effect of its end, and the cancellation of an order.
  * Flow: PurchasesRepository.insert -> PurchaseJobsRepository.claim -> PurchaseWorker -> FindOrPlace -> PurchaseEnds ->
- * PurchaseJobsRepository.end; or `postpone`. Support acquires the lease instead of a worker.
+ * PurchaseJobsRepository.end; or `postpone`. Support acquires the lease in place of a worker.
  */
 export { FindOrPlace } from './find-or-place.js';
 export { Purchase, toProviderRequest, type PurchaseFilters, type PurchaseKind } from './purchase.js';

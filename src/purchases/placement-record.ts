@@ -2,20 +2,22 @@ import type { Mode } from '../common/mode.js';
 import { prepared, type PreparedStatement } from '../infra/database/index.js';
 import type { PurchaseKind } from './purchase.js';
 
-/** SQL expressions of what a new row of `orders` or `topups` holds. */
+/** SQL expressions of a new row's values in `orders` or `topups`. */
 interface NewRow {
   readonly provider: string;
-  /** The name that follows from the call, and another one. */
+  /** The reference derived from the call, and a fresh one. */
   readonly reference: string;
   readonly otherReference: string;
-  /** Of a top-up. */
+  /** Set for a top-up. */
   readonly esimId?: string;
 }
 
-/** For so long after a restore a repeated call gets what was bought under it: its key's 24 hours, and as long for who is late. */
+/**
+ * How long after a restore a repeated call can claim its lost purchase: its key's 24 hours, doubled for late callers.
+ */
 const CLAIMABLE = `interval '48 hours'`;
 
-/** SQL: the name follows from the call unless it was used before, here or in what a restore has lost. */
+/** SQL for the reference: derived from the call unless it was used before, here or in purchases that a restore lost. */
 function referenceOfNew({ table }: PurchaseKind, { reference, otherReference }: NewRow): string {
   return `CASE WHEN
             EXISTS (SELECT FROM ${table} WHERE provider_reference = ${reference})
@@ -24,15 +26,15 @@ function referenceOfNew({ table }: PurchaseKind, { reference, otherReference }: 
 }
 
 /**
- * SQL: since when a purchase that is accepted now may have been placed, null for never, which is nearly always. After
- * the database was put back to an earlier time its provider may know it already: it is looked for first (D54).
+ * SQL for the time since which a newly accepted purchase may already be placed; null for never, the usual case. After a
+ * restore to an earlier time its provider may already know it: it is then looked up first (D54).
  */
 function mayBePlacedSince({ table, name }: PurchaseKind, { provider, reference, esimId }: NewRow): string {
   const ofOldEsim =
     esimId === undefined
       ? ''
       : `AND EXISTS (SELECT FROM esims WHERE id = ${esimId} AND created_at < l.restored_at)`;
-  // The last one: accepted by a call that had begun before writes were refused.
+  // The last one: accepted by a call that began before writes were refused.
   return `coalesce(
             (SELECT u.sold_at FROM unclaimed_purchases u
              WHERE u.reference = ${reference} AND u.provider = ${provider} AND u.found_at >= now() - ${CLAIMABLE}
@@ -43,15 +45,15 @@ function mayBePlacedSince({ table, name }: PurchaseKind, { provider, reference, 
           )`;
 }
 
-/** What a new row says of its purchase, as SQL. */
+/** SQL expressions of a new row's placement. */
 interface Placement {
   readonly reference: string;
   readonly placedSince: string;
 }
 
 /**
- * The statement that `insertion` makes of them, for each mode. Nothing is bought in Sandbox: one statement for both would
- * be planned anew at each call, as what Live looks up costs nothing there.
+ * The statement that `insertion` builds from them, per mode. Sandbox buys nothing: a shared statement would be planned
+ * anew at each call, because Live's lookups cost nothing there.
  */
 export function insertionByMode(
   kind: PurchaseKind,

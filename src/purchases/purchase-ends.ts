@@ -6,10 +6,10 @@ import { LOCKING_BATCHES, lockWaitMs } from '../infra/jobs/index.js';
 import type { PurchaseKind } from './purchase.js';
 import type { PurchaseLease } from './purchase-jobs.repository.js';
 
-/** From one batch of ends to the next, milliseconds. */
+/** Milliseconds between two batches. */
 const GATHER_MS = 5;
 
-/** Ends purchases, many in one transaction, Live and Sandbox apart (D41). */
+/** Ends purchases, many in one transaction, with Live and Sandbox separate (D41). */
 export class PurchaseEnds<End extends { readonly lease: PurchaseLease }> {
   private readonly batchers = perMode(
     () =>
@@ -24,7 +24,7 @@ export class PurchaseEnds<End extends { readonly lease: PurchaseLease }> {
       }),
   );
 
-  /** @param complete whether each end was written: false when its lease is void */
+  /** @param complete returns whether each end was written: false when its lease is void */
   constructor(
     private readonly kind: PurchaseKind,
     private readonly transactions: Transactions,
@@ -32,7 +32,7 @@ export class PurchaseEnds<End extends { readonly lease: PurchaseLease }> {
     private readonly logger: Logger,
   ) {}
 
-  /** Resolves when the end is committed, or when its lease is void. @throws the error of the database for this end */
+  /** Resolves when the end is committed, or its lease is void. @throws the database's error for this end */
   async add(mode: Mode, end: End): Promise<void> {
     if (await this.batchers[mode].add(end)) return;
     const { name } = this.kind;

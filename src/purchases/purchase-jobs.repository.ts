@@ -31,7 +31,7 @@ interface PurchaseJobsOptions {
   readonly tracer: Tracer;
 }
 
-/** SQL: false while a restored database is being repaired, as what it does not know may be bought already (D54). */
+/** SQL: false while a restored database is being repaired, because unknown purchases may already exist (D54). */
 const NO_OPEN_RESTORE = 'NOT EXISTS (SELECT FROM restore_epochs WHERE completed_at IS NULL)';
 const LOOK_AGAIN_MS = 5_000;
 
@@ -43,42 +43,42 @@ export interface PurchaseLease {
 
 /** A purchase that a worker has just claimed. */
 export interface ClaimedPurchase<P extends Purchase> extends PurchaseLease {
-  /** As the claim left it. */
+  /** State after the claim. */
   readonly purchase: P;
-  /** No placement of it was ever sent. */
+  /** No placement was ever sent. */
   readonly neverPlaced: boolean;
-  /** The first placement, where the claim itself has recorded that it may be sent now. */
+  /** The first placement, if the claim itself has recorded that it may be sent now. */
   readonly firstPlacement: PlacementSlot | null;
   /** A time of `performance.now()` before the claim was written. */
   readonly sendWindowStart: number;
-  /** The span of a claim that took several; null of one alone, or when nothing is traced. */
+  /** Span of a claim of several purchases; null for a single one, or when nothing is traced. */
   readonly claimedIn: TraceContext | null;
 }
 
-/** A purchase as it was when its provider was asked, while no worker held it. */
+/** A purchase's state at the time of a provider query, while no worker held it. */
 export interface PurchaseVersion {
   readonly status: 'processing' | 'canceling';
   readonly fence: number;
-  /** For how long the provider may deny what a call did. */
+  /** How long the provider may deny the effect of a call. */
   readonly readLagMs: number;
-  /** Seconds of the epoch, as text: a Date would cut the microseconds. Null when nothing has ever left. */
+  /** Unix seconds as text, because a Date would drop the microseconds. Null when nothing has ever left. */
   readonly placedAt: string | null;
-  /** How long the provider may still deny what the last call did; 0: it cannot any more. */
+  /** How long the provider may still deny the effect of the last call; 0 when it no longer can. */
   readonly lagLeftMs: number;
 }
 
 /** A lease that support has acquired. */
 export interface AcquiredLease extends PurchaseLease {
-  /** As in `PurchaseVersion`. */
+  /** Same as in `PurchaseVersion`. */
   readonly lagLeftMs: number;
 }
 
-/** What a purchase came to. */
+/** Final result of a purchase. */
 interface PurchaseEnd {
   readonly lease: PurchaseLease;
-  /** Pieces that were delivered; 0: it failed. */
+  /** Number of delivered pieces; 0 when it failed. */
   readonly fulfilled: number;
-  /** Set when fewer than ordered were. */
+  /** Set when fewer pieces than ordered were delivered. */
   readonly failure: ProviderFailure | null;
 }
 
@@ -91,22 +91,24 @@ export interface ChangedPurchase {
 export interface ProviderReferences {
   readonly provider: string;
   readonly references: readonly string[];
-  /** Not sooner than this after the last change of the row. */
+  /** Minimum time since the last change of the row. */
   readonly cooldownMs: number;
 }
 
-/** A placement that is about to be sent, if it may. */
+/** A placement to send, if permitted. */
 export interface PlacementNote {
   readonly lease: PurchaseLease;
-  /** The provider's. */
+  /** The provider's read lag. */
   readonly readLagMs: number;
 }
 
-/** The answer to a worker that asks to place something at a provider. */
+/** Whether and when a worker may send a placement. */
 export interface PlacementSlot {
-  /** Milliseconds that are still to wait; 0 when the placement is recorded and may be sent now. */
+  /** Milliseconds left to wait; 0 when the placement is recorded and may be sent now. */
   readonly waitMs: number;
-  /** A time of `performance.now()` before the record was written: the call is sent within the timeout from then, or never. */
+  /**
+   * A time of `performance.now()` before the record was written: the call leaves within the timeout after it, or never.
+   */
   readonly sendWindowStart: number;
 }
 
@@ -115,7 +117,10 @@ interface ClaimedRow extends Record<string, unknown> {
   readonly never_placed: boolean;
 }
 
-/** SQL: until when a call may have taken effect at the provider; null when none ever left. A worker at a cancellation updates the row. */
+/**
+ * SQL for the latest time at which a call may have taken effect at the provider; null when none ever left. A worker's
+ * cancellation updates the row.
+ */
 const LAST_CALL = `(CASE status WHEN 'canceling' THEN updated_at ELSE upstream_placed_at END)`;
 
 /**
@@ -171,7 +176,7 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
     return { items, more, nextDueInMs: more ? null : (rows[0]?.next_due_in_ms ?? null) };
   }
 
-  /** A claim that takes several is part of no trace of theirs: a span of its own, linked with each (D53). */
+  /** A claim of several purchases belongs to none of their traces: it is a span of its own, linked with each (D53). */
   private traceClaim(purchases: readonly Purchase[], startedAt: number): TraceContext | null {
     const { tracer } = this.options;
     if (!tracer.isOn || purchases.length < 2) return null;
@@ -192,7 +197,7 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
     return scope && { id: group, mode: scope.mode };
   }
 
-  /** Groups, in the order of partners and modes, that have something due which nobody holds: their notification was lost (D1). */
+  /** Groups with due and unleased rows, ordered by partner and mode: their notification was lost (D1). */
   async listGroupsDue(after: string, limit: number): Promise<readonly string[]> {
     const { partnerId, mode } = scopeOfGroup(after) ?? { partnerId: '', mode: '' };
     const { rows } = await sql<{ partner_id: string; mode: Mode }>(
@@ -207,8 +212,8 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
   }
 
   /**
-   * Extends leases that are still ours. A lapsed one stays lapsed: another worker may have acted on it. A row that
-   * another transaction has locked is skipped: to wait for it, holding the others, would cost them their ends.
+   * Extends leases that are still ours. A lapsed one stays lapsed, because another worker may have acted on it. A
+   * locked row is skipped: waiting for it while holding the others could lose their ends.
    */
   async renew(leases: readonly PurchaseLease[]): Promise<void> {
     if (leases.length === 0) return;
@@ -226,7 +231,7 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
     );
   }
 
-  /** Gives the row back, to be looked at after `delayMs`; `errorClass` says what went wrong, if anything did. */
+  /** Releases the row until `delayMs` have passed; `errorClass` names the error, if there was one. */
   async postpone(lease: PurchaseLease, delayMs: number, errorClass: string | null = null): Promise<void> {
     await sql(
       this.manager,
@@ -238,9 +243,9 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
   }
 
   /**
-   * Records for each that a placement is about to be sent, provided that the last one is longer ago than the provider's
-   * read lag (D19). Null when the lease is void, or has lapsed: then nothing may be sent.
-   * @param lockWaitMs how long it waits for the lock of a row, milliseconds; null: as long as the session does
+   * Records that placements are about to be sent, if the last one is older than the provider's read lag (D19). Null
+   * when the lease is void or has lapsed: then nothing may be sent.
+   * @param lockWaitMs maximum wait for a row's lock in milliseconds; null: the session's limit
    */
   async markPlaced(
     placements: readonly PlacementNote[],
@@ -261,7 +266,7 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
     });
   }
 
-  /** The placement may have taken effect at any time until now: its read lag begins only here. */
+  /** The placement may have taken effect at any time until now, so its read lag begins here. */
   async touchPlacement(lease: PurchaseLease): Promise<void> {
     await sql(
       this.manager,
@@ -271,7 +276,7 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
     );
   }
 
-  /** Takes back the record of a placement that certainly had no effect: the last one is again the one before the claim. */
+  /** Removes the record of a placement that certainly had no effect and restores the one before the claim. */
   async clearPlacement({ id, fence, neverPlaced, purchase }: ClaimedPurchase<P>): Promise<void> {
     await sql(
       this.manager,
@@ -281,7 +286,7 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
     );
   }
 
-  /** Makes one row due now that has not ended; false when it has. */
+  /** Makes an unended row due now; false when it has ended. */
   async makeOneDue(tx: Tx, id: string): Promise<boolean> {
     const { affected } = await sql(
       tx.manager,
@@ -293,8 +298,8 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
   }
 
   /**
-   * Makes open rows due now, because their provider says that something happened: the worker asks again and believes
-   * nothing. Rows that are ended, unknown or another provider's stay as they are.
+   * Makes open rows due now after a provider's callback: the worker queries the provider and does not trust the
+   * callback. Ended, unknown and other providers' rows do not change.
    */
   async makeDue(tx: Tx, { provider, references, cooldownMs }: ProviderReferences): Promise<void> {
     const { table } = this.kind;
@@ -316,9 +321,9 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
   }
 
   /**
-   * The version of a row in `status` that no worker holds; null when one does, or the status is another. While the
-   * provider may deny what the last call did, the row is due only after that and as long again twice, for support to
-   * decide in: a worker's retry would begin the read lag anew, for ever.
+   * The version of a row in `status` that no worker holds; null when one does, or the status differs. While the
+   * provider may deny the last call, the row becomes due only after the lag and twice that time again, which gives
+   * support time to decide: a worker's retry would restart the read lag forever.
    */
   async deferRetries(
     id: string,
@@ -342,8 +347,8 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
   }
 
   /**
-   * Acquires the lease of a purchase that no worker has claimed or placed since `version`: the leases before are void.
-   * Null when one has, or the purchase has ended: what the provider said is outdated.
+   * Acquires the lease of a purchase that no worker has claimed or placed since `version`, and voids earlier leases.
+   * Null when one has, or the purchase has ended: the provider's statement is outdated.
    */
   async acquireLease(tx: Tx, id: string, version: PurchaseVersion): Promise<AcquiredLease | null> {
     const { rows } = await sql<{ fence: string; lag_left_ms: number }>(
@@ -360,8 +365,8 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
   }
 
   /**
-   * Ends many processing purchases, in the order of their ids (D40). Returns for each what changed, with its version
-   * (D48); null where the lease is void, also beside a later lease of the same purchase: then nothing may be written for it.
+   * Ends many processing purchases, ordered by id (D40). Returns each change with its version (D48); null when the
+   * lease is void, even beside a later lease of the same purchase: then nothing may be written for it.
    */
   async end(tx: Tx, ends: readonly PurchaseEnd[]): Promise<readonly (ChangedPurchase | null)[]> {
     const { rows } = await sql<{ id: string; fence: string; version: number; at: Date }>(
@@ -390,7 +395,7 @@ function claimOf(
   table: PurchaseKind['table'],
   { columns, attempts, claimRecordsPlacement }: ClaimParts,
 ): string {
-  // Before the call leaves: whoever finds the purchase later knows that one may have. A cancellation places nothing.
+  // Recorded before the call leaves, so that a later claim knows that one may have left. A cancellation places nothing.
   const placement = claimRecordsPlacement
     ? `upstream_placed_at = CASE p.status WHEN 'canceling' THEN p.upstream_placed_at ELSE coalesce(p.upstream_placed_at, now()) END,`
     : '';

@@ -1,11 +1,13 @@
 /**
- * Compares all books: wallets, ledger, orders, top-ups, eSIMs and events with each other, and with the providers' (D27).
- * Tables: reconciliation_runs, reconciliation_cursors and reconciliation_differences; every other table is only read.
- * Called by `npm run reconcile` and by the worker once in `RECONCILE_INTERVAL_MS`.
- * Flow: Reconcile walks parts (steps.ts) in steps that stand alone: CheckBooks has a part for each rule and table
- * (books/), CompareProviders one for the orders and top-ups of each provider (providers/). A journal keeps what a step
- * found and where the next goes on: ReportBooks in memory for the command, RunReconciliation in a run that another
- * worker may take over (worker/), which alerts support.
+ * Compares all books: wallets, ledger, orders, top-ups, eSIMs and events with each other, and with the providers'
+ * (D27).
+ * Tables: reconciliation_runs, reconciliation_cursors and reconciliation_differences; every other table is read-only
+ * here.
+ * Callers: `npm run reconcile`, and the worker once per `RECONCILE_INTERVAL_MS`.
+ * Flow: Reconcile walks parts (steps.ts) in independent steps. CheckBooks has a part per rule and table (books/),
+ * CompareProviders one for the orders and top-ups of each provider (providers/). A journal stores a step's findings and
+ * the cursor: ReportBooks in memory for the command, RunReconciliation in a run that another worker may take over
+ * (worker/), which alerts support.
  */
 export { BOOK_CHECKS } from './books/check-books.js';
 export { WALKED_TABLES } from './books/walked-tables.js';

@@ -4,16 +4,16 @@ import { CompareProviders } from './providers/compare-providers.js';
 import { type Journal, walk, walkAtOnce } from './steps.js';
 
 export interface ReconcileCommand {
-  /** The providers are asked about what changed at or after this; null: they are not asked. */
+  /** Purchases changed at or after this time are compared with the providers; null: the providers are not queried. */
   readonly since: Date | null;
-  /** Keeps what is found, and knows from where to go on. */
+  /** Stores the findings and the position to continue from. */
   readonly journal: Journal;
   readonly stopping: AbortSignal;
 }
 
 /**
  * Compares all books with each other: wallets, ledger, orders, eSIMs, top-ups, events and the providers (D27), in steps
- * that the journal keeps. Only reads, and may run while the service works.
+ * that the journal stores. Read-only; may run while the service works.
  */
 @Injectable()
 export class Reconcile {
@@ -22,7 +22,7 @@ export class Reconcile {
     private readonly providers: CompareProviders,
   ) {}
 
-  /** @throws Error of the database; whatever `stopping` was aborted with */
+  /** @throws Error of the database; the abort reason of `stopping` */
   async execute({ since, journal, stopping }: ReconcileCommand): Promise<void> {
     await walk(this.books.parts(), journal, stopping);
     if (since) await walkAtOnce(this.providers.partsByProvider(since), journal, stopping);

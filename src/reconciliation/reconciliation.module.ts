@@ -11,7 +11,7 @@ import { ReconciliationJob, ReconciliationMetrics } from './worker/reconciliatio
 import { RunReconciliation } from './worker/run-reconciliation.js';
 import { ReconciliationRunsRepository } from './worker/reconciliation-runs.repository.js';
 
-/** Comparing, for `npm run reconcile`. */
+/** The comparison for `npm run reconcile`. */
 @Module({
   imports: [ProvidersModule],
   providers: [

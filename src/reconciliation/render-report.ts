@@ -3,7 +3,7 @@ import type { ReconciliationReport } from './report.js';
 
 const MICROS = 1_000_000;
 
-/** The report for a person: one line for each difference, then what was checked. */
+/** The report for a person: one line per difference, then a summary of the checks. */
 export function renderReport(report: ReconciliationReport): string {
   return [...report.differences.map(renderDifference), ...renderSummary(report)].join('\n');
 }
@@ -39,7 +39,7 @@ function renderProviders({ since, upstreams }: ReconciliationReport): readonly s
   ]);
 }
 
-/** Questions to providers that found no answer: the comparison is not complete. */
+/** Number of unanswered provider queries: the comparison is incomplete. */
 export function countUnanswered({ upstreams }: ReconciliationReport): number {
   return upstreams.reduce((sum, { unansweredCount }) => sum + unansweredCount, 0);
 }

@@ -6,17 +6,17 @@ import type { Difference } from './difference.js';
 import { Reconcile } from './reconcile.js';
 import { advance, AT_THE_BEGINNING, type Journal, type Part, type PartProgress, type Step } from './steps.js';
 
-/** What the checks looked at, by the plural of the thing. */
+/** Number of checked rows by the subject's plural name. */
 export type BookCounts = Readonly<Record<string, number>>;
 
-/** What one provider was asked. */
+/** Comparison with one provider. */
 export interface ComparedProvider {
   readonly provider: string;
   readonly orders: number;
   readonly topups: number;
-  /** Null when it did not say. */
+  /** Null when the provider did not report it. */
   readonly balance: ProviderCost | null;
-  /** What could not be compared, and why; the first of them. */
+  /** The first subjects that could not be compared, with the reasons. */
   readonly unanswered: readonly string[];
   readonly unansweredCount: number;
 }
@@ -24,25 +24,27 @@ export interface ComparedProvider {
 export interface ReconciliationReport {
   readonly startedAt: Date;
   readonly durationMs: number;
-  /** What the providers were asked about changed at or after this; null: they were not asked. */
+  /** Purchases changed at or after this time were compared with the providers; null: the providers were not queried. */
   readonly since: Date | null;
   readonly checks: number;
   readonly checked: BookCounts;
   readonly upstreams: readonly ComparedProvider[];
   readonly differences: readonly Difference[];
-  /** Checks that found more than is listed. */
+  /** Checks whose findings exceed the listed ones. */
   readonly cut: readonly string[];
 }
 
 export interface ReportCommand {
-  /** The providers are asked about what changed in this time before now; null: they are not asked. */
+  /**
+   * Purchases changed within this time before now are compared with the providers; null: the providers are not queried.
+   */
   readonly providerWindowMs: number | null;
   readonly stopping: AbortSignal;
-  /** Told after every step: the part and how many rows or subjects of it were read. */
+  /** Called after every step with the part and the number of rows or subjects read. */
   readonly onStep?: (part: string, rowsRead: number) => void;
 }
 
-/** One comparison whose result is kept in memory, for `npm run reconcile`: nothing is written. */
+/** One comparison for `npm run reconcile`: the result stays in memory, and nothing is written. */
 @Injectable()
 export class ReportBooks {
   constructor(
@@ -50,7 +52,7 @@ export class ReportBooks {
     private readonly reconcile: Reconcile,
   ) {}
 
-  /** @throws Error of the database; whatever `stopping` was aborted with */
+  /** @throws Error of the database; the abort reason of `stopping` */
   async execute({ providerWindowMs, stopping, onStep }: ReportCommand): Promise<ReconciliationReport> {
     const startedMs = performance.now();
     const startedAt = await this.transactions.run(databaseNow);
@@ -65,7 +67,7 @@ export class ReportBooks {
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 type CountedProvider = Mutable<ComparedProvider> & { readonly unanswered: string[] };
 
-/** Keeps the first differences of every check, and the first questions of every provider without an answer. */
+/** Keeps each check's first differences, and each provider's first unanswered queries. */
 class ReportJournal implements Journal {
   private readonly progress = new Map<string, PartProgress>();
   private readonly checked: Record<string, number> = {};

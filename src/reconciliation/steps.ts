@@ -1,36 +1,36 @@
 import type { ProviderCost } from '../providers/index.js';
 import type { Difference } from './difference.js';
 
-/** What could not be compared, and why. */
+/** A subject that could not be compared, and the reason. */
 export interface Unanswered {
   readonly provider: string;
   readonly what: string;
 }
 
-/** What one step of a part read, and where the next one goes on. */
+/** Result of one step of a part, and the cursor for the next. */
 export interface Step {
-  /** The last key that was read; null: nothing is left. */
+  /** The last key read; null when nothing is left. */
   readonly cursor: string | null;
   readonly rowsRead: number;
   readonly differences: readonly Difference[];
   readonly unanswered: readonly Unanswered[];
-  /** What a provider says that we have left; absent when it was not asked. */
+  /** Our balance at the provider; absent when it was not queried. */
   readonly balance?: ProviderCost | null;
 }
 
-/** A check over one table, or the comparison with one provider: a walk over keys, in steps that stand alone. */
+/** A check over one table, or the comparison with one provider: a walk over keys in independent steps. */
 export interface Part {
-  /** Names its cursor, for as long as a run may be taken over by another release. */
+  /** Name of its cursor; stable while another release may take over a run. */
   readonly name: string;
-  /** Set: the rows it reads are what was checked of this table. */
+  /** If set, its rows count as checked rows of this table. */
   readonly counts?: string;
-  /** Set: what it asks of a provider. */
+  /** If set, the subject of its queries to a provider. */
   readonly about?: { readonly provider: string; readonly of: 'order' | 'topup' | 'balance' };
-  /** Reads and asks, and writes nothing. `cursor` is the last key that was read, or '' at the beginning. */
+  /** Reads and queries without writing. `cursor` is the last key read, or '' at the beginning. */
   step(cursor: string, progress: PartProgress, stopping: AbortSignal): Promise<Step>;
 }
 
-/** How far a part has come; `cursor` null: it is done. */
+/** Progress of a part; `cursor` is null when it is done. */
 export interface PartProgress {
   readonly cursor: string | null;
   readonly rowsRead: number;
@@ -39,14 +39,14 @@ export interface PartProgress {
 
 export const AT_THE_BEGINNING: PartProgress = { cursor: '', rowsRead: 0, differences: 0 };
 
-/** Where what is found goes, and from where a run goes on. */
+/** Stores findings and the position from which a run continues. */
 export interface Journal {
   progressOf(part: Part): PartProgress;
-  /** Keeps the step's differences and its cursor together, or neither. */
+  /** Stores the step's differences and its cursor together, or neither. */
   record(part: Part, step: Step): Promise<void>;
 }
 
-/** Adds a step to what a part has come to. */
+/** Adds a step to a part's progress. */
 export function advance(progress: PartProgress, step: Step): PartProgress {
   return {
     cursor: step.cursor,
@@ -56,8 +56,8 @@ export function advance(progress: PartProgress, step: Step): PartProgress {
 }
 
 /**
- * Walks each part to its end from where the journal has it, one after the other. Keeps no more than a step in memory.
- * @throws whatever `stopping` was aborted with; Error of a step or of the journal
+ * Walks each part to its end from its position in the journal, sequentially. Keeps at most one step in memory.
+ * @throws the abort reason of `stopping`; Error of a step or of the journal
  */
 export async function walk(parts: readonly Part[], journal: Journal, stopping: AbortSignal): Promise<void> {
   for (const part of parts) {
@@ -70,7 +70,7 @@ export async function walk(parts: readonly Part[], journal: Journal, stopping: A
   }
 }
 
-/** Walks several lists of parts at once. When one fails, the others end at their next step, and then it throws. */
+/** Walks several lists of parts concurrently. When one fails, the others end at their next step, and then it throws. */
 export async function walkAtOnce(
   lists: readonly (readonly Part[])[],
   journal: Journal,

@@ -31,7 +31,7 @@ export class AccountResponse {
   limits!: LimitsResponse;
 }
 
-/** GET /v1/me: whose key this is. */
+/** GET /v1/me: the partner and mode of this key. */
 @ApiTags('Account')
 @UseGuards(BearerKeyGuard)
 @Controller('v1/me')

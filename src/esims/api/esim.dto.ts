@@ -271,7 +271,7 @@ export function toUsageResponse(esim: EsimEntity): UsageResponse {
   };
 }
 
-/** Two decimals, cut, in integers: 57 % of 1 GB is 57 and not 56.99. */
+/** Truncated to two decimals, in integer arithmetic: 57 % of 1 GB is 57 instead of 56.99. */
 function percentUsed({ usedBytes, totalBytes }: EsimEntity): number | null {
   return totalBytes === null ? null : Number((BigInt(usedBytes) * 10_000n) / BigInt(totalBytes)) / 100;
 }

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { InstallLinksResponse } from '../api/esim.dto.js';
 
-/** What installs an eSIM: shown by one POST of the portal, which the audit log keeps (D25). */
+/** Installation data of an eSIM, shown by one audited POST of the portal (D25). */
 export class InstallDataResponse {
   @ApiProperty({ type: String, example: 'esim_01KAEXAMPLE0000000000000000' })
   esim_id!: string;

@@ -19,7 +19,7 @@ export class PortalEsimsQueryDto extends EsimsQueryDto {
   mode!: Mode;
 }
 
-/** A partner's eSIMs in the portal; what installs one is behind a POST that the audit log keeps (D25). */
+/** A partner's eSIMs in the portal; an audited POST shows the installation data (D25). */
 @ApiTags('Esims')
 @UseGuards(PortalSessionGuard)
 @Controller('portal/v1/esims')
@@ -59,7 +59,7 @@ export class PortalEsimsController {
     return toEsimResponse(await this.esims.getById(caller.anyMode, id));
   }
 
-  /** No `Idempotency-Key`: a stored answer would be a copy of the install data, and every showing is one entry. */
+  /** Takes no `Idempotency-Key`: a stored response would copy the install data, and every view is audited. */
   @Post(':id/install-data')
   @HttpCode(200)
   @NoIdempotencyKey()
@@ -76,7 +76,7 @@ export class PortalEsimsController {
     @Param('id', PathId('esim')) id: string,
   ): Promise<InstallDataResponse> {
     const { esim, install } = await this.esims.getWithInstallData(caller.anyMode, id);
-    // Whoever installs a live eSIM uses what a customer has paid for.
+    // Installing a live eSIM consumes what a customer has paid for.
     if (esim.mode === 'live') caller.assertYoung();
     const { partnerId } = caller;
     const entry = {

@@ -10,18 +10,18 @@ import { EsimObserver } from '../esim-observer.js';
 import { type EndedEsim, EsimsRepository } from '../esims.repository.js';
 
 const BATCH = 200;
-/** Whatever somebody else has locked for longer is left to the next run, so that it holds up no other. */
+/** A row locked for longer is left to the next run, so that it does not hold up the others. */
 const LOCK_WAIT_MS = 500;
-/** eSIMs that are remembered as named in the log. */
+/** Number of eSIMs remembered as already logged. */
 const NAMED = 10_000;
 
 /**
- * Expires eSIMs whose validity has ended, from our own state, whatever the provider reports (D24). Each mode has a
- * sweep of its own: a flood of Sandbox eSIMs delays no Live one (D41).
+ * Expires eSIMs whose validity has ended by our own records, whatever the provider reports (D24). Each mode has its own
+ * sweep: a flood of Sandbox eSIMs does not delay Live (D41).
  */
 @Injectable()
 export class EsimExpiry {
-  /** By its id, why an eSIM could not be expired: a run every second must not fill the log with it. */
+  /** Reasons of failed expiries by eSIM id: a run every second must not fill the log with them. */
   private readonly named = boundedCache<string>(NAMED);
 
   constructor(
@@ -41,7 +41,7 @@ export class EsimExpiry {
     }
   }
 
-  /** Once through all that have ended, oldest first. @throws Error of the database when it cannot be asked for more */
+  /** One pass over all ended eSIMs, oldest first. @throws Error of the database when listing fails */
   private async expireEnded(mode: Mode, stopping: AbortSignal): Promise<void> {
     let after: EndedEsim | null = null;
     do {
@@ -51,8 +51,8 @@ export class EsimExpiry {
   }
 
   /**
-   * Answers the last one that was tried, null when there are no more behind it. It ends behind one that fails, so that
-   * the list is asked for again at once: an eSIM's own fault does not keep it from coming, a database that is away does.
+   * Returns the last eSIM tried, or null when no more follow. Stops after a failure, so that the list is queried again
+   * at once: that fails when the database is down, but not after a fault of one eSIM.
    */
   private async expireUntilOneFails(
     ended: readonly EndedEsim[],
@@ -81,7 +81,7 @@ export class EsimExpiry {
     );
   }
 
-  /** One eSIM, one transaction. Another worker may have been faster, or a top-up may have come in between. */
+  /** One eSIM per transaction. Another worker may have been faster, or a top-up may have extended it meanwhile. */
   private async expire(id: string): Promise<void> {
     await this.transactions.run(async (tx) => {
       limitLockWait(tx, LOCK_WAIT_MS);

@@ -68,7 +68,7 @@ export class EventsQueryDto extends ListQueryDto {
   subject?: string;
 }
 
-/** The webhook's own ids and bytes, oldest first (D39). */
+/** The same ids and bytes as the webhooks, oldest first (D39). */
 @ApiTags('Events')
 @UseGuards(BearerKeyGuard)
 @Controller('v1/events')
@@ -105,7 +105,7 @@ export class EventsController {
     return toResponse(page);
   }
 
-  /** Goes on until something fits, the time is over, or no room is left to wait in. No slot and no connection is held. */
+  /** Waits until an event matches, the time is over, or there is no room to wait. Holds no slot and no connection. */
   private async waitFor(
     caller: PartnerPrincipal,
     { raw: { socket } }: FastifyRequest,
@@ -148,7 +148,7 @@ export class EventsController {
   }
 }
 
-/** A call that may wait: what it has read, and how it reads on. */
+/** A call that may wait: its first page, and how to read further. */
 interface WaitingRead {
   readonly first: FeedPage;
   readonly read: (after: string) => Promise<FeedPage>;
@@ -161,7 +161,7 @@ function toResponse({ bodies, hasMore, nextCursor }: FeedPage): SerializedRespon
   );
 }
 
-/** `cursor` works here as on every list; `after` is its name in the feed. */
+/** The start position: `cursor` works as on every list; `after` is the feed's own name for it. */
 function startOf(query: EventsQueryDto): string | undefined {
   if (query.cursor !== undefined && query.after !== undefined) {
     throw new ValidationFailed([

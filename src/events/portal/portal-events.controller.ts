@@ -15,7 +15,7 @@ export class PortalEventsQueryDto extends PartnerEventsQueryDto {
   mode!: Mode;
 }
 
-/** A partner's events in the portal: the very bodies that are sent, newest first. */
+/** A partner's events in the portal: exactly the bodies that are sent, newest first. */
 @ApiTags('Events')
 @UseGuards(PortalSessionGuard)
 @Controller('portal/v1/events')

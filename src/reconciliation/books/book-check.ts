@@ -4,34 +4,34 @@ import type { DifferenceKind } from '../difference.js';
 import type { KeyRange, TableName } from './walked-tables.js';
 
 export interface BookSettings {
-  /** What waits longer than this for its provider is listed. */
+  /** Orders and top-ups that wait longer than this for their provider are listed. */
   readonly needsReviewAfterMs: number;
-  /** Older events are no longer there. */
+  /** Older events no longer exist. */
   readonly retention: Pick<RetentionConfig, 'eventDays'>;
 }
 
 /**
- * An invariant as one SQL statement about the rows of a table in a range of its keys, hence of one moment: it is right
- * while the service is at work, for every change that it is about is one transaction. It reads other tables by index or
- * in the range of the same time, so it takes as long over a small table as over a large one: LATERAL with OFFSET 0 keeps
- * the planner from reading all of a table for a range of another.
+ * An invariant as one SQL statement over a range of a table's keys, and therefore over one snapshot. It holds while the
+ * service is running, because each relevant change is one transaction. It reads other tables by index or within the
+ * same time range, so its duration does not depend on table size: LATERAL with OFFSET 0 keeps the planner from scanning
+ * one table for a range of another.
  */
 export interface BookWalk {
   readonly table: TableName;
   /**
-   * Takes the range (behind $1, up to $2) and then the `parameters`. Answers the rows that break the invariant, with
-   * the columns `subject` (jsonb of ids), `expected` and `found`.
+   * Parameters: the range (after $1, up to $2), then the `parameters`. Returns the rows that violate the invariant,
+   * with the columns `subject` (jsonb of ids), `expected` and `found`.
    */
   readonly query: string;
   readonly parameters?: (settings: BookSettings, range: KeyRange) => readonly SqlParameter[];
 }
 
-/** An invariant of our own books; some need a look from two sides. */
+/** An invariant of our own books; some need walks over two tables. */
 export interface BookCheck extends DifferenceKind {
   readonly walks: readonly BookWalk[];
 }
 
-/** A row that breaks an invariant. */
+/** A row that violates an invariant. */
 export interface BookBreach {
   readonly subject: Record<string, string>;
   readonly expected: string;

@@ -13,7 +13,7 @@ interface RangeRow {
   last_end_at?: Date | null;
 }
 
-/** SQL of the invariants. Only reads. */
+/** SQL of the invariants. Read-only. */
 @Injectable()
 export class BooksRepository {
   constructor(
@@ -21,7 +21,7 @@ export class BooksRepository {
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'statementTimeouts'>,
   ) {}
 
-  /** The next rows of a table, and how many they are; null when none is left. `after` '' is the beginning. */
+  /** The table's next range and its number of rows; null when none is left. `after` is '' at the beginning. */
   async nextRange(
     table: TableName,
     after: string,
@@ -34,7 +34,7 @@ export class BooksRepository {
     return last === null ? null : { range: { after: from, upTo: last, firstEndAt, lastEndAt }, read };
   }
 
-  /** Up to `limit` rows of the range that break the invariant. */
+  /** Up to `limit` rows of the range that violate the invariant. */
   async listBreaches(
     { query, parameters }: BookWalk,
     range: KeyRange,

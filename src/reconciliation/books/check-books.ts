@@ -10,7 +10,7 @@ import { RECORD_CHECKS, STUCK_CHECKS } from './record-checks.js';
 import { TOPUP_CHECKS } from './topup-checks.js';
 import { type TableName, WALKED_TABLES } from './walked-tables.js';
 
-/** Every invariant of our own books, in the order in which they are reported. */
+/** Every invariant of our own books, in report order. */
 export const BOOK_CHECKS: readonly BookCheck[] = [
   ...LEDGER_CHECKS,
   ...ORDER_CHECKS,
@@ -20,15 +20,15 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
   ...STUCK_CHECKS,
 ];
 
-/** A rule that is broken everywhere must fill neither the memory nor the disk: its walk ends here. */
+/** Ends the walk of a rule that is violated everywhere, before it fills memory or disk. */
 export const MAX_PER_WALK = 1_000;
-/** Rows of our own are read so many times faster than a provider is asked. */
+/** Ratio of rows read locally to orders queried from a provider in the same time. */
 const ROWS_PER_SUBJECT = 10;
 const TABLES = Object.keys(WALKED_TABLES) as TableName[];
 
 /**
- * Compares wallets, ledger, orders, top-ups, eSIMs and events with each other, and counts them (D27): a walk over a
- * table for each check, in steps of so many rows that none takes long.
+ * Compares wallets, ledger, orders, top-ups, eSIMs and events with each other, and counts them (D27). Each check walks
+ * a table in steps small enough to be fast.
  */
 @Injectable()
 export class CheckBooks {

@@ -3,12 +3,12 @@ import { type BookCheck, type BookSettings, ORDER_SUBJECT, TOPUP_SUBJECT } from 
 import type { KeyRange } from './walked-tables.js';
 
 /**
- * An event lies this near to the end that it tells: it is of the same transaction, but the time in its id is by the
- * clock of its process. What is told later is found from the event's side.
+ * Maximum distance between an event and the end that it reports: they share a transaction, but the time in the event's
+ * id comes from its process's clock. A later event is found from the event's side.
  */
 const NEAR_MS = 3_600_000;
 
-/** Days that events are kept, then the ids between which those lie that the ends of the range made. */
+/** Retention days of events, then the bounds of the ids that the range's ends can have produced. */
 function nearTheEnds(settings: BookSettings, { firstEndAt, lastEndAt }: KeyRange) {
   const { live, sandbox } = settings.retention.eventDays;
   if (!firstEndAt || !lastEndAt) return [live, sandbox, '', ''];
@@ -17,18 +17,18 @@ function nearTheEnds(settings: BookSettings, { firstEndAt, lastEndAt }: KeyRange
   return [live, sandbox, idFloor('evt', from), idFloor('evt', to)];
 }
 
-/** Whether what ended at `at` still has its event: a day that was begun is kept whole (D44). */
+/** Whether the event of an end at `at` is still retained: a started day is kept whole (D44). */
 const keptSince = (at: string, mode: string): string =>
   `${at} >= now() - CASE ${mode} WHEN 'live' THEN $3::int ELSE $4::int END * interval '1 day'`;
 
-/** Events of two types by the id of what they are about, those of another partner or mode apart. */
+/** Events of two types by the id of their subject, separated by partner and mode. */
 function eventsBy(idField: string, good: string, bad: string): string {
   return `(SELECT body::jsonb -> 'data' ->> '${idField}' AS about, partner_id, mode,
                   count(*) FILTER (WHERE type = '${good}') AS good, count(*) FILTER (WHERE type = '${bad}') AS bad
            FROM events WHERE type IN ('${good}', '${bad}') AND id >= $5 AND id < $6 GROUP BY 1, 2, 3)`;
 }
 
-/** The same of the events of a range. */
+/** The same for the events of a range. */
 function eventsOfRange(idField: string, good: string, bad: string): string {
   return `(SELECT body::jsonb -> 'data' ->> '${idField}' AS about, partner_id, mode, type, created_at
            FROM events WHERE type IN ('${good}', '${bad}') AND id > $1 AND id <= $2)`;
@@ -40,8 +40,8 @@ const NEAR = (at: string): string =>
 const HAS_ISSUED = `('issued', 'partially_issued', 'canceling', 'canceled')`;
 
 /**
- * Every end is told once, in both modes (D28). From both sides, as an event has no index on what it is about: what ended
- * has one event about the time of its end, and an event is about what ended so about then.
+ * Every end has exactly one event, in both modes (D28). Checked from both sides, because events have no index on their
+ * subject: each end has one event around its time, and each event's subject ended around then.
  */
 export const EVENT_CHECKS: readonly BookCheck[] = [
   {

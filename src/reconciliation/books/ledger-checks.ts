@@ -1,6 +1,6 @@
 import type { BookCheck } from './book-check.js';
 
-/** An adjustment would be added to the wrong balance, and break the chain of balances for good. */
+/** Advice: an adjustment would build on the wrong balance and break the chain of balances for good. */
 const REPAIR =
   'Find the statement that wrote it, then set the wallet back to its ledger and holds as the runbook says; no adjustment.';
 
@@ -9,7 +9,7 @@ const WALLETS = 'w.id > $1::bigint AND w.id <= $2::bigint';
 const WALLET = `jsonb_build_object('wallet', w.id::text, 'partner', w.partner_id, 'currency', w.currency) AS subject`;
 const TRANSACTION = `jsonb_build_object('transaction', t.id, 'wallet', t.wallet_id::text, 'partner', t.partner_id) AS subject`;
 
-/** Whose money is held or was posted for nothing, of rows `m` with kind, order_id, topup_id and partner_id. */
+/** Finds holds and postings `m` (with kind, order_id, topup_id, partner_id) whose order or top-up does not exist. */
 const WITHOUT_SUBJECT = `
   LEFT JOIN LATERAL (SELECT partner_id, mode FROM orders WHERE id = m.order_id OFFSET 0) AS o ON true
   LEFT JOIN LATERAL (SELECT partner_id, mode FROM topups WHERE id = m.topup_id OFFSET 0) AS t ON true
@@ -22,8 +22,8 @@ const WHOSE = `
                      ' for nothing that is known') AS found`;
 
 /**
- * The wallets and the ledger by themselves (D27). Each link is checked by itself: a transaction by its entries, a
- * balance by the one before, a wallet by the last balance. All together say that a wallet is the sum of its entries.
+ * Invariants of wallets and ledger alone (D27). Each link is checked separately: a transaction by its entries, a
+ * balance by the one before, a wallet by the last balance. Together they prove that a wallet is the sum of its entries.
  */
 export const LEDGER_CHECKS: readonly BookCheck[] = [
   {

@@ -1,6 +1,6 @@
 import { type BookCheck, ORDER_SUBJECT } from './book-check.js';
 
-/** Live orders of the range that cost something, with their hold and what the ledger says of them, each by index. */
+/** Chargeable live orders of the range with their hold and ledger entries, each by index. */
 const LIVE_ORDERS = `
   FROM orders o
        LEFT JOIN LATERAL (SELECT * FROM wallet_holds WHERE order_id = o.id OFFSET 0) AS h ON true
@@ -18,7 +18,7 @@ const ISSUED = `(o.status IN ('issued', 'partially_issued', 'canceling')
 const CANCELED_ESIMS = `(SELECT count(*) FROM esims e WHERE e.order_id = o.id AND e.status = 'canceled')`;
 const ENDED_WITHOUT = `(o.status = 'failed' OR o.status = 'canceled' AND o.quantity_issued = 0)`;
 
-/** What live orders cost (D22, D27): a charge always ends issued or refunded. */
+/** Charges of live orders (D22, D27): a charge always ends issued or refunded. */
 export const ORDER_CHECKS: readonly BookCheck[] = [
   {
     check: 'issued_order_is_charged_once',

@@ -4,7 +4,7 @@ const afterMs = ({ needsReviewAfterMs }: BookSettings) => [needsReviewAfterMs];
 const ORDERS = 'o.id > $1 AND o.id <= $2';
 const TOPUPS = 'p.id > $1 AND p.id <= $2';
 
-/** Those of Sandbox for which the ledger or a hold names `column`. */
+/** Sandbox rows whose `column` appears in the ledger or in a hold. */
 function noMoney(subject: string, table: 'orders o' | 'topups p', range: string, column: string): string {
   const [, alias] = table.split(' ');
   return `
@@ -19,7 +19,7 @@ function noMoney(subject: string, table: 'orders o' | 'topups p', range: string,
     WHERE ${range} AND ${alias}.mode = 'sandbox' AND h.holds + c.charges + r.refunds > 0`;
 }
 
-/** What orders and top-ups say of themselves, in both modes. */
+/** Consistency of order and top-up rows, in both modes. */
 export const RECORD_CHECKS: readonly BookCheck[] = [
   {
     check: 'sandbox_never_touches_money',
@@ -49,7 +49,7 @@ export const RECORD_CHECKS: readonly BookCheck[] = [
   },
 ];
 
-/** What a person has to look after. */
+/** Cases that a person must look into. */
 export const STUCK_CHECKS: readonly BookCheck[] = [
   {
     check: 'order_is_not_stuck',

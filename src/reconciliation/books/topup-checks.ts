@@ -1,6 +1,6 @@
 import { type BookCheck, TOPUP_SUBJECT } from './book-check.js';
 
-/** Live top-ups of the range that cost something, with their hold and what the ledger says of them, each by index. */
+/** Chargeable live top-ups of the range with their hold and ledger entries, each by index. */
 const LIVE_TOPUPS = `
   FROM topups p
        LEFT JOIN LATERAL (SELECT * FROM wallet_holds WHERE topup_id = p.id OFFSET 0) AS h ON true
@@ -14,7 +14,7 @@ const FOUND = `
          coalesce(h.status, 'no'), coalesce(h.amount, 0), coalesce(h.captured, 0), coalesce(h.refunded, 0),
          c.charges, c.charged, r.refunds) AS found`;
 
-/** What live top-ups cost (D27). */
+/** Charges of live top-ups (D27). */
 export const TOPUP_CHECKS: readonly BookCheck[] = [
   {
     check: 'completed_topup_is_charged_once',

@@ -1,19 +1,21 @@
-/** Rows of a table behind `after`, up to and with `upTo`, in the order of its key. */
+/** A table's rows after `after`, up to and including `upTo`, in key order. */
 export interface KeyRange {
   readonly after: string;
   readonly upTo: string;
-  /** Between which times the orders or top-ups of the range ended; null: none has, or the table has no such time. */
+  /**
+   * First and last end times of the range's orders or top-ups; null when none has ended, or the table has no end times.
+   */
   readonly firstEndAt: Date | null;
   readonly lastEndAt: Date | null;
 }
 
-/** How a table is read in steps. */
+/** How to read a table in steps. */
 export interface WalkedTable {
-  /** Before every key. */
+  /** Sorts before every key. */
   readonly first: string;
   /**
-   * Takes the last key that was read ($1) and how many rows follow ($2). Answers `last`, the last of their keys, `read`,
-   * how many they are, and of orders and top-ups the times between which they ended.
+   * Parameters: the last key read ($1) and the number of rows to read ($2). Returns `last` (the last key), `read` (the
+   * number of rows) and, for orders and top-ups, their first and last end times.
    */
   readonly nextRange: string;
 }
@@ -28,7 +30,7 @@ function nextEnded(table: 'orders' | 'topups', endedAt: string): string {
     FROM (SELECT id, ${endedAt} AS ended_at FROM ${table} WHERE id > $1 ORDER BY id LIMIT $2::int) AS page`;
 }
 
-/** The tables of our books, each in the order of its primary key. */
+/** The tables of our books, each in primary-key order. */
 export const WALKED_TABLES = {
   wallets: {
     first: '0',
@@ -44,7 +46,7 @@ export const WALKED_TABLES = {
   },
   entries: {
     first: '',
-    // Whole transactions: what is cut between two entries of one would not sum up to 0.
+    // Read whole transactions: a transaction cut between its entries would not sum up to 0.
     nextRange: `SELECT max(transaction_id) AS last, count(*)::int AS read
       FROM (SELECT transaction_id FROM ledger_entries WHERE transaction_id > $1
             ORDER BY transaction_id FETCH FIRST ($2::int) ROWS WITH TIES) AS page`,

@@ -11,13 +11,13 @@ import {
 } from './provider-subjects.repository.js';
 import { ProviderNotAnswering, RetryingProviderClient } from './retrying-provider-client.js';
 
-/** Questions to one provider under way at a time: its pace lets few polls wait, so more would be refused. */
+/** Maximum concurrent queries per provider: its rate limiter admits few waiting polls and would refuse more. */
 const AT_ONCE = 3;
 const NOT_CONNECTED = 'not connected: nothing that was given to it was compared';
 
 /**
- * Asks the providers about what has ended here since a time, by our references, and compares: a page of orders or
- * top-ups is a step (D27). Only asks. What changed here while it was asked about is left to the next run.
+ * Queries the providers by our references about purchases that have ended since a time, and compares. A step is a page
+ * of orders or top-ups (D27). Read-only. A purchase that changes during the query is left to the next run.
  */
 @Injectable()
 export class CompareProviders {
@@ -31,7 +31,7 @@ export class CompareProviders {
     this.pageSize = reconcilePageSize;
   }
 
-  /** Parts that may be walked at once: those of each provider, and one about providers that are not connected. */
+  /** Parts that may be walked concurrently: those of each provider, and one for providers that are not connected. */
   partsByProvider(since: Date): readonly (readonly Part[])[] {
     const ofProviders = this.providers.liveProviders.map((liveProvider): Part[] => {
       const { name: provider } = liveProvider;
@@ -55,7 +55,7 @@ export class CompareProviders {
     return [...ofProviders, [unconnected]];
   }
 
-  /** Reads orders, then top-ups, until it finds what was given to a provider that nobody can ask. */
+  /** Reads orders, then top-ups, until it finds one of a provider that is not connected. */
   private async lookForUnconnected(since: Date, cursor: string): Promise<Step> {
     const [kind, after = ''] = (cursor === '' ? 'order:' : cursor).split(':') as [SubjectKind, string?];
     const known = this.providers.liveProviders.map(({ name }) => name);
@@ -117,7 +117,7 @@ async function askBalance(client: RetryingProviderClient): Promise<Step> {
 }
 
 interface Answer<T> {
-  /** Null when there was none. */
+  /** Null when there was no response. */
   readonly answer: T | null;
   readonly unanswered: readonly Unanswered[];
 }
@@ -131,7 +131,10 @@ async function answerOf<T>(provider: string, what: string, question: () => Promi
   }
 }
 
-/** In the order of `items`. When one throws, nothing is begun any more, and it throws when what runs has ended. */
+/**
+ * Results in the order of `items`. After an error no further item starts, and it throws once the running ones have
+ * ended.
+ */
 async function mapAtOnce<Item, Result>(
   items: readonly Item[],
   atOnce: number,

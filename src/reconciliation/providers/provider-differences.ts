@@ -33,7 +33,7 @@ const OTHER_TOPUP: DifferenceKind = {
   advice: 'Completed here only: refund the partner. Applied there only: claim it from the wholesaler.',
 };
 
-/** How the provider's books differ from ours in one order that has ended. */
+/** Differences between the provider's records and ours for one ended order. */
 export function orderDifferences(
   provider: string,
   order: BookedOrder,
@@ -74,7 +74,7 @@ export function orderDifferences(
   return differences;
 }
 
-/** How the provider's word on a top-up that has ended differs from ours. */
+/** Differences between the provider's records and ours for one ended top-up. */
 export function topupDifferences(
   provider: string,
   topup: BookedTopup,

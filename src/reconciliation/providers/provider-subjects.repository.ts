@@ -8,15 +8,15 @@ import {
   type ProviderTopupRequest,
 } from '../../providers/index.js';
 
-/** An eSIM of an order that has ended, as we have it. */
+/** An eSIM of an ended order in our records. */
 export interface BookedEsim {
   readonly id: string;
-  /** As its provider names it. */
+  /** The provider's id. */
   readonly upstreamId: string;
   readonly canceled: boolean;
 }
 
-/** A live order that has ended, as we have it. */
+/** An ended live order in our records. */
 export interface BookedOrder {
   readonly id: string;
   readonly partnerId: string;
@@ -24,11 +24,11 @@ export interface BookedOrder {
   readonly quantityIssued: number;
   readonly esims: readonly BookedEsim[];
   readonly request: ProviderOrderRequest;
-  /** Nothing of it was placed after this. */
+  /** Nothing of the order was placed after this time. */
   readonly endedAt: Date;
 }
 
-/** A live top-up that has ended, as we have it. */
+/** An ended live top-up in our records. */
 export interface BookedTopup {
   readonly id: string;
   readonly partnerId: string;
@@ -77,10 +77,10 @@ interface PageRow {
   read: number;
 }
 
-/** No index has the times of changes, so a page reads on in the order of ids; this many rows for each that it asks for. */
+/** Change times have no index, so pages follow ids; this many rows are read per subject of a page. */
 export const ROWS_PER_SUBJECT = 20;
 
-/** Only what may have left for a provider, and long enough ago that the provider shows it. */
+/** Only purchases that may have left for a provider, long enough ago for the provider to show them. */
 const COMPARABLE = `mode = 'live' AND provider = $1 AND upstream_placed_at IS NOT NULL
   AND updated_at >= $2 AND updated_at <= now() - $3 * interval '1 millisecond'`;
 
@@ -113,13 +113,13 @@ const OTHER_PROVIDERS: Readonly<Record<SubjectKind, string>> = {
 
 export interface ComparisonWindow {
   readonly provider: string;
-  /** Changed at or after this. */
+  /** Changed at or after this time. */
   readonly since: Date;
-  /** For this long a provider may not show what it has done. */
+  /** How long a provider may not show its own actions. */
   readonly readLagMs: number;
 }
 
-/** Which orders and top-ups a provider is asked about, and what we have of each. Only reads. */
+/** The orders and top-ups to compare with a provider, and our record of each. Read-only. */
 @Injectable()
 export class ProviderSubjectsRepository {
   constructor(
@@ -127,7 +127,7 @@ export class ProviderSubjectsRepository {
     private readonly purchases: EsimPurchasesRepository,
   ) {}
 
-  /** Providers other than `known` that were given what changed at or after `since`, among the `limit` rows behind `after`. */
+  /** Providers other than `known` in purchases changed at or after `since`, among the `limit` rows after `after`. */
   async listOtherProviders(
     kind: SubjectKind,
     since: Date,
@@ -145,8 +145,8 @@ export class ProviderSubjectsRepository {
   }
 
   /**
-   * Ids of orders or top-ups that have ended, oldest first, behind `after`; at most `limit`. Reads a bounded number of rows:
-   * `cursor` is the last of them, whether it is to be compared or not, and null when none is left.
+   * Ids of ended orders or top-ups after `after`, oldest first; at most `limit`. Reads a bounded number of rows:
+   * `cursor` is the last row read, whether it is compared or not, and null when none is left.
    */
   async listPage(
     kind: SubjectKind,
@@ -163,7 +163,7 @@ export class ProviderSubjectsRepository {
     return { ids, cursor: read < limit * ROWS_PER_SUBJECT ? null : last };
   }
 
-  /** Null when it has not ended (any more). */
+  /** Null when it has not ended, or is no longer ended. */
   async findOrder(id: string): Promise<BookedOrder | null> {
     const { rows } = await sql<OrderRow>(
       this.manager,

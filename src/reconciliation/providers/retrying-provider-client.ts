@@ -6,13 +6,15 @@ import {
   ProviderUnavailable,
 } from '../../providers/index.js';
 
-/** For how long one question is asked again. */
+/** Time limit for retries of one query. */
 const RETRY_BUDGET_MS = 10_000;
 const PAUSE_MS = 500;
-/** A provider that fails this often in a row is left alone for the rest of the page: each failure costs the budget. */
+/**
+ * After this many consecutive failures the rest of the page is skipped, because each failure costs the full time limit.
+ */
 const MAX_FAILURES_IN_A_ROW = 2;
 
-/** The provider gave no answer that could be compared. */
+/** The provider gave no response that could be compared. */
 export class ProviderNotAnswering extends Error {
   constructor(cause: unknown) {
     super(cause instanceof Error ? cause.message : 'no answer', { cause });
@@ -20,7 +22,7 @@ export class ProviderNotAnswering extends Error {
   }
 }
 
-/** The questions of one page to one provider: polls give way to orders, so a question may have to wait. */
+/** Runs one page's queries to one provider: polls yield to orders, so a query may have to wait. */
 export class RetryingProviderClient {
   private failuresInARow = 0;
 
@@ -29,7 +31,7 @@ export class RetryingProviderClient {
     private readonly stopping: AbortSignal,
   ) {}
 
-  /** @throws ProviderNotAnswering; whatever `stopping` was aborted with */
+  /** @throws ProviderNotAnswering; the abort reason of `stopping` */
   async ask<T>(question: (liveProvider: LiveProvider, signal: AbortSignal) => Promise<T>): Promise<T> {
     if (this.failuresInARow >= MAX_FAILURES_IN_A_ROW)
       throw new ProviderNotAnswering(new Error('it has not answered before'));
@@ -49,7 +51,9 @@ export class RetryingProviderClient {
     }
   }
 
-  /** @throws ProviderNotAnswering when the budget would be spent; the error itself when it is none of a provider */
+  /**
+   * @throws ProviderNotAnswering when the time limit would be exceeded; the error itself when it is not a provider's
+   */
   private async waitAfter(error: unknown, deadline: number): Promise<void> {
     if (!(error instanceof ProviderUnavailable || error instanceof ProviderOutcomeUnknown)) throw error;
     const waitMs = PAUSE_MS + (error instanceof ProviderUnavailable ? error.retryAfterMs : 0);

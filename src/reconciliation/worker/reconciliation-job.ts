@@ -7,10 +7,10 @@ import { Sweeps } from '../../infra/sweeps.js';
 import { ReconciliationRunsRepository } from './reconciliation-runs.repository.js';
 import { RunReconciliation } from './run-reconciliation.js';
 
-/** A run that failed is gone on with after this, and a new process leaves its first minutes to other work. */
+/** Check interval: a failed run continues after this, and a new process leaves its first minutes to other work. */
 const LOOK_EVERY_MS = 600_000;
 
-/** Looks now and then whether the books are to be compared; what runs when the worker stops is left to another. */
+/** Checks regularly whether a comparison is due; another worker continues a run when this one shuts down. */
 @Injectable()
 export class ReconciliationJob {
   private isFirstLook = true;
@@ -34,7 +34,7 @@ export class ReconciliationJob {
   }
 }
 
-/** What operators watch: every worker shows the last completed run of the whole database; absent before the first. */
+/** Metrics for operators: every worker shows the database's last completed run; absent before the first. */
 @Injectable()
 export class ReconciliationMetrics {
   constructor(@Inject(METRICS) registry: Registry, runs: ReconciliationRunsRepository) {

@@ -6,17 +6,17 @@ import type { Difference } from '../difference.js';
 import type { PartProgress } from '../steps.js';
 
 const KEPT_RUNS = 30;
-/** A run that came no further so often in a row is given up, and the next one begins from the start. */
+/** A run without progress in this many consecutive attempts is abandoned, and the next one starts over. */
 const MAX_ATTEMPTS = 5;
 
-/** A run that this worker has; a higher fence takes it away. */
+/** A run held by this worker; a higher fence takes it away. */
 export interface HeldRun {
   readonly id: string;
   readonly fence: string;
   readonly startedAt: Date;
 }
 
-/** What a step adds to its run. */
+/** A step's contribution to its run. */
 export interface RunStep {
   readonly part: string;
   readonly progress: PartProgress;
@@ -43,8 +43,8 @@ export class ReconciliationRunsRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
   /**
-   * Takes over the run whose worker died, or begins one, unless another worker has one or the last completed one is younger
-   * than `intervalMs`: then null.
+   * Takes over the run of a dead worker or starts a new one. Null when another worker holds one, or the last completed
+   * run is younger than `intervalMs`.
    */
   async claim(tx: Tx, intervalMs: number, leaseMs: number): Promise<HeldRun | null> {
     await sql(tx.manager, `SELECT pg_advisory_xact_lock(hashtext('reconciliation_runs'))`);
@@ -64,7 +64,7 @@ export class ReconciliationRunsRepository {
     return rows[0]?.started_at ?? null;
   }
 
-  /** How far the parts of a run have come. */
+  /** Progress of a run's parts. */
   async listProgress(id: string): Promise<ReadonlyMap<string, PartProgress>> {
     const { rows } = await sql<CursorRow>(
       this.manager,
@@ -79,7 +79,7 @@ export class ReconciliationRunsRepository {
     );
   }
 
-  /** Renews the lease. False: another worker has the run. */
+  /** Renews the lease. False: another worker holds the run. */
   async renew({ id, fence }: HeldRun, leaseMs: number): Promise<boolean> {
     const { affected } = await sql(
       this.manager,
@@ -90,7 +90,7 @@ export class ReconciliationRunsRepository {
     return affected === 1;
   }
 
-  /** Keeps what a step found, and its cursor. False, and nothing kept: another worker has the run. */
+  /** Stores a step's findings and cursor. False when another worker holds the run; then nothing is stored. */
   async record(tx: Tx, { id, fence }: HeldRun, step: RunStep): Promise<boolean> {
     const { part, progress, differences, unanswered } = step;
     const { rows } = await sql<{ before: number }>(
@@ -133,7 +133,7 @@ export class ReconciliationRunsRepository {
     return rows[0] ?? null;
   }
 
-  /** Leaves the run to whoever looks next, this worker included. */
+  /** Releases the run for any worker, including this one. */
   async release({ id, fence }: HeldRun): Promise<void> {
     await sql(
       this.manager,
@@ -143,7 +143,7 @@ export class ReconciliationRunsRepository {
     );
   }
 
-  /** Differences of the last completed run; null when there is none. */
+  /** Number of differences of the last completed run; null when there is none. */
   async countLastDifferences(): Promise<number | null> {
     const { rows } = await sql<{ differences: number }>(
       this.manager,
@@ -152,7 +152,7 @@ export class ReconciliationRunsRepository {
     return rows[0]?.differences ?? null;
   }
 
-  /** The same by check, of those that found any. */
+  /** The same by check, for checks with differences. */
   async countLastDifferencesByCheck(): Promise<ReadonlyMap<string, number>> {
     const { rows } = await sql<{ check_name: string; found: number }>(
       this.manager,

@@ -12,12 +12,12 @@ import {
 } from '../steps.js';
 import type { HeldRun, ReconciliationRunsRepository } from './reconciliation-runs.repository.js';
 
-/** What waits too long has alerts of its own. */
+/** Stuck orders and top-ups have alerts of their own. */
 const ALERTED_ELSEWHERE: readonly string[] = ['order_is_not_stuck', 'topup_is_not_stuck'];
-/** Of one worker's part of a run; all are in the table. */
+/** Log limit per worker and run; the table has all differences. */
 const MAX_LOGGED = 100;
 
-/** Another worker has the run: its lease had lapsed here. */
+/** Another worker has taken over the run, because the lease had lapsed here. */
 export class RunTakenOver extends Error {
   constructor() {
     super('another worker has taken the reconciliation over');
@@ -33,8 +33,8 @@ export interface RunJournalParts {
 }
 
 /**
- * Keeps a run in the database: the differences of a step, what support is told of them and the cursor are one
- * transaction, so a step that is repeated by another worker is kept once.
+ * Stores a run in the database. A step's differences, its alerts and the cursor are one transaction, so a step that
+ * another worker repeats is stored once.
  */
 export class RunJournal implements Journal {
   private readonly progress: Map<string, PartProgress>;
@@ -87,7 +87,7 @@ export class RunJournal implements Journal {
       partnerId: partner ?? null,
       subjectId,
       details: { reconciliation: check, what, expected, found, advice },
-      // The same difference is found every day until it is settled.
+      // The same difference is found every day until it is resolved.
       onceKey: `reconciliation:${check}`,
     });
   }

@@ -9,13 +9,13 @@ import { Reconcile } from '../reconcile.js';
 import { type HeldRun, ReconciliationRunsRepository } from './reconciliation-runs.repository.js';
 import { RunJournal, RunTakenOver } from './run-journal.js';
 
-/** A lease is renewed so often within its time that one missed renewal does not lose it. */
+/** A lease is renewed often enough that one missed renewal does not lose it. */
 const RENEWALS_PER_LEASE = 3;
 
 /**
- * One scheduled comparison: kept in a table, logged, and told to support where it is about an order or a top-up. Its
- * worker holds a lease that it renews; when it dies, another goes on at the cursors (D27). The providers are asked about
- * a day more than the interval, so that what changed under one run is compared by the next.
+ * One scheduled comparison: stored in a table, logged, and reported to support if it concerns an order or a top-up. Its
+ * worker renews a lease; when the worker dies, another continues at the cursors (D27). The provider comparison covers
+ * one day more than the interval, so that changes during one run are compared by the next.
  */
 @Injectable()
 export class RunReconciliation {
@@ -28,7 +28,7 @@ export class RunReconciliation {
     private readonly transactions: Transactions,
   ) {}
 
-  /** Answers whether a run was due. @throws Error of the database; RunTakenOver; whatever `stopping` was aborted with */
+  /** Returns whether a run was due. @throws Error of the database; RunTakenOver; the abort reason of `stopping` */
   async runIfDue(stopping: AbortSignal): Promise<boolean> {
     const { reconcileIntervalMs, leaseMs } = this.config;
     const run = await this.transactions.run((tx) => this.runs.claim(tx, reconcileIntervalMs, leaseMs));
@@ -55,14 +55,14 @@ export class RunReconciliation {
     await journal.complete();
   }
 
-  /** Runs may take days: what changed behind the back of the last completed one is looked at again. */
+  /** Runs may take days: changes made during the last completed one are compared again. */
   private async changedSince({ startedAt }: HeldRun): Promise<Date> {
     const usual = startedAt.getTime() - this.config.reconcileIntervalMs;
     const last = (await this.runs.startOfLastCompleted())?.getTime() ?? usual;
     return new Date(Math.min(usual, last) - DAY_MS);
   }
 
-  /** Its lease lapses by itself when the database is away too. */
+  /** If the database is down as well, the lease lapses by itself. */
   private async release(run: HeldRun): Promise<void> {
     try {
       await this.runs.release(run);
@@ -75,7 +75,7 @@ export class RunReconciliation {
     try {
       if (!(await this.runs.renew(run, this.config.leaseMs))) lost.abort(new RunTakenOver());
     } catch (error) {
-      // The next renewal may succeed; when none does, the fence keeps this worker from writing.
+      // The next renewal may succeed; if none does, the fence stops this worker's writes.
       this.logger.warn({ event: 'reconciliation.not_renewed', err: error });
     }
   }
