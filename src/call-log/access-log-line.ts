@@ -1,20 +1,19 @@
 import type { FinishedCall } from '../infra/http/edge/index.js';
 
-/** Longer paths are cut: nothing of ours is as long. */
+/** Longer paths are cut; none of our routes is that long. */
 const MAX_PATH = 200;
 
 // In two parts, so that secret scanners find no key in this repository.
 const SECRETS = new RegExp(`(svc_${'sk'}_(?:test|live)_|whsec_)[\\w-]+`, 'g');
 
-/** The path as it may be kept: cut, without NUL (PostgreSQL takes none) and without keys sent in the wrong place. */
+/** The path for the log: cut, without NUL (which PostgreSQL rejects), and without misplaced keys. */
 export function toLoggedPath(path: string): string {
   const cut = path.length > MAX_PATH ? path.slice(0, MAX_PATH) : path;
   return cut.replaceAll('\0', '').replace(SECRETS, '$1[redacted]');
 }
 
 /**
- * The structured line of a call (D38): no body, no query, no secret; the path only where no route says what was
- * called.
+ * The structured log line of a call (D38): no body, no query, no secret. The path appears only when no route matched.
  */
 export function toAccessLogLine(call: FinishedCall): Record<string, unknown> {
   const line: Record<string, unknown> = {
@@ -28,7 +27,7 @@ export function toAccessLogLine(call: FinishedCall): Record<string, unknown> {
     latencyMs: Math.round(call.latencyMs * 1_000) / 1_000,
     mode: call.mode,
     replayOf: call.replayOf,
-    // The line is written a moment later, so its own `time` is not the call's.
+    // The line is written a moment later, so its own `time` is not the time of the call.
     finishedAt: call.finishedAt.toISOString(),
   };
   if (call.route === null) line['path'] = toLoggedPath(call.path);

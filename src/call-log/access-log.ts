@@ -17,8 +17,8 @@ const FLUSH_AT_CALLS = 500;
 const MINUTE_MS = 60_000;
 
 /**
- * The log of both HTTP ports: a line and a row per call, written in batches off the request path (D38). Nest ends
- * it in `onApplicationShutdown`, which comes after the HTTP server has answered its last call.
+ * Logs calls of both HTTP ports: a line and a row per call, written in batches off the request path (D38). Nest ends it
+ * in `onApplicationShutdown`, after the HTTP server has sent its last response.
  */
 @Injectable()
 export class AccessLog implements CallRecorder, OnApplicationShutdown {
@@ -36,7 +36,7 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
     @Inject(LOGGER) logger: Logger,
     @Inject(METRICS) metrics: Registry = new Registry(),
   ) {
-    // The fields are fixed and hold no secrets; redaction would double the cost of the line.
+    // The fields are fixed and contain no secrets; redaction would double the cost of the line.
     this.lines = logger.child({}, { redact: { paths: [] } });
     this.rows = new CallRowWriter(rows, logger, observeBatches(metrics, 'api_calls'));
     this.refused = new RefusedCallCap((row) => this.rows.add(row));
@@ -50,7 +50,7 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
       maxItems: FLUSH_AT_CALLS,
       gather: GATHER_MS,
       handle: (calls) => Promise.resolve(this.log(calls)),
-      // Nothing in it waits for a server: whatever it throws, one call is to blame.
+      // Nothing here waits for a server, so any error is the fault of one call.
       isItemFault: () => true,
       failed: ([call], error) =>
         logger.error(
@@ -60,7 +60,7 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
     });
   }
 
-  /** On the path of every call: a push and a comparison. */
+  /** Runs on every call: one push and one comparison. */
   record(call: FinishedCall): void {
     void this.fresh.add(call);
   }
@@ -69,7 +69,7 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
     return this.close();
   }
 
-  /** Writes everything recorded so far. To be called once nothing records any more; again is harmless. */
+  /** Writes everything recorded so far. Call it once nothing records any more; repeated calls are harmless. */
   async close(): Promise<void> {
     await this.fresh.drain();
     this.refused.close();
@@ -79,7 +79,7 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
   }
 
   private log(calls: readonly FinishedCall[]): void {
-    // First what may throw: a batch that fails has had no effect, and is repeated in parts.
+    // First the part that may throw: a failing batch has had no effect and is retried in parts.
     const lines = this.lines.isLevelEnabled('info') ? calls.map(toAccessLogLine) : [];
     const nowMs = performance.now();
     const known = calls.filter((call) => call.keyId !== null);
@@ -96,7 +96,7 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
 
 const MAX_KEYS = 1_000;
 
-/** Writes `last_used_at` of the keys that call: each at most once a minute and process (D38). */
+/** Writes `last_used_at` of calling keys: each at most once per minute and process (D38). */
 export class LastUsedThrottle {
   private readonly writtenAtMs = new Map<string, number>();
   private sweepAtMs = 0;
@@ -108,7 +108,7 @@ export class LastUsedThrottle {
       gather: 'microtask',
       handle: (keyIds) => keys.touch(keyIds),
       failed: (keyIds, error) => {
-        // The next call with such a key is due again.
+        // The key's next call is due again.
         for (const keyId of keyIds) this.writtenAtMs.delete(keyId);
         logger.warn(
           { event: 'call_log.touch_failed', keyIds, err: error },
@@ -118,7 +118,7 @@ export class LastUsedThrottle {
     });
   }
 
-  /** `nowMs` never runs backwards. */
+  /** `nowMs` never decreases. */
   touch(calls: readonly FinishedCall[], nowMs: number): void {
     this.sweep(nowMs);
     for (const { keyId } of calls) {

@@ -2,7 +2,7 @@ import { Column, Entity, PrimaryColumn } from 'typeorm';
 import type { ErrorCode } from '../common/errors/index.js';
 import type { Mode } from '../common/mode.js';
 
-/** One answered call of the partner port (D38). */
+/** One call of the partner port with its result (D38). */
 @Entity({ name: 'api_calls' })
 export class ApiCallEntity {
   /** The request id. */
@@ -24,7 +24,7 @@ export class ApiCallEntity {
   @Column({ type: 'text' })
   method!: string;
 
-  /** The pattern; null when no route was reached. */
+  /** The route pattern; null when no route matched. */
   @Column({ type: 'text', nullable: true })
   route!: string | null;
 
@@ -43,15 +43,15 @@ export class ApiCallEntity {
   @Column({ name: 'remote_address', type: 'text' })
   remoteAddress!: string;
 
-  /** The first call's request id when this one was answered from its stored response (D8). */
+  /** The first call's request id when this call returned its stored response (D8). */
   @Column({ name: 'replay_of', type: 'text', nullable: true })
   replayOf!: string | null;
 
-  /** Set on a row that stands for so many refused calls, of which it shows the last (D45). */
+  /** Set on a row that summarizes this many refused calls and shows the last of them (D45). */
   @Column({ type: 'integer', nullable: true })
   suppressed!: number | null;
 
-  /** When the answer ended. */
+  /** End of the response. */
   @Column({ name: 'created_at', type: 'timestamptz' })
   createdAt!: Date;
 }

@@ -8,7 +8,7 @@ import { CallLogRepository, CallRowsRepository } from './call-log.repository.js'
 import { PortalRequestsController } from './portal/portal-requests.controller.js';
 import { IdempotencyPurge } from './worker/idempotency-purge.js';
 
-/** Writing, on both HTTP ports. */
+/** Writes calls, on both HTTP ports. */
 @Module({
   imports: [ApiKeysModule],
   providers: [CallRowsRepository, AccessLog],
@@ -16,7 +16,7 @@ import { IdempotencyPurge } from './worker/idempotency-purge.js';
 })
 export class CallLogModule {}
 
-/** Reading, on the admin port. */
+/** Reads calls, on the admin port. */
 @Module({ imports: [PartnersModule], providers: [CallLogRepository], controllers: [RequestsController] })
 export class CallLogAdminModule {}
 

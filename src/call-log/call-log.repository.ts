@@ -10,7 +10,7 @@ import type { FinishedCall } from '../infra/http/edge/index.js';
 import { toLoggedPath } from './access-log-line.js';
 import { ApiCallEntity } from './api-call.entity.js';
 
-/** What a reader may choose; `createdAfter` is inclusive, `createdBefore` exclusive (D11). */
+/** Filters; `createdAfter` is inclusive, `createdBefore` exclusive (D11). */
 export interface CallFilters {
   readonly requestId: string | undefined;
   readonly keyId: string | undefined;
@@ -22,7 +22,7 @@ export interface CallFilters {
   readonly replayOf: string | undefined;
   readonly createdAfter: Date | undefined;
   readonly createdBefore: Date | undefined;
-  /** Leaves the calls of this route out; a call without a route stays. */
+  /** Excludes the calls of this route; calls without a route stay. */
   readonly otherThanRoute?: string | undefined;
 }
 
@@ -32,7 +32,7 @@ const CONDITIONS: Readonly<Record<keyof CallFilters, string>> = {
   method: 't.method = :method',
   route: 't.route = :route',
   status: 't.status = :status',
-  // every such call has a status of 400 or more: named, it lets the index of failed calls be read
+  // Every such call has a status of 400 or more: saying so lets the index of failed calls be used.
   errorCode: 't.errorCode = :errorCode AND t.status >= 400',
   mode: 't.mode = :mode',
   replayOf: 't.replayOf = :replayOf',
@@ -42,13 +42,13 @@ const CONDITIONS: Readonly<Record<keyof CallFilters, string>> = {
 };
 
 const FILTERS = Object.keys(CONDITIONS) as (keyof CallFilters)[];
-/** They only say where in the list to begin and to end. */
+/** Filters that only bound the list's range. */
 const ALONG_THE_LIST: ReadonlySet<keyof CallFilters> = new Set(['createdAfter', 'createdBefore']);
 const INDEXED: ReadonlySet<keyof CallFilters> = new Set(['requestId', 'keyId', 'replayOf']);
-/** Calls that one page of a search looks at; beyond them the next page goes on. */
+/** Maximum calls that one page of a search reads; the next page continues after them. */
 export const SEARCHED_AT_ONCE = 2_000;
 
-/** Whether an index finds what passes this filter. Of the statuses only those of refused and failed calls have one. */
+/** Whether an index supports this filter. Among statuses only those of refused and failed calls have one. */
 function isIndexed(name: keyof CallFilters, { [name]: value, status }: CallFilters): boolean {
   if (value === undefined) return false;
   return INDEXED.has(name) || (name === 'status' && status !== undefined && status >= 400);
@@ -71,7 +71,7 @@ export class CallLogRepository {
     const chosen = FILTERS.filter((name) => filters[name] !== undefined);
     if (chosen.every((name) => ALONG_THE_LIST.has(name)) || chosen.some((name) => isIndexed(name, filters)))
       return this.pages.list(query, options);
-    // The call log is written at every call: an index for each filter would cost more than its rows.
+    // Every call writes the call log: an index per filter would cost more than the rows.
     const rows = this.matching(partnerId, filters, [...ALONG_THE_LIST]);
     return this.pages.search(query, { rows, most: SEARCHED_AT_ONCE }, options);
   }
@@ -91,20 +91,22 @@ export class CallLogRepository {
   }
 }
 
-/** A call as a row. `suppressed`: the calls for which this row stands, of which it shows the last (D45). */
+/** A call as a row. `suppressed`: number of calls that this row summarizes; it shows the last of them (D45). */
 export type CallRow = FinishedCall & { readonly suppressed?: number };
 
-/** `X-Forwarded-For` may hold any text (D15). */
+/** `X-Forwarded-For` may contain any text (D15). */
 const MAX_ADDRESS = 64;
 
 const CALL_COLUMNS = `request_id, client_request_id, key_id, partner_id, mode, method, route, path, status, error_code,
   latency_ms, remote_address, replay_of`;
 const COLUMNS = `${CALL_COLUMNS}, created_at, suppressed`;
 
-/** Whose partitions are the days of the call log. */
+/** Table partitioned by day. */
 export const CALL_LOG_TABLE = 'api_calls';
 
-/** A row without a partition would hold up the others: a process whose clock is wrong logs by the database's (D40). */
+/**
+ * A row without a partition would block the others, so a process with a wrong clock logs by the database's clock (D40).
+ */
 const CREATED_AT = `least(greatest(c.created_at, now() - interval '1 day'), now() + interval '1 day')`;
 
 const INSERT = `
@@ -116,8 +118,8 @@ const INSERT = `
     AS c (${COLUMNS})`;
 
 /**
- * After a failure nobody knows whether the rows were committed: only those that are missing are written. A row is not
- * where its call says when that was another time: it is looked for in all days in which it may have been written.
+ * After a failure it is unknown whether the rows were committed, so only missing rows are written. A row may be in
+ * another day than its call's time says, so all possible days are searched.
  */
 const INSERT_MISSING = `${INSERT}
   WHERE NOT EXISTS (SELECT 1 FROM api_calls w
@@ -160,8 +162,8 @@ function toColumns(calls: readonly CallRow[]): string[] {
 }
 
 /**
- * An array parameter as PostgreSQL reads it, `{"a",NULL,7}`. Measured: with the driver's own conversion a row of the
- * call log costs 5.4 microseconds of this process's CPU, with this one 3.1.
+ * An array parameter in PostgreSQL's text format, `{"a",NULL,7}`. Measured: with the driver's own conversion a row
+ * costs 5.4 microseconds of CPU, with this one 3.1.
  */
 export function toArrayLiteral(values: readonly (string | number | null)[]): string {
   let text = '';
@@ -173,7 +175,7 @@ export function toArrayLiteral(values: readonly (string | number | null)[]): str
   return `{${text}}`;
 }
 
-/** Always quoted: the bare word null would be read as NULL. */
+/** Always quoted, because a bare null would be read as NULL. */
 function quote(value: string): string {
   return /["\\]/.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : `"${value}"`;
 }

@@ -4,17 +4,17 @@ import { Batcher, ItemDropped } from '../infra/batcher.js';
 import { mayBeOfOneRow, sqlState } from '../infra/database/index.js';
 import type { CallRow, CallRowsRepository } from './call-log.repository.js';
 
-/** Rows that wait at most; beyond them the oldest are given up, so that an outage does not fill our memory. */
+/** Maximum waiting rows. Beyond that the oldest are dropped, so that an outage does not fill the memory. */
 const MAX_WAITING_ROWS = 50_000;
-/** Rows of one statement at most, when more than one flush has piled up. */
+/** Maximum rows per statement, when more than one flush has piled up. */
 const MAX_BATCH_ROWS = 2_000;
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
-/** How long a stop goes on trying. */
+/** How long shutdown keeps trying. */
 const CLOSE_LIMIT_MS = 2_000;
 const LAST_STATEMENT_MS = 500;
 
-/** Writes rows in the background, one statement at a time; failures are retried and keep the rows (D38). */
+/** Writes rows in the background, one statement at a time; failed rows are kept and retried (D38). */
 export class CallRowWriter {
   private readonly batcher: Batcher<CallRow>;
   private readonly dropped: SuppressedCounter;
@@ -42,16 +42,16 @@ export class CallRowWriter {
     void this.batcher.add(call);
   }
 
-  /** Writes what waits, for at most 2 s, then gives up the rest and says how much it was. */
+  /** Writes the waiting rows for at most 2 s, then drops the rest and logs their number. */
   async close(): Promise<void> {
     this.closeByMs = performance.now() + CLOSE_LIMIT_MS;
-    // A statement that hangs must not hang the stop.
+    // A hanging statement must not block shutdown.
     await endsWithin(this.batcher.drain(), CLOSE_LIMIT_MS + LAST_STATEMENT_MS);
     this.batcher.discard();
     this.dropped.report();
   }
 
-  /** Null for a row that PostgreSQL refuses, and once a stop has waited long enough. */
+  /** Null for a row that PostgreSQL refuses, and after the shutdown limit. */
   private pauseAfter(failures: number, error: unknown, calls: readonly CallRow[]): number | null {
     if (isRowFault(error) || performance.now() >= this.closeByMs) return null;
     this.logger.warn(
@@ -73,8 +73,8 @@ export class CallRowWriter {
 }
 
 /**
- * Not a check violation: the worker attaches and drops partitions meanwhile, and the row fits a moment later. Neither a
- * lock nor a table that is another than this process knows: all rows share that.
+ * Excludes check violations: the worker attaches and drops partitions concurrently, and the row fits a moment later.
+ * Excludes locks and schema mismatches too, because they concern all rows.
  */
 function isRowFault(error: unknown): boolean {
   return mayBeOfOneRow(error) && !/^(23514|42|55)/.test(sqlState(error) ?? '');
@@ -82,7 +82,7 @@ function isRowFault(error: unknown): boolean {
 
 const REPORT_AFTER_MS = 60_000;
 
-/** Counts what is not written, and says so in one line a minute. */
+/** Counts unwritten rows and logs one line per minute. */
 export class SuppressedCounter {
   private count = 0;
   private timer: NodeJS.Timeout | null = null;

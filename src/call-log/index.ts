@@ -1,9 +1,9 @@
 import { ApiCallEntity } from './api-call.entity.js';
 
 /**
- * Who called what, and with which result (D38). Owns the table `api_calls`, a partition a day.
- * The edge of both HTTP ports records every answered call in `AccessLog`, which writes its line and, in batches, its
- * row and the key's `last_used_at`. Support reads the rows on the admin port; `src/apps/partitions.ts` makes and drops the days.
+ * The call log: each call with its caller and result (D38). Owns the table `api_calls`, partitioned by day.
+ * The edge of both HTTP ports records every call in `AccessLog`, which writes its line and, in batches, its row and the
+ * key's `last_used_at`. Support reads the rows on the admin port; `src/apps/partitions.ts` creates and drops the days.
  */
 export { AccessLog } from './access-log.js';
 export { CALL_LOG_TABLE } from './call-log.repository.js';

@@ -5,8 +5,8 @@ import type { CallRow } from './call-log.repository.js';
 const MINUTE_MS = 60_000;
 const ROWS_PER_MINUTE = 60;
 /**
- * Of all unknown callers together, for whoever calls from many networks has the 60 rows of each: what ten keys write at
- * their rate limit, and at most 26 million rows of a port in the 30 days that they are kept.
+ * Limit for all unknown callers together, because a caller from many networks has the 60 rows of each. It equals ten
+ * keys at their rate limit, and at most 26 million rows per port in the 30 days of retention.
  */
 const UNKNOWN_ROWS_PER_MINUTE = 600;
 
@@ -16,15 +16,15 @@ interface Allowance {
 }
 
 /**
- * D38, D45: calls without a known key get at most 60 rows a minute and address, an IPv6 /64 being one address, and 600 a
- * minute in all. Only addresses that got a row are remembered, so that nobody fills our memory by changing theirs.
+ * D38, D45: calls without a known key get at most 60 rows per minute and address (an IPv6 /64 counts as one), and 600
+ * per minute in total. Only addresses that got a row are stored, so that nobody can fill the memory by changing theirs.
  */
 export class UnknownCallerCap {
   private readonly allowances = new Map<string, Allowance>();
   private all: Allowance = { rows: 0, endsAtMs: 0 };
   private sweepAtMs = 0;
 
-  /** Whether this call still gets a row. `nowMs` never runs backwards. */
+  /** Whether this call gets a row. `nowMs` never decreases. */
   admits(remoteAddress: string, nowMs: number): boolean {
     this.sweep(nowMs);
     if (nowMs >= this.all.endsAtMs) this.all = { rows: 0, endsAtMs: nowMs + MINUTE_MS };
@@ -52,7 +52,7 @@ export class UnknownCallerCap {
   }
 }
 
-/** What a known key can repeat at no cost of its own; every other answer has cost it a token. */
+/** Statuses that a known key can repeat for free; every other response has cost a token. */
 const REFUSALS: ReadonlySet<number> = new Set([403, 429]);
 
 interface RefusedMinute {
@@ -62,9 +62,8 @@ interface RefusedMinute {
 }
 
 /**
- * D45: of the calls that a known key is refused with 403 or 429, 60 of a status have a row in a minute of a process. One
- * more row, of the last of them, counts the others once the minute has ended. Their keys exist, so there is an end to
- * what is kept here.
+ * D45: a known key's calls refused with 403 or 429 get 60 rows per status, minute and process. One more row, of the
+ * last call, counts the others once the minute has ended. The keys exist, so the memory used here is bounded.
  */
 export class RefusedCallCap {
   private readonly minutes = new Map<string, RefusedMinute>();
@@ -72,7 +71,7 @@ export class RefusedCallCap {
 
   constructor(private readonly write: (row: CallRow) => void) {}
 
-  /** Whether this call gets a row of its own. `nowMs` never runs backwards. */
+  /** Whether this call gets its own row. `nowMs` never decreases. */
   admits(call: FinishedCall, nowMs: number): boolean {
     if (!REFUSALS.has(call.status)) return true;
     this.sweep(nowMs);
@@ -92,7 +91,7 @@ export class RefusedCallCap {
     return false;
   }
 
-  /** Writes what was counted so far. */
+  /** Writes the counts so far. */
   close(): void {
     for (const id of this.minutes.keys()) this.end(id);
   }

@@ -11,22 +11,22 @@ export interface RateLimitConfig {
   readonly burst: number;
 }
 
-/** After how many milliseconds PostgreSQL cancels a statement, by who sent it (D43). */
+/** Milliseconds after which PostgreSQL cancels a statement, by sender (D43). */
 export interface StatementTimeouts {
-  /** Longer than a duplicate waits for the first call (D18). */
+  /** Longer than a duplicate's wait for the first call (D18). */
   readonly apiMs: number;
   readonly adminMs: number;
   readonly workerMs: number;
-  /** One check of the books. */
+  /** Limit of one check of the books. */
   readonly reconcileMs: number;
 }
 
-/** What callers may hold of a port's sockets (D43). */
+/** Socket limits of a port (D43). */
 export interface SocketConfig {
-  /** For how long a caller may leave bytes of its answers untaken. */
+  /** How long a caller may leave response bytes unread. */
   readonly writeTimeoutMs: number;
   readonly maxConnections: number;
-  /** Null: no limit. Of a port behind a proxy it says nothing. */
+  /** Null: no limit. Not applied to ports behind a proxy. */
   readonly maxConnectionsPerAddress: number | null;
 }
 

@@ -4,31 +4,34 @@ import type { EnvReader } from './env-reader.js';
 /** The partner portal (D50). */
 export interface PortalConfig {
   readonly listen: ListenAddress;
-  /** Where a browser reaches it, without a slash at the end; links of sessions begin with it. */
+  /** The portal's address for browsers, without a trailing slash; session links begin with it. */
   readonly url: string;
-  /** Where partners' programs reach the API, without a slash at the end, for the pages' examples; null when nobody said. */
+  /** The API's address for partners, without a trailing slash, for the pages' examples; null when not configured. */
   readonly apiUrl: string | null;
   /** Whether `url` is https: the cookie is then `Secure` and bound to its host by its name. */
   readonly secure: boolean;
-  /** Origins that may show the portal in a frame; empty: none. */
+  /** Origins that may show the portal in a frame; empty for none. */
   readonly frameAncestors: readonly string[];
   readonly brand: PortalBrand;
-  /** Of one session. */
+  /** Rate limit per session. */
   readonly rateLimit: RateLimitConfig;
 }
 
-/** What the portal shows of whoever runs it. */
+/** The operator's brand in the portal. */
 export interface PortalBrand {
   readonly name: string;
   readonly logoUrl: string | null;
-  /** A CSS colour, `#rrggbb`. */
+  /** A CSS color, `#rrggbb`. */
   readonly accent: string | null;
 }
 
 const PORTS = { min: 0, max: 65_535 };
 const DEFAULT_PORT = 3004;
 
-/** What the settings are read for; a process that neither serves the portal nor mints sessions needs no `PORTAL_URL`. */
+/**
+ * Context for reading the settings. A process that neither serves the portal nor creates sessions needs no
+ * `PORTAL_URL`.
+ */
 export interface PortalTerms {
   readonly production: boolean;
   readonly usesPortal: boolean;
@@ -77,7 +80,7 @@ function readBrand(read: EnvReader): PortalBrand {
   };
 }
 
-/** `https://a.example,https://b.example`; each goes into a header, so nothing but an origin passes. */
+/** `https://a.example,https://b.example`; only origins pass, because each goes into a header. */
 function readOrigins(read: EnvReader, name: string): readonly string[] {
   const given = (read.text(name) ?? '').split(',').flatMap((part) => part.trim() || []);
   if (given.every((text) => URL.canParse(text) && new URL(text).origin === text && text.startsWith('https:')))

@@ -5,45 +5,45 @@ export interface RedisNode {
   readonly port: number;
 }
 
-/** Of an ACL user, or of the default user when there is a password only. */
+/** Login of an ACL user, or of the default user when there is only a password. */
 export interface RedisLogin {
   readonly username?: string;
   readonly password?: string;
 }
 
-/** One server, which may be a proxy or a name that follows a failover. */
+/** One server, which may be a proxy or a name that follows failovers. */
 interface SingleRedis {
   readonly topology: 'single';
   readonly url: string;
 }
 
-/** A primary with replicas; sentinels know which one is the primary now. */
+/** A primary with replicas; sentinels know the current primary. */
 export interface RedisBehindSentinels {
   readonly topology: 'sentinel';
   readonly sentinels: readonly RedisNode[];
-  /** The name under which the sentinels watch it. */
+  /** The primary's name at the sentinels. */
   readonly primary: string;
   readonly database: number;
-  /** Of the servers and of the sentinels. */
+  /** TLS for the servers and the sentinels. */
   readonly tls: boolean;
   readonly login: RedisLogin;
   readonly sentinelLogin: RedisLogin;
 }
 
-/** Where Redis or Valkey is, and who says where it is after a failover (D1). */
+/** Address of Redis or Valkey, and how to find it after a failover (D1). */
 export type RedisAddress = SingleRedis | RedisBehindSentinels;
 
 const SENTINEL_PORT = 26_379;
 const OF_SENTINELS =
   /^(redis|rediss)\+sentinel:\/\/(?:([^@/?#]*)@)?([^@/?#]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/i;
 const HOST_AND_PORT = /^(?:\[([0-9a-f:.]+)\]|([^:[\]\s]+))(?::([0-9]{1,5}))?$/i;
-/** A name as sentinels take it, and a database. */
+/** A sentinel primary name and an optional database. */
 const PRIMARY = /^([\w.-]+)(?:\/([0-9]{1,4})?)?$/;
 
-/** Why a value is refused. It repeats no part of the value: any part may be a piece of a password that is not encoded. */
+/** Why a value is refused. Never repeats a part of the value, which may belong to an unencoded password. */
 class WrongAddress extends Error {}
 
-/** `REDIS_URL`; null when it is not set, or wrong and reported. */
+/** `REDIS_URL`; null when it is unset, or wrong and reported. */
 export function readRedisAddress(read: EnvReader): RedisAddress | null {
   const text = read.text('REDIS_URL');
   if (text === undefined) return null;
@@ -73,7 +73,7 @@ function parseRedisAddress(text: string): RedisAddress {
   };
 }
 
-/** Everything else in it is ioredis's to read. */
+/** ioredis parses everything else in the address. */
 function parseSingle(text: string): RedisAddress {
   if (!URL.canParse(text)) {
     throw new WrongAddress(
@@ -83,7 +83,7 @@ function parseSingle(text: string): RedisAddress {
   }
   const { username, password } = new URL(text);
   [username, password].forEach(decode);
-  // ioredis reads `REDISS://` as an address without TLS.
+  // ioredis treats `REDISS://` as an address without TLS.
   return { topology: 'single', url: text.replace(/^\w+/, (scheme) => scheme.toLowerCase()) };
 }
 
@@ -143,7 +143,7 @@ function toLogin(username: string | undefined, password: string | undefined): Re
   return isNamed ? { username, password } : { password };
 }
 
-/** Not `URLSearchParams`, which would read a `+` of a password as a space. */
+/** Not `URLSearchParams`, which would decode a `+` in a password as a space. */
 function parseOptions(query: string | undefined): ReadonlyMap<string, string> {
   const pairs = (query ?? '').split('&').filter((pair) => pair !== '');
   return new Map(

@@ -1,13 +1,16 @@
 import type { Mode } from '../common/mode.js';
 import { EnvReader } from './env-reader.js';
 
-/** How long what would grow without end is kept, in whole days (D44). Money, Live orders and the audit log stay. */
+/**
+ * Retention in whole days of data that would otherwise grow forever (D44). Money, Live orders and the audit log are
+ * kept.
+ */
 export interface RetentionConfig {
   readonly callLogDays: number;
-  /** Events and ended deliveries, of a mode; what is held stays at least MIN_HELD_DAYS (D32). */
+  /** Events and ended deliveries by mode; held ones stay at least MIN_HELD_DAYS (D32). */
   readonly eventDays: Readonly<Record<Mode, number>>;
   readonly attemptDays: number;
-  /** What Sandbox ordered, issued and topped up. */
+  /** Orders, eSIMs and top-ups of Sandbox. */
   readonly sandboxOrderDays: number;
   readonly alertDays: number;
   readonly priceHistoryDays: number;
@@ -15,13 +18,13 @@ export interface RetentionConfig {
   readonly catalogSyncDays: number;
   /** Endpoints after their deletion. */
   readonly deletedEndpointDays: number;
-  /** Quarters of an hour of an endpoint's statistics. */
+  /** Quarter-hours of an endpoint's statistics. */
   readonly endpointStatsDays: number;
   /** Portal sessions after their end. */
   readonly portalSessionDays: number;
 }
 
-/** The document keeps what is held for 30 days at least (D32). */
+/** Held deliveries are kept for at least 30 days (D32). */
 export const MIN_HELD_DAYS = 30;
 
 const DAYS = { min: 1, max: 3_650 };
@@ -45,5 +48,5 @@ export function readRetention(read: EnvReader): RetentionConfig {
   };
 }
 
-/** Where no setting has been read: a migration makes partitions and drops none. */
+/** Used without settings: a migration creates partitions and drops none. */
 export const DEFAULT_RETENTION = readRetention(new EnvReader({}));

@@ -1,6 +1,6 @@
 import type { EnvReader } from './env-reader.js';
 
-/** How the standard names the ways to choose which traces are kept. */
+/** The standard's names of the sampling methods. */
 const SAMPLERS = [
   'always_on',
   'always_off',
@@ -11,19 +11,19 @@ const SAMPLERS = [
 ] as const;
 export type TraceSampler = (typeof SAMPLERS)[number];
 
-/** Where traces go (D53). The variables have the names and the meaning that OpenTelemetry gives them. */
+/** Destination of traces (D53). The variables have OpenTelemetry's names and meanings. */
 export interface TracingConfig {
-  /** With its path: `…/v1/traces`. */
+  /** Includes the path `/v1/traces`. */
   readonly url: string;
-  /** Sent with every export; they may hold a credential of the collector. */
+  /** Sent with every export; may contain a credential of the collector. */
   readonly headers: Readonly<Record<string, string>>;
   readonly serviceName: string;
   readonly sampler: TraceSampler;
-  /** Of the traces, how many a sampler with a ratio keeps: 0 to 1. */
+  /** Share of traces that a ratio sampler keeps: 0 to 1. */
   readonly ratio: number;
 }
 
-/** Null: nothing is traced. Without an endpoint the other variables say nothing, and are not looked at. */
+/** Null when tracing is off. Without an endpoint the other variables are ignored. */
 export function readTracingConfig(read: EnvReader): TracingConfig | null {
   if (read.text('OTEL_EXPORTER_OTLP_ENDPOINT') === undefined) return null;
   const endpoint = read.url('OTEL_EXPORTER_OTLP_ENDPOINT', ['http:', 'https:']);
@@ -36,7 +36,7 @@ export function readTracingConfig(read: EnvReader): TracingConfig | null {
   };
 }
 
-/** The endpoint is that of all signals, whose paths come behind its own. */
+/** The endpoint serves all signals, whose paths are appended to it. */
 function tracesUrl(endpoint: string): string {
   const url = new URL(endpoint);
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/v1/traces`;
@@ -52,7 +52,7 @@ function readRatio(read: EnvReader): number {
   return 1;
 }
 
-/** `name=value[,name=value]`, values percent-encoded. A problem never repeats one. */
+/** `name=value[,name=value]`, values percent-encoded. A problem never repeats a value. */
 function readHeaders(read: EnvReader): Readonly<Record<string, string>> {
   const pairs = (read.text('OTEL_EXPORTER_OTLP_HEADERS') ?? '')
     .split(',')

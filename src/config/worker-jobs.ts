@@ -1,5 +1,5 @@
 /**
- * What a worker process can run (D68):
+ * Jobs that a worker process can run (D68):
  * - `provisioning`: orders, cancellations and top-ups
  * - `webhooks`: deliveries, replays, discards
  * - `polls`: usage and states of eSIMs, callbacks of wholesalers, the live catalog

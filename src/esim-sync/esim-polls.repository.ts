@@ -5,7 +5,7 @@ import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { sql, type Tx } from '../infra/database/index.js';
 import type { KnownEsim, ProviderEsimRef } from '../providers/index.js';
 
-/** The right to write what one eSIM's provider says: void when the lease lapsed and another worker took it. */
+/** The right to write one eSIM's reading: void when the lease has lapsed and another worker took it. */
 export interface EsimPoll extends ProviderEsimRef {
   readonly esimId: string;
   readonly fence: number;
@@ -15,7 +15,7 @@ export interface EsimPoll extends ProviderEsimRef {
 export interface PollBatch {
   readonly provider: string;
   readonly source: 'callback' | 'poll';
-  /** When they were claimed, hence asked for, by the database's clock. */
+  /** Time of the claim, and therefore of the query, by the database's clock. */
   readonly askedAt: Date;
   readonly polls: readonly EsimPoll[];
 }
@@ -23,7 +23,7 @@ export interface PollBatch {
 export interface PollClaim {
   readonly provider: string;
   readonly limit: number;
-  /** How long the reading may take; the lease outlives it. */
+  /** Time limit of the reading; the lease lasts longer. */
   readonly timeoutMs: number;
 }
 
@@ -34,7 +34,7 @@ interface ClaimedRow {
   readonly created_at: Date;
   readonly poll_fence: string;
   readonly polled_at: Date;
-  /** Before this claim. */
+  /** Time of the poll before this claim. */
   readonly polled_before: Date | null;
   readonly read_at: Date | null;
   readonly activated_at: Date | null;
@@ -46,17 +46,17 @@ interface ClaimedRow {
 
 const CAN_CHANGE = `status IN ('issued', 'active', 'depleted', 'suspended')`;
 const IS_FREE = `(poll_lease_until IS NULL OR poll_lease_until <= now())`;
-/** Oldest due ones among which the neighbours in time of issue are looked for, in batches. */
+/** Number of batches of the longest due eSIMs among which neighbors by issue time are searched. */
 const CANDIDATE_BATCHES = 10;
 
-/** What is taken up first, and next to what the rest of the batch is chosen. */
+/** Order in which eSIMs are claimed; the rest of the batch is chosen next to the first one. */
 const DUE = {
   callback: `poll_hint_at <= now()`,
   poll: `next_poll_at <= now() AND poll_hint_at IS NULL`,
 } as const;
 const ORDER = { callback: 'poll_hint_at', poll: 'next_poll_at' } as const;
 
-/** SQL of the readings that are due. Due times and leases are the database's (D40). */
+/** SQL of due polls. Due times and leases are the database's (D40). */
 @Injectable()
 export class EsimPollsRepository {
   private readonly leaseMs: number;
@@ -69,8 +69,8 @@ export class EsimPollsRepository {
   }
 
   /**
-   * Leases up to `limit` due eSIMs: the one that is due longest, and those issued next to it, for a provider may
-   * answer them in one page. Null when nothing is due that nobody is at. A worker that dies leaves them due.
+   * Leases up to `limit` due eSIMs: the longest due one, and those issued next to it, which a provider may return in
+   * one page. Null when no unleased eSIM is due. If a worker dies, its eSIMs stay due.
    */
   async claim(
     source: PollBatch['source'],
@@ -104,7 +104,7 @@ export class EsimPollsRepository {
     return first ? { provider, source, askedAt: first.polled_at, polls: rows.map(toPoll) } : null;
   }
 
-  /** Those of the polls that are still ours, with their rows locked in the order of their ids. */
+  /** Those of the polls that are still ours, with their rows locked in id order. */
   async holdForUpdate(tx: Tx, polls: readonly EsimPoll[]): Promise<ReadonlySet<string>> {
     const { rows } = await sql<{ id: string }>(
       tx.manager,
@@ -115,7 +115,7 @@ export class EsimPollsRepository {
     return new Set(rows.map((row) => row.id));
   }
 
-  /** eSIMs whose orders are being canceled: there a canceled eSIM is the cancellation's to record and to refund. */
+  /** eSIMs whose orders are being canceled: the cancellation itself records and refunds them. */
   async listInCancellation(tx: Tx, esimIds: readonly string[]): Promise<ReadonlySet<string>> {
     if (esimIds.length === 0) return new Set();
     const { rows } = await sql<{ id: string }>(
@@ -127,7 +127,7 @@ export class EsimPollsRepository {
     return new Set(rows.map((row) => row.id));
   }
 
-  /** Gives eSIMs back, each to be asked about after its delay; null for never again. Void leases change nothing. */
+  /** Releases eSIMs, each to be polled after its delay; null for never again. Void leases change nothing. */
   async schedule(
     tx: Tx,
     next: readonly { readonly poll: EsimPoll; readonly delayMs: number | null }[],
@@ -146,8 +146,8 @@ export class EsimPollsRepository {
   }
 
   /**
-   * Gives a batch back that was not read, to be asked for after `delayMs`, as it was: a hint stays a hint, and nobody
-   * has looked in vain where nobody was asked.
+   * Releases an unread batch unchanged, to be polled after `delayMs`: a hint stays a hint, and no failed lookup is
+   * recorded, because none took place.
    */
   async giveBack({ polls, source }: PollBatch, delayMs: number): Promise<void> {
     const column = source === 'callback' ? 'poll_hint_at' : 'next_poll_at';
@@ -162,8 +162,8 @@ export class EsimPollsRepository {
   }
 
   /**
-   * Asks for a look at eSIMs that can still change; unknown ones are ignored. However many hints come, an eSIM is not
-   * looked at again within `cooldownMs` of its last look. Answers how many looks are owed now that were not before.
+   * Requests polls of eSIMs that can still change; unknown ones are ignored. However many hints arrive, an eSIM is not
+   * polled again within `cooldownMs` of its last poll. Returns the number of newly requested polls.
    */
   async hint(
     tx: Tx,

@@ -3,19 +3,19 @@ import { type EsimEntity, USAGE_THRESHOLDS } from '../esims/index.js';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
-/** Between two looks at an eSIM that is about to change. */
+/** Poll interval of an eSIM that is about to change. */
 export const OFTEN_MS = 30 * MINUTE_MS;
-/** Between two looks at one in use whose next level is far away. */
+/** Poll interval of an eSIM in use whose next threshold is far away. */
 export const IN_USE_MS = 6 * HOUR_MS;
-/** All is used: only its end or a top-up can follow, and those are known here first. */
+/** Poll interval when all data is used: only its end or a top-up can follow, and we know those first. */
 export const SPENT_MS = 12 * HOUR_MS;
-/** Dormant: not installed since it was issued. */
+/** Poll interval of a dormant eSIM, which was not installed since its issue. */
 export const DORMANT_MS = 24 * HOUR_MS;
-/** Most eSIMs are installed soon after they are bought; one that is not counts as dormant. */
+/** Most eSIMs are installed soon after the purchase; after this time an eSIM counts as dormant. */
 const NEW_MS = 2 * HOUR_MS;
-/** One that is installed and not used within this is dormant too. */
+/** An installed eSIM without use for this long is dormant too. */
 const UNUSED_MS = 24 * HOUR_MS;
-/** An end that its provider moved is noticed before ours takes effect. */
+/** Lets a poll discover an end that the provider has moved before our own end takes effect. */
 const NEAR_END_MS = 2 * HOUR_MS;
 
 export type PolledEsim = Pick<
@@ -31,22 +31,22 @@ export type PolledEsim = Pick<
 >;
 
 /**
- * Milliseconds until an eSIM is to be looked at again; null when nothing can change any more. Callbacks are not
- * needed for any of it: they only bring a look forward.
+ * Milliseconds until the next poll of an eSIM; null when nothing can change any more. Callbacks are optional: they only
+ * bring a poll forward.
  *
- * 100,000 live eSIMs at a provider that takes 8 calls a second and answers one eSIM a call (the worst case), issued
- * over the last half year as travellers buy them:
+ * Example: 100,000 live eSIMs at a provider that permits 8 calls per second and returns one eSIM per call (the worst
+ * case), sold over the last half year in the usual pattern:
  *
  *     60,000 dormant                               every 24 h        0.69 calls/s
  *      1,500 new or installed, unused              every 30 min      0.83
- *     28,500 in use, levels far away for 9 of 10   every 6 h .. 30 min   about 2
+ *     28,500 in use, thresholds far for 9 of 10    every 6 h .. 30 min   about 2
  *     10,000 depleted                              every 12 h        0.23
  *                                                                    about 3.7
  *
- * That is less than half of the 8, so orders, top-ups and the catalogue keep the other half; `test/esim-sync` checks
- * the sum. Polls join the pace with the lowest priority anyway. A provider that answers 500 eSIMs a call needs only
- * a part of it: what is due together is read together, neighbours in time of issue first. After an outage everything
- * is due: one by one that is 100,000 / 8 = 3.5 h, in pages a few minutes, oldest due first, hints before all.
+ * That is less than half of the 8, so orders, top-ups and the catalog keep the other half; `test/esim-sync` checks the
+ * sum. Polls have the lowest priority at the rate limiter anyway. A provider that returns 500 eSIMs per call needs only
+ * a fraction, because eSIMs due together are read together, neighbors by issue time first. After an outage everything
+ * is due: one by one that takes 100,000 / 8 = 3.5 h, in pages a few minutes, longest due first, hints before all.
  */
 export function pollDelayMs(esim: PolledEsim, now: Date): number | null {
   switch (esim.status) {
@@ -72,13 +72,13 @@ function isNearEnd({ expiresAt }: PolledEsim, now: Date): boolean {
   return expiresAt !== null && expiresAt.getTime() - now.getTime() < NEAR_END_MS;
 }
 
-/** How long the next level is away at the speed of the use so far. A figure for planning only. */
+/** Estimated time to the next threshold at the current rate of use. */
 function levelIsAwayMs(esim: PolledEsim, now: Date): number {
   const { usedBytes, totalBytes, activatedAt, thresholdsCrossed } = esim;
   const next = USAGE_THRESHOLDS.find((level) => !thresholdsCrossed.includes(level));
   if (totalBytes === null || next === undefined || activatedAt === null) return Infinity;
   const inUseMs = now.getTime() - activatedAt.getTime();
-  // Somebody who has just landed may use anything.
+  // A traveler who has just landed may use any amount.
   if (inUseMs < HOUR_MS) return 0;
   const missingBytes = (totalBytes / 100) * next - usedBytes;
   return (missingBytes / usedBytes) * inUseMs;

@@ -5,12 +5,12 @@ import { type ProviderHint, ProviderRegistry } from '../providers/index.js';
 import { TopupJobsRepository } from '../topups/index.js';
 import { EsimPollsRepository } from './esim-polls.repository.js';
 
-/** Tells the poller of this process that a hint waits. Best effort: the sweeps of all workers find it too. */
+/** Notifies this process's poller of a hint. Best effort: the sweeps of all workers find it too. */
 @Injectable()
 export class PollNotifier {
   private listener: ((provider: string) => void) | null = null;
 
-  /** One listener: the poller, where this process has it. */
+  /** Registers one listener: this process's poller, if it has one. */
   onNotify(listener: (provider: string) => void): void {
     this.listener = listener;
   }
@@ -20,12 +20,12 @@ export class PollNotifier {
   }
 }
 
-/** However many callbacks arrive, nothing is asked for again sooner after a look. */
+/** Minimum interval between polls, however many callbacks arrive. */
 const COOLDOWN_MS = 1_000;
-/** A purchase in an order is its reference and a number. */
+/** The id of a purchase in an order is the order's reference plus a number. */
 const PART_NUMBER = /-\d{1,4}$/;
 
-/** Takes callbacks of providers as what they are: hints that something may have changed, true or forged. */
+/** Treats provider callbacks as hints that something may have changed, genuine or forged. */
 @Injectable()
 export class TakeCallback {
   constructor(
@@ -37,21 +37,21 @@ export class TakeCallback {
     private readonly notifier: PollNotifier,
   ) {}
 
-  /** Whether a connected provider is called so. */
+  /** Whether a provider of this name is connected. */
   knows(provider: string): boolean {
     return this.providers.liveProviders.some((liveProvider) => liveProvider.name === provider);
   }
 
   /**
-   * Makes everything that the callback is about due for a question to its provider; nothing else is believed or kept.
-   * Answers the kinds of its hints. @throws Error of the database: the sender is to try again.
+   * Makes every object that the callback names due for a provider query; nothing else in it is trusted or stored.
+   * Returns the kinds of its hints. @throws Error of the database: the sender should retry
    */
   async execute(provider: string, body: unknown): Promise<readonly ProviderHint['about'][]> {
     const hints = this.providers.getLiveProvider(provider).hintsOf(body);
     const references = hints.flatMap((hint) => (hint.about === 'order' ? namesOf(hint.reference) : []));
     const esims = hints.flatMap((hint) => (hint.about === 'esim' ? [hint.providerEsimId] : []));
     if (references.length + esims.length > 0) {
-      // Locked in the order of D40: orders, top-ups, eSIMs by id.
+      // Lock order (D40): orders, top-ups, eSIMs by id.
       await this.transactions.run(async (tx) => {
         if (references.length > 0) {
           await this.orders.makeDue(tx, { provider, references, cooldownMs: COOLDOWN_MS });
@@ -65,7 +65,7 @@ export class TakeCallback {
   }
 }
 
-/** An order's or a top-up's reference, also where the hint names one purchase of an order. */
+/** Reference of an order or top-up, even if the hint names one purchase of an order. */
 function namesOf(reference: string): readonly string[] {
   const whole = reference.replace(PART_NUMBER, '');
   return whole === reference ? [reference] : [reference, whole];

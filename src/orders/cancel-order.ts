@@ -11,7 +11,7 @@ import { ORDER_JOBS, OrderJobsRepository } from './order-jobs.repository.js';
 import { type OrderEntity, priceOf, statusesBefore, uncanceled } from './order.js';
 import { OrdersRepository } from './orders.repository.js';
 
-/** Asks for a cancellation; the worker asks the provider, whose answer decides (D22, Cancel). */
+/** Requests a cancellation. The worker calls the provider, whose result decides (D22, Cancel). */
 @Injectable()
 export class CancelOrder {
   constructor(
@@ -20,7 +20,9 @@ export class CancelOrder {
     @InjectNotifier(ORDER_JOBS) private readonly notifier: WorkerNotifier,
   ) {}
 
-  /** @throws NotFound, AppError `order_not_cancelable` unless it is issued, nothing was downloaded and nothing topped up */
+  /**
+   * @throws NotFound, AppError `order_not_cancelable` unless it is issued, nothing was downloaded and nothing topped up
+   */
   async cancel(tx: Tx, scope: TenantScope, orderId: string): Promise<OrderEntity> {
     const order = await this.orders.findForUpdate(tx, scope, orderId);
     if (!order) throw new NotFound();
@@ -46,15 +48,15 @@ export class CancelOrder {
   }
 }
 
-/** The provider's answer, or support's decision, in one shape: which eSIMs were taken back, and why not the others. */
+/** The provider's result, or support's decision: which eSIMs were canceled, and why not the others. */
 export interface CancelOutcome {
   readonly isCanceled: (esim: EsimEntity) => boolean;
   readonly failure: ProviderFailure;
 }
 
 /**
- * Records the outcome of a cancellation in one transaction: canceled and refunded, or back where it was (D22). What was
- * taken back of an order that was not taken back as a whole is canceled and refunded too. No event tells of it.
+ * Records a cancellation's outcome in one transaction: canceled and refunded, or restored to the status before (D22).
+ * In a partial cancellation the canceled eSIMs are refunded too. There is no event for it.
  */
 @Injectable()
 export class CompleteCancellation {
@@ -65,8 +67,8 @@ export class CompleteCancellation {
   ) {}
 
   /**
-   * Locks the order, then its eSIMs, then the wallet (D40). Answers the status that it ended in; null when the lease
-   * is void, and then nothing was written.
+   * Locks the order, then its eSIMs, then the wallet (D40). Returns the final status; null when the lease is void, and
+   * then nothing was written.
    */
   async complete(
     tx: Tx,
@@ -78,7 +80,7 @@ export class CompleteCancellation {
     const esims = uncanceled(await this.esims.listByOrderForUpdate(tx, order.id));
     const canceled = esims.filter(outcome.isCanceled);
     const whole = canceled.length > 0 && canceled.length === esims.length;
-    // A sandbox order is taken back as a whole or not at all: what a customer uses is not taken back.
+    // A sandbox order is canceled as a whole or not at all: eSIMs in use are never canceled.
     const taken = order.mode === 'sandbox' && !whole ? [] : canceled;
     const status = whole ? 'canceled' : (order.statusBeforeCancel ?? 'issued');
     const failure = whole ? null : outcome.failure;

@@ -12,21 +12,21 @@ import { OrderJobsRepository } from './order-jobs.repository.js';
 
 type Provisioned = Extract<ProviderOrderState, { state: 'provisioned' }>;
 
-/** The word that ends the provisioning of an order. */
+/** Terminal result of an order's provisioning. */
 export interface OrderEnd {
   readonly lease: PurchaseLease;
   readonly order: OrderEntity;
-  /** What it was sold; without a profile it fails, by its shortfall. */
+  /** The provisioned profiles; without any, the order fails with its shortfall. */
   readonly result: Provisioned | Extract<ProviderOrderState, { state: 'rejected' }>;
-  /** Of the job that ended it; without one its event is traced as a part of the order's acceptance. */
+  /** Trace of the job that ended it; defaults to the trace of the order's acceptance. */
   readonly traceparent?: string | null;
 }
 
-/** An order that this transaction has ended. */
+/** An order ended by this transaction. */
 interface EndedOrder {
   readonly order: OrderEntity;
   readonly end: ChangedPurchase;
-  /** Of the order's quantity at most; none: it failed. */
+  /** At most the order's quantity; empty when it failed. */
   readonly profiles: readonly ProviderProfile[];
   readonly failure: ProviderFailure | null;
   readonly result: OrderEnd['result'];
@@ -39,8 +39,8 @@ const NOTHING_PROVISIONED: ProviderFailure = {
 };
 
 /**
- * Records the outcomes of processing orders in one transaction: their statuses, the money, their eSIMs and their events
- * (D22), each kind in one statement however many orders there are.
+ * Records the outcomes of processing orders in one transaction: statuses, money, eSIMs and events (D22), one statement
+ * per kind whatever the number of orders.
  */
 @Injectable()
 export class CompleteOrder {
@@ -54,16 +54,16 @@ export class CompleteOrder {
     private readonly alerts: Alerts,
   ) {}
 
-  /** Of one order: see `completeAll`. */
+  /** Same as `completeAll`, for one order. */
   async complete(tx: Tx, end: OrderEnd): Promise<boolean> {
     const [ended] = await this.completeAll(tx, [end]);
     return ended!;
   }
 
   /**
-   * What was issued is charged, the rest of the hold released; an order without an eSIM fails and costs nothing. False
-   * for those whose lease is void: nothing was written for them, whatever the others did. Locks orders, then holds, then
-   * wallets (D40, B9).
+   * Charges the issued eSIMs and releases the rest of the hold; an order without an eSIM fails and costs nothing.
+   * Returns false for orders whose lease is void: nothing was written for them, regardless of the others. Locks orders,
+   * then holds, then wallets (D40, B9).
    */
   async completeAll(tx: Tx, ends: readonly OrderEnd[]): Promise<readonly boolean[]> {
     const outcomes = ends.map((end) => ({ ...end, ...outcomeOf(end) }));
@@ -83,7 +83,7 @@ export class CompleteOrder {
       ended.map((one) => toEvent(one, esimsOf.get(one.order.id) ?? [])),
     );
     for (const one of ended) await this.report(tx, one);
-    // Last: acceptance waits for the wallets' rows.
+    // Last, because acceptance waits for the wallets' rows.
     await this.settle(tx, ended);
     return changed.map((end) => end !== null);
   }
@@ -97,7 +97,7 @@ export class CompleteOrder {
     await this.wallet.settle(tx, settlements);
   }
 
-  /** What the portal team hears of, and what the catalogue learns. Seldom anything. */
+  /** Alerts the portal team and requests a catalog refresh, in the rare cases that need it. */
   private async report(tx: Tx, { order, failure, result }: EndedOrder): Promise<void> {
     // The next order must not be sold at a price that the provider has just refused.
     if (failure?.code === 'price_changed') await this.refreshCatalog.execute(tx, order.createdAt);
@@ -107,7 +107,7 @@ export class CompleteOrder {
     await this.reportOverDelivery(tx, order, result.profiles.length);
   }
 
-  /** More than was ordered is nobody's: we are charged for it, the partner is not. */
+  /** eSIMs beyond the ordered quantity belong to nobody: we are charged for them, the partner is not. */
   private async reportOverDelivery(tx: Tx, order: OrderEntity, provisioned: number): Promise<void> {
     if (provisioned <= order.quantity) return;
     const { id: subjectId, partnerId, provider, quantity } = order;

@@ -9,24 +9,24 @@ import type { ProviderFailure } from '../providers/index.js';
 import { PurchaseJobsRepository, type PurchaseLease } from '../purchases/index.js';
 import { type OrderEntity, ORDERS, type OrderStatus, statusesBefore } from './order.js';
 
-/** BullMQ queue of notifications for partners' orders; a group is a partner and a mode, so that these take turns (D27, D41). */
+/** BullMQ queue that wakes workers for orders; a group is a partner and a mode, and groups take turns (D27, D41). */
 export const ORDER_JOBS = 'order-jobs';
 
 export const OrderNotifierModule = notifierModule(ORDER_JOBS);
 
-/** What was not issued comes back. */
+/** Refunds the part that was not issued. */
 const END_ASSIGNMENTS = `
   status = CASE h.fulfilled WHEN 0 THEN 'failed' WHEN p.quantity THEN 'issued' ELSE 'partially_issued' END,
   quantity_issued = h.fulfilled, quantity_failed = p.quantity - h.fulfilled,
   refunded_amount = p.unit_price_amount * (p.quantity - h.fulfilled),
   issued_at = CASE WHEN h.fulfilled > 0 THEN now() END, cancel_requested_at = NULL`;
 
-/** What the end of a cancellation changes. */
+/** Changes at the end of a cancellation. */
 interface CancellationEnd {
   readonly status: OrderStatus;
-  /** How many eSIMs came back. */
+  /** Number of canceled eSIMs. */
   readonly canceled: number;
-  /** Why the others did not; null when all did. */
+  /** Why the others were not canceled; null when all were. */
   readonly failure: ProviderFailure | null;
 }
 
@@ -53,8 +53,8 @@ export class OrderJobsRepository extends PurchaseJobsRepository<OrderEntity> {
   }
 
   /**
-   * Ends a cancellation: canceled, or back where the order was (D22). False when the lease is void: then nothing may be
-   * written.
+   * Ends a cancellation: canceled, or restored to the status before (D22). False when the lease is void: then nothing
+   * may be written.
    */
   async endCancellation(
     tx: Tx,

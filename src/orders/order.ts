@@ -17,7 +17,9 @@ export const ORDER_STATUSES = [
 ] as const;
 export type OrderStatus = (typeof ORDER_STATUSES)[number];
 
-/** D22. `canceling` returns to where it was when the provider refuses the cancellation. */
+/**
+ * Allowed status changes (D22). `canceling` returns to the status before when the provider refuses the cancellation.
+ */
 const TRANSITIONS: Readonly<Record<OrderStatus, readonly OrderStatus[]>> = {
   pending: ['processing'],
   processing: ['issued', 'partially_issued', 'failed'],
@@ -28,7 +30,7 @@ const TRANSITIONS: Readonly<Record<OrderStatus, readonly OrderStatus[]>> = {
   canceled: [],
 };
 
-/** Statuses from which an order may go to `to`; every UPDATE of a status names them in its WHERE. */
+/** Statuses from which an order may change to `to`; every status UPDATE names them in its WHERE. */
 export function statusesBefore(to: OrderStatus): readonly OrderStatus[] {
   return ORDER_STATUSES.filter((from) => TRANSITIONS[from].includes(to));
 }
@@ -47,7 +49,7 @@ export class OrderEntity extends Purchase {
   @Column({ name: 'quantity_failed', type: 'int' })
   quantityFailed!: number;
 
-  /** What each eSIM of the order was sold with (D47); null: unlimited. The package may change or be withdrawn later. */
+  /** Data of each eSIM at the time of sale (D47); null for unlimited. The package may change or be withdrawn later. */
   @Column({ name: 'data_bytes', type: 'bigint', nullable: true, transformer: bigintColumn })
   dataBytes!: number | null;
 
@@ -101,22 +103,22 @@ export interface OrderFilters extends PurchaseFilters {
   readonly createdBefore?: Date | undefined;
 }
 
-/** The price of `count` eSIMs of the order, as it was at acceptance. */
+/** Price of `count` of the order's eSIMs at acceptance. */
 export function priceOf(order: OrderEntity, count: number): Money {
   return multiplyMoney({ amount: order.unitPriceAmount, currency: order.currency }, count);
 }
 
-/** The eSIMs that an earlier, partial cancellation has not taken back. */
+/** The eSIMs that an earlier, partial cancellation has left. */
 export function uncanceled(esims: readonly EsimEntity[]): readonly EsimEntity[] {
   return esims.filter((esim) => esim.status !== 'canceled');
 }
 
-/** The order as every provider call about it names it: fixed at acceptance (D19). */
+/** The request of every provider call about the order: fixed at acceptance (D19). */
 export function toProviderOrderRequest(order: OrderEntity): ProviderOrderRequest {
   return { ...toProviderRequest(order), quantity: order.quantity };
 }
 
-/** The cancellation of these eSIMs of the order, as every provider call about it names it. */
+/** The request of every provider call to cancel these eSIMs of the order. */
 export function toProviderCancelRequest(
   order: OrderEntity,
   esims: readonly EsimEntity[],

@@ -55,7 +55,7 @@ export class OrdersApiModule {}
 @Module({ imports: [OrdersModule], controllers: [PortalOrdersController] })
 export class OrdersPortalModule {}
 
-/** Provisioning and cancellations, in the worker. */
+/** Provisions and cancels orders in the worker. */
 @Module({
   imports: [OrdersModule, EsimsModule, ProvidersModule, PurchaseMetricsModule],
   providers: [FulfilOrder, SettleCancellation, OrderWorker],

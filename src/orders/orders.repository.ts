@@ -9,7 +9,7 @@ import { KeysetPages, type ListOptions, sql, type Tx, updateVersioned } from '..
 import { PurchasesRepository } from '../purchases/index.js';
 import { OrderEntity, type OrderFilters, ORDERS, type OrderWithEsims } from './order.js';
 
-/** What acceptance decides about an order, besides what it decides about every purchase. */
+/** Properties set at acceptance, in addition to those of every purchase. */
 const ACCEPTED = ['quantity', 'dataBytes', 'validityDays', 'activationPolicy', 'unitPriceAmount'] as const;
 
 /** SQL of `orders` for the APIs; `OrderJobsRepository` has the worker's. */
@@ -27,7 +27,7 @@ export class OrdersRepository extends PurchasesRepository<
     return this.findOne(tx.manager, { partnerId, mode, id }, true);
   }
 
-  /** Whether an eSIM of the order was topped up, or is about to be: its data could not be taken back. */
+  /** Whether an eSIM of the order has a top-up, applied or pending, whose data could not be refunded. */
   async hasTopups(tx: Tx, orderId: string): Promise<boolean> {
     const { rows } = await sql(
       tx.manager,
@@ -38,7 +38,7 @@ export class OrdersRepository extends PurchasesRepository<
     return rows.length > 0;
   }
 
-  /** Changes an order whose row `tx` has locked; answers its version then (D48). */
+  /** Changes an order whose row `tx` has locked, and returns its new version (D48). */
   async update(tx: Tx, id: string, changes: Partial<OrderEntity>): Promise<number> {
     return updateVersioned(tx.manager, OrderEntity, id, changes);
   }
@@ -50,8 +50,8 @@ export class OrdersRepository extends PurchasesRepository<
 }
 
 /**
- * Reads orders of one partner and mode; anything else is the same 404 (D14). Order and eSIMs come from one snapshot:
- * an answer never shows the eSIMs of an order that is still processing.
+ * Reads orders of one partner and mode; anything else is the same 404 (D14). Order and eSIMs come from one snapshot, so
+ * a response never shows eSIMs of an order that is still processing.
  */
 @Injectable()
 export class ReadOrders {
@@ -84,7 +84,7 @@ export class ReadOrders {
     });
   }
 
-  /** The order as `tx` sees it, with its eSIMs. */
+  /** The order with its eSIMs as seen by `tx`. */
   async complete(tx: Tx, order: OrderEntity): Promise<OrderWithEsims> {
     return this.withEsims(order, tx.manager);
   }

@@ -3,8 +3,8 @@ import { sql, type Tx } from '../infra/database/index.js';
 import type { OrderEntity } from './order.js';
 
 /**
- * A top-up of eSIM `e` that is open, or younger than `$1` days. Each is asked for by the index in whose order it comes
- * first: an eSIM may have any number of others.
+ * A top-up of eSIM `e` that is open, or younger than `$1` days. Each case uses an index that returns the match first,
+ * because an eSIM may have any number of other top-ups.
  */
 const TOPUP_THAT_KEEPS_ITS_ORDER = `LATERAL (
   (SELECT 1 FROM topups t WHERE t.esim_id = e.id AND t.created_at >= now() - $1::int * interval '1 day'
@@ -12,7 +12,7 @@ const TOPUP_THAT_KEEPS_ITS_ORDER = `LATERAL (
   UNION ALL
   (SELECT 1 FROM topups t WHERE t.esim_id = e.id AND t.status IN ('pending', 'processing') LIMIT 1))`;
 
-/** Where a walk over orders by age is; the time as PostgreSQL writes it, to the microsecond. */
+/** Position of a walk over orders by age; PostgreSQL's text of the time, to the microsecond. */
 export interface OrderAge {
   readonly createdAt: string;
   readonly id: string;
@@ -21,17 +21,17 @@ export interface OrderAge {
 /** Orders past their retention, locked. */
 export interface PastOrders {
   readonly orders: readonly Pick<OrderEntity, 'id' | 'providerReference'>[];
-  /** How many were locked, with those that a top-up keeps. */
+  /** Number of locked orders, including those kept by a top-up. */
   readonly looked: number;
   readonly last: OrderAge | null;
 }
 
-/** SQL of `orders` for the purge of what Sandbox has sold. */
+/** SQL of `orders` for purging Sandbox sales. */
 @Injectable()
 export class PastOrdersRepository {
   /**
-   * Locks up to `limit` Sandbox orders that are older than `days`, they and all that was bought for them, the oldest first
-   * and none up to `after` (D44).
+   * Locks up to `limit` Sandbox orders after `after`, oldest first, that are older than `days` together with everything
+   * bought for them (D44).
    */
   async lockSandboxPast(
     tx: Tx,
@@ -50,7 +50,7 @@ export class PastOrdersRepository {
     );
     const { rows: kept } = await sql<{ id: string }>(
       tx.manager,
-      // A top-up that was accepted before the lock, and behind the snapshot of the statement that took it.
+      // Finds a top-up that was accepted before the lock but after the snapshot of the locking statement.
       `SELECT DISTINCT e.order_id AS id FROM esims e, ${TOPUP_THAT_KEEPS_ITS_ORDER}
        WHERE e.order_id = ANY ($2)`,
       [days, rows.map(({ id }) => id)],

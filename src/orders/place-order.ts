@@ -24,8 +24,8 @@ export interface PlaceOrderCommand {
 }
 
 /**
- * Accepts an order: one row, `pending`, with the reference that every provider call will use, the terms, price and cost
- * of this moment, and the hold on the wallet that pays for it (D19, D22, D27, D47).
+ * Accepts an order: one row with status `pending`, the reference of every provider call, the current terms, price and
+ * cost, and the wallet hold that pays for it (D19, D22, D27, D47).
  */
 @Injectable()
 export class PlaceOrder {
@@ -38,7 +38,7 @@ export class PlaceOrder {
     @InjectNotifier(ORDER_JOBS) private readonly notifier: WorkerNotifier,
   ) {}
 
-  /** What the order would sell: read with the claim of its key, and given to `place`. */
+  /** The order's package, read together with the claim of its key and passed to `place`. */
   findPackage(tx: Tx, scope: TenantScope, { packageId }: PlaceOrderCommand): Promise<SellablePackage | null> {
     return this.catalog.findSellable(tx, scope, packageId);
   }
@@ -81,7 +81,7 @@ export class PlaceOrder {
       acceptedRequestId: command.requestId,
       traceparent: currentTraceparent(),
     });
-    // The order first, then its hold (D40): the wallet's row, which all orders share, is locked last and shortest.
+    // The order precedes its hold (D40): the wallet's row, shared by all orders, is locked last and shortest.
     const money = multiplyMoney(price, quantity);
     const held = this.wallet.hold(tx, { partnerId, mode, money, subject: { orderId: id }, reference });
     const [order] = await Promise.all([inserted, held]);

@@ -11,11 +11,13 @@ import {
 import type { Purchase, PurchaseKind } from './purchase.js';
 import type { ClaimedPurchase, PurchaseJobsRepository } from './purchase-jobs.repository.js';
 
-/** Of the slots, kept for partners that have none under way: however many are busy, the next one finds a slot (D41). */
+/**
+ * Share of the slots reserved for partners without a purchase in progress: the next partner always finds a slot (D41).
+ */
 const KEPT_FOR_OTHERS = 1 / 4;
 
 interface PurchaseWorkerOptions {
-  /** Purchases under way at once in one worker process, over all partners. */
+  /** Maximum concurrent purchases in one worker process, over all partners. */
   readonly concurrency: number;
   readonly notifier: WorkerNotifier;
   readonly config: ProviderWorkerConfig;
@@ -23,7 +25,7 @@ interface PurchaseWorkerOptions {
   readonly tracer: Tracer;
 }
 
-/** Works off the purchases that are due, partner by partner; each partner has its own concurrency (D27, Fairness). */
+/** Processes due purchases partner by partner; each partner has its own concurrency (D27, Fairness). */
 export abstract class PurchaseWorker<P extends Purchase> extends JobWorker<ClaimedPurchase<P>> {
   private readonly kind: PurchaseKind;
 
@@ -45,12 +47,12 @@ export abstract class PurchaseWorker<P extends Purchase> extends JobWorker<Claim
   }
 
   /**
-   * Takes one to its outcome, or gives it back for later.
-   * @throws ProviderOutcomeUnknown, ProviderUnavailable: it is tried again
+   * Brings one purchase to its outcome, or releases it for later.
+   * @throws ProviderOutcomeUnknown, ProviderUnavailable: it is retried
    */
   protected abstract fulfil(claimed: ClaimedPurchase<P>): Promise<void>;
 
-  /** What its span says besides. */
+  /** Additional attributes of its span. */
   protected attributesOf(_purchase: P): SpanRequest['attributes'] {
     return {};
   }
@@ -67,7 +69,7 @@ export abstract class PurchaseWorker<P extends Purchase> extends JobWorker<Claim
     return { refetch: true };
   }
 
-  /** Whatever went wrong, only the provider's answer ends a purchase (D22): it is asked for again. */
+  /** Whatever the error, only the provider's result ends a purchase (D22), so it is looked up again. */
   private async retryLater(claimed: ClaimedPurchase<P>, error: Error): Promise<void> {
     const { name, noun } = this.kind;
     const { id, attempts } = claimed.purchase;
@@ -83,7 +85,7 @@ export abstract class PurchaseWorker<P extends Purchase> extends JobWorker<Claim
     return { requestId: purchase.acceptedRequestId, [`${this.kind.name}Id`]: purchase.id };
   }
 
-  /** Each job is a child of the call that accepted the purchase, however many one claim took (D53). */
+  /** Each job is a child of the call that accepted the purchase, however many one claim returned (D53). */
   private spanOf(claimed: ClaimedPurchase<P>): SpanRequest {
     const { purchase, claimedIn } = claimed;
     return {

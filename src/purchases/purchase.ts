@@ -17,7 +17,7 @@ export abstract class Purchase {
 
   abstract status: string;
 
-  /** Grows by one with each change that a partner can see (D48); the database counts. */
+  /** Increases by one with each change visible to partners (D48); the database counts. */
   @Column({ type: 'int', insert: false, update: false })
   version!: number;
 
@@ -27,7 +27,7 @@ export abstract class Purchase {
   @Column({ type: 'text' })
   currency!: string;
 
-  /** The partner's own id, unique per table, partner and mode for ever. */
+  /** The partner's own id, unique per table, partner and mode forever. */
   @Column({ type: 'text', nullable: true })
   reference!: string | null;
 
@@ -37,22 +37,22 @@ export abstract class Purchase {
   @Column({ type: 'text' })
   provider!: string;
 
-  /** D19: fixed before the first provider call and used by every one. */
+  /** Fixed before the first provider call and used by every one (D19). */
   @Column({ name: 'provider_reference', type: 'text' })
   providerReference!: string;
 
-  /** The provider's name of the package, as it was at acceptance. */
+  /** The provider's package id at acceptance. */
   @Column({ name: 'upstream_package_id', type: 'text' })
   upstreamPackageId!: string;
 
-  /** What one cost at the provider at acceptance, in millionths of the currency's unit; null when nobody charges for it. */
+  /** Unit cost at the provider at acceptance, in micros; null when nobody charges for it. */
   @Column({ name: 'unit_cost_micros', type: 'bigint', nullable: true, transformer: bigintColumn })
   unitCostMicros!: number | null;
 
   @Column({ name: 'unit_cost_currency', type: 'text', nullable: true })
   unitCostCurrency!: string | null;
 
-  /** The last placement that may have taken effect at the provider; null when none has ever left. */
+  /** Time of the last placement that may have taken effect at the provider; null when none has ever left. */
   @Column({ name: 'upstream_placed_at', type: 'timestamptz', nullable: true })
   upstreamPlacedAt!: Date | null;
 
@@ -62,14 +62,14 @@ export abstract class Purchase {
   @Column({ name: 'failure_reason', type: 'text', nullable: true })
   failureReason!: string | null;
 
-  /** Times that a worker took it up. */
+  /** Number of times that a worker claimed it. */
   abstract attempts: number;
 
-  /** The class of the last attempt's error, for support; null when the provider answered. */
+  /** Error class of the last attempt, for support; null when the provider responded. */
   @Column({ name: 'last_error', type: 'text', nullable: true })
   lastError!: string | null;
 
-  /** The time of the next attempt; null when nothing is owed. */
+  /** Time of the next attempt; null when none is due. */
   @Column({ name: 'next_attempt_at', type: 'timestamptz', nullable: true })
   nextAttemptAt!: Date | null;
 
@@ -82,7 +82,7 @@ export abstract class Purchase {
   @Column({ name: 'accepted_request_id', type: 'text' })
   acceptedRequestId!: string;
 
-  /** Of the call that accepted it (D53); null when that was not traced. */
+  /** Trace of the call that accepted it (D53); null when that was untraced. */
   @Column({ type: 'text', nullable: true })
   traceparent!: string | null;
 
@@ -96,7 +96,7 @@ export abstract class Purchase {
   failedAt!: Date | null;
 }
 
-/** How the code and its messages name one of the two kinds. */
+/** Names of one of the two kinds in code and messages. */
 export interface PurchaseKind<P extends Purchase = Purchase> {
   /** Prefix of log events and ids, e.g. `order.attempt_failed` and `orderId`. */
   readonly name: PlacementKind;
@@ -110,14 +110,14 @@ export interface PurchaseFilters {
   readonly reference?: string | undefined;
 }
 
-/** How every provider call about a purchase names it: fixed at acceptance (D19). */
+/** The common part of every provider call about a purchase: fixed at acceptance (D19). */
 export function toProviderRequest(purchase: Purchase) {
   return {
     reference: purchase.providerReference,
     packageId: purchase.packageId,
     upstreamPackageId: purchase.upstreamPackageId,
     unitCost: unitCostOf(purchase),
-    // What is claimed after a restore was bought before it was accepted again (D54).
+    // A purchase claimed after a restore was bought before it was accepted again (D54).
     acceptedAt: earliestOf(purchase.createdAt, purchase.upstreamPlacedAt),
   };
 }

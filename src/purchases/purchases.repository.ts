@@ -20,7 +20,7 @@ import { freshReference } from '../providers/index.js';
 import { insertionByMode } from './placement-record.js';
 import type { Purchase, PurchaseFilters, PurchaseKind } from './purchase.js';
 
-/** Properties that acceptance decides of every purchase. */
+/** Properties of every purchase that are set at acceptance. */
 const ACCEPTED = [
   'id',
   'partnerId',
@@ -38,7 +38,7 @@ const ACCEPTED = [
   'traceparent',
 ] as const satisfies readonly (keyof Purchase)[];
 
-/** What acceptance decides; `Own` are the properties that only this kind of purchase has. */
+/** A purchase's values at acceptance; `Own` are the properties that only this kind has. */
 type NewPurchase<P extends Purchase, Own extends keyof P> = Pick<P, Own | (typeof ACCEPTED)[number]>;
 
 /** SQL of `orders` or `topups` for the APIs; `PurchaseJobsRepository` has the worker's. */
@@ -61,14 +61,14 @@ export abstract class PurchasesRepository<
   }
 
   /**
-   * Keeps a new purchase, due at once; what it does not name has the table's defaults. By hand: TypeORM's insert builder
-   * costs more than the statement.
+   * Inserts a new purchase, due at once; columns that it omits get their defaults. Written by hand, because TypeORM's
+   * insert builder costs more than the statement.
    * @throws AppError `reference_taken`
    */
   async insert(tx: Tx, purchase: NewPurchase<P, Own>): Promise<P> {
     const values = purchase as unknown as Readonly<Record<string, SqlParameter>>;
     const parameters = this.accepted.map((property) => values[property]!);
-    // Where the provider reference is that of an earlier purchase: its key is used again.
+    // Used when the derived provider reference belongs to an earlier purchase, because its key is reused.
     if (purchase.mode === 'live') parameters.push(freshReference(this.kind.name));
     try {
       const { rows } = await sql(tx.manager, this.insertion[purchase.mode], parameters);
@@ -91,17 +91,17 @@ export abstract class PurchasesRepository<
     return this.findOne(manager, { partnerId, mode: modeIn(mode), id });
   }
 
-  /** Any partner's, in any mode, for support. */
+  /** Any partner's purchase in any mode, for support. */
   async findById(id: string): Promise<P | null> {
     return this.findOne(this.manager, { id });
   }
 
-  /** As `findById`, with the row locked for `tx`. */
+  /** Like `findById`, with the row locked for `tx`. */
   async findByIdForUpdate(tx: Tx, id: string): Promise<P | null> {
     return this.findOne(tx.manager, { id }, true);
   }
 
-  /** The purchase of a provider reference, whoever it belongs to. @throws Error when there is none */
+  /** The purchase with a provider reference, of any partner. @throws Error when there is none */
   async getByProviderReference(tx: Tx, providerReference: string): Promise<P> {
     const found = await this.findOne(tx.manager, { providerReference });
     if (!found) throw new Error(`no ${this.kind.noun} has the provider reference ${providerReference}`);

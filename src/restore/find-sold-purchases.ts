@@ -11,28 +11,30 @@ import type { FoundPurchase } from './unclaimed-purchases.repository.js';
 
 const KINDS: readonly PlacementKind[] = ['order', 'topup'];
 
-/** What one provider said. */
+/** Result of one provider. */
 export interface AskedProvider {
   readonly provider: string;
-  /** By reference. Null when it did not answer to the end. */
+  /** Purchases by reference. Null when its list could not be read completely. */
   readonly found: readonly FoundPurchase[] | null;
-  /** Why it did not; null when it did. */
+  /** Why the list is incomplete; null when it is complete. */
   readonly failure: string | null;
-  /** What its list does not show: of this nobody can tell whether it was bought. */
+  /** Kinds that its list does not show: whether those were bought cannot be told. */
   readonly unlisted: readonly PlacementKind[];
 }
 
-/** Reads all that the providers sold since a time under names of ours, whether the database knows of it or not (D54). */
+/**
+ * Reads everything that the providers have sold since a time under our references, known to the database or not (D54).
+ */
 @Injectable()
 export class FindSoldPurchases {
   constructor(private readonly providers: ProviderRegistry) {}
 
-  /** For how long after a placement a provider may deny it: the longest of all. */
+  /** The longest time for which a provider may deny a placement. */
   get readLagMs(): number {
     return Math.max(0, ...this.providers.liveProviders.map(({ readLagMs }) => readLagMs));
   }
 
-  /** One provider after the other. @throws whatever `stopping` was aborted with */
+  /** Queries the providers one after the other. @throws the abort reason of `stopping` */
   async execute(
     since: Date,
     stopping: AbortSignal,
@@ -59,7 +61,7 @@ async function ask(
     for (let from: number | null = 0; from !== null;) {
       const at: number = from;
       const page = await client.ask((each, signal) => each.soldList.readPage(since, at, signal));
-      // By its own name: a list that moves while it is read shows some of it twice.
+      // Keyed by the provider's id: a list that shifts while it is read shows some purchases twice.
       for (const purchase of page.sold) purchases.set(purchase.providerEsimId, purchase);
       onPage(name, purchases.size);
       from = page.next;

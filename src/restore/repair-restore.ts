@@ -8,36 +8,39 @@ import { type UnclaimedPurchase, UnclaimedPurchasesRepository } from './unclaime
 import { WRITES_KEPT_MS } from './writes-guard.js';
 
 const HOUR_MS = 3_600_000;
-/** What was sold a little before the time that was restored to: clocks differ, and commits come after calls. */
+/** Purchases from shortly before the restored time are included: clocks differ, and commits follow calls. */
 const LOOK_BACK_MS = HOUR_MS;
-/** As long as a partner may repeat a POST with its key (D17). */
+/** How long a partner may repeat a POST with its key (D17). */
 const LOOK_FIRST_MS = 24 * HOUR_MS;
-/** Who had passed the guard when writes were first refused has ended by then: it waits for a connection, locks, a statement. */
+/**
+ * Every write that passed the guard before the refusal has ended by then, including its waits for a connection, locks
+ * and a statement.
+ */
 const LAST_WRITE_MS = 15_000;
 
 export interface RepairCommand {
-  /** The time that the database was put back to. */
+  /** Time to which the database was restored. */
   readonly restoredTo: Date;
-  /** Takes the place of a repair that was begun with another time. */
+  /** Replaces a repair that was started with another time. */
   readonly replaces: boolean;
-  /** Writes are taken again at the end, when nothing is left to do. */
+  /** Accepts writes again at the end, if nothing remains to be done. */
   readonly opens: boolean;
   readonly stopping: AbortSignal;
-  /** Told at every step that takes time. */
+  /** Called at every long step. */
   readonly onProgress: (text: string) => void;
 }
 
-/** What became of a repair. */
+/** Result of a repair. */
 export interface RepairReport {
   readonly epoch: RestoreEpoch;
   /** Null when an earlier run has moved them. */
   readonly moved: MovedRows | null;
   readonly asked: readonly AskedProvider[];
-  /** What providers sold and the database did not know. */
+  /** Purchases at providers that the database did not know. */
   readonly unclaimed: readonly UnclaimedPurchase[];
-  /** Every provider has answered. */
+  /** Whether every provider has responded. */
   readonly isRepaired: boolean;
-  /** Writes are taken again. */
+  /** Whether writes are accepted again. */
   readonly isOpened: boolean;
 }
 
@@ -62,8 +65,8 @@ export class OtherRestoreOpen extends Error {
 }
 
 /**
- * Makes a database that was put back to an earlier time safe to sell from again (D54). Each step may be repeated: killed
- * anywhere, or when a provider did not answer, the same command goes on, and writes stay refused until it has ended.
+ * Makes a database that was restored to an earlier time safe to sell from again (D54). Every step is repeatable: after
+ * a kill or a missing provider response, the same command continues, and writes stay refused until it has finished.
  */
 @Injectable()
 export class RepairRestore {
@@ -75,14 +78,14 @@ export class RepairRestore {
     private readonly transactions: Transactions,
   ) {}
 
-  /** @throws WorkersConnected, OtherRestoreOpen; Error of the database; whatever `stopping` was aborted with */
+  /** @throws WorkersConnected, OtherRestoreOpen; Error of the database; the abort reason of `stopping` */
   async execute(command: RepairCommand): Promise<RepairReport> {
     const { stopping, onProgress } = command;
     await this.refuseWorkers();
     const epoch = await this.open(command);
     onProgress('writes are refused');
     await this.waitUntilOpenFor(epoch, 2 * WRITES_KEPT_MS, stopping);
-    // One may have connected before it could see that nothing is to be claimed.
+    // A worker may have connected before it could see that claims are off.
     await this.refuseWorkers();
     const moved = epoch.movedAt === null ? await this.move(epoch) : null;
     onProgress(
@@ -95,13 +98,13 @@ export class RepairRestore {
     return this.conclude(epoch, moved, await this.withoutGaps(epoch, asked), command.opens);
   }
 
-  /** The last repair and what is still unclaimed of it; null when there was none. Only reads. */
+  /** The last repair and its unclaimed purchases; null when there was none. Read-only. */
   async status(): Promise<Pick<RepairReport, 'epoch' | 'unclaimed'> | null> {
     const epoch = await this.epochs.findLast();
     return epoch && { epoch, unclaimed: await this.purchases.list(epoch.id) };
   }
 
-  /** What processes know of writes is older than a refusal: only after that does nobody begin one. */
+  /** Processes cache whether writes are accepted; only after this wait can none begin one. */
   private async waitUntilOpenFor({ id }: RestoreEpoch, ms: number, stopping: AbortSignal): Promise<void> {
     const leftMs = ms - (await this.epochs.openForMs(id));
     if (leftMs > 0) await delay(leftMs, undefined, { signal: stopping });
@@ -116,7 +119,7 @@ export class RepairRestore {
     const epoch = await this.epochs.open(restoredTo);
     if (epoch.restoredTo.getTime() === restoredTo.getTime()) return epoch;
     if (!replaces) throw new OtherRestoreOpen(epoch.restoredTo);
-    // What the first one was looking for is looked for by the second one as well.
+    // The second repair also looks for what the first one was looking for.
     const earlier = epoch.restoredTo < restoredTo ? epoch.restoredTo : restoredTo;
     await this.transactions.run((tx) => this.epochs.replace(tx, epoch.id, earlier));
     return (await this.epochs.findOpen())!;
@@ -136,7 +139,7 @@ export class RepairRestore {
     });
   }
 
-  /** A list that shows nothing of what was certainly sold in the hour before says nothing: it is not believed. */
+  /** Distrusts a list that shows none of the certain sales of the hour before. */
   private async withoutGaps(
     epoch: RestoreEpoch,
     asked: readonly AskedProvider[],
@@ -162,7 +165,7 @@ export class RepairRestore {
     for (const { provider, unlisted } of asked)
       for (const kind of unlisted)
         await this.purchases.lookFirst(provider, kind, this.sinceOf(epoch), LOOK_FIRST_MS);
-    // What was accepted since the first look by calls that had begun before.
+    // Rows accepted since the first pass by calls that had already begun.
     await this.transactions.run((tx) => this.epochs.distrustRows(tx));
     await this.refuseWorkers();
     const isRepaired = asked.every(({ failure }) => failure === null);

@@ -3,23 +3,23 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { sql, type Tx } from '../infra/database/index.js';
 
-/** One restore of the database to an earlier time, and how far its repair has come. */
+/** One restore of the database to an earlier time, and the progress of its repair. */
 export interface RestoreEpoch {
   readonly id: number;
   readonly restoredTo: Date;
-  /** From here on writes are refused, and no order or top-up is worked on. */
+  /** From this time on writes are refused, and no order or top-up is processed. */
   readonly openedAt: Date;
-  /** Null until positions and versions were moved, and what was open then is looked for before it is placed. */
+  /** Null until positions and versions were moved, and open rows were marked for a lookup before placement. */
   readonly movedAt: Date | null;
   readonly completedAt: Date | null;
 }
 
-/** What a restore changes in the restored rows. */
+/** Changes of a repair in the restored rows. */
 export interface MovedRows {
-  /** Live ones that their providers may know, though the restored rows say that nothing was sent. */
+  /** Live rows that their providers may know, although the restored rows say that nothing was sent. */
   readonly orders: number;
   readonly topups: number;
-  /** Sessions of the portal that were ended: those that were revoked in the lost time would live again. */
+  /** Portal sessions that were ended, because those revoked in the lost time would otherwise be valid again. */
   readonly sessions: number;
 }
 
@@ -31,12 +31,12 @@ interface EpochRow {
   completed_at: Date | null;
 }
 
-/** The connections of worker roles, as `openProcess` names them: of one that runs apart, and of `npm start`. */
+/** Connection names of worker roles as set by `openProcess`: of a separate worker, and of `npm start`. */
 const WORKERS = '^partner-esim-(all-)?worker';
-/** Versions begin at the seconds since then: a number of the restore would go back with the database. */
+/** Versions restart at the seconds since this time, because a counter would be restored with the database. */
 const VERSIONS_SINCE = '2025-01-01T00:00:00Z';
 
-/** SQL of `restore_epochs`, and of what a restore changes in rows of others (D54). */
+/** SQL of `restore_epochs`, and of a repair's changes in other tables (D54). */
 @Injectable()
 export class RestoreEpochsRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
@@ -57,7 +57,7 @@ export class RestoreEpochsRepository {
     return rows[0] ? toEpoch(rows[0]) : null;
   }
 
-  /** Begins to refuse writes; the one that is open already, if there is one. */
+  /** Starts to refuse writes; returns the open restore if there is one. */
   async open(restoredTo: Date): Promise<RestoreEpoch> {
     await sql(
       this.manager,
@@ -67,7 +67,7 @@ export class RestoreEpochsRepository {
     return (await this.findOpen())!;
   }
 
-  /** Puts another restore in the place of the open one: the first was to a wrong time, or another has followed. */
+  /** Replaces the open restore: its time was wrong, or another restore has followed. */
   async replace(tx: Tx, id: number, restoredTo: Date): Promise<void> {
     await sql(tx.manager, 'UPDATE restore_epochs SET completed_at = now() WHERE id = $1', [id]);
     await sql(tx.manager, 'INSERT INTO restore_epochs (restored_to) VALUES ($1)', [restoredTo]);
@@ -77,7 +77,7 @@ export class RestoreEpochsRepository {
     await sql(this.manager, 'UPDATE restore_epochs SET completed_at = now() WHERE id = $1', [id]);
   }
 
-  /** Connections of workers to this database. */
+  /** Number of worker connections to this database. */
   async countWorkers(): Promise<number> {
     const { rows } = await sql<{ count: number }>(
       this.manager,
@@ -88,7 +88,7 @@ export class RestoreEpochsRepository {
     return rows[0]!.count;
   }
 
-  /** Milliseconds since writes are refused, by the database's clock. */
+  /** Milliseconds since writes were first refused, by the database's clock. */
   async openForMs(id: number): Promise<number> {
     const { rows } = await sql<{ ms: number }>(
       this.manager,
@@ -99,8 +99,9 @@ export class RestoreEpochsRepository {
   }
 
   /**
-   * Of what is open in Live the provider may know more than the restored rows: it is looked for before it is placed, and
-   * a cancellation is asked about before it is sent. Sessions end: who was locked out since must not be let in again.
+   * Marks open Live rows, about which the provider may know more: they are looked up before placement, and
+   * cancellations are looked up before they are sent. Ends sessions, because users locked out since the restored time
+   * must stay out.
    */
   async distrustRows(tx: Tx): Promise<MovedRows> {
     const orders = await sql(
@@ -121,7 +122,7 @@ export class RestoreEpochsRepository {
     return { orders: orders.affected, topups: topups.affected, sessions: sessions.affected };
   }
 
-  /** The next change of every object gets a greater version than any that partners have seen (D48). */
+  /** Gives the next change of every object a greater version than any that partners have seen (D48). */
   async raiseVersions(tx: Tx): Promise<void> {
     const { rows } = await sql<{ floor: number }>(
       tx.manager,

@@ -7,7 +7,7 @@ const NAME = 'restore_open_seconds';
 const OPEN_FOR = `SELECT extract(epoch FROM statement_timestamp() - opened_at)::float8 AS seconds
   FROM restore_epochs WHERE completed_at IS NULL`;
 
-/** For how long writes have been refused (D54): somebody may have forgotten to end a repair. Once for each process. */
+/** How long writes have been refused (D54), in case someone forgets to finish a repair. Once per process. */
 export function showOpenRestore(registry: Registry, manager: EntityManager): void {
   if (registry.getSingleMetric(NAME)) return;
   const help = 'For how long writes are refused as a restored database is being repaired; 0 when none is.';

@@ -6,10 +6,10 @@ import { RepairRestore } from './repair-restore.js';
 import { RestoreEpochsRepository } from './restore-epochs.repository.js';
 import { UnclaimedPurchasesRepository } from './unclaimed-purchases.repository.js';
 
-/** Repairing, for `npm run restore-epoch`. */
+/** The repair for `npm run restore-epoch`. */
 @Module({
   imports: [ProvidersModule],
-  // The repository alone: whoever records events has to tell webhooks of them, and nothing is recorded here.
+  // Only the repository: recording events would require webhooks, and nothing is recorded here.
   providers: [
     EventsRepository,
     RestoreEpochsRepository,

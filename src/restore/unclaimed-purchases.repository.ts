@@ -4,24 +4,24 @@ import type { EntityManager } from 'typeorm';
 import { sql } from '../infra/database/index.js';
 import type { PlacementKind } from '../providers/index.js';
 
-/** All that a provider sold under one reference. */
+/** Everything that a provider has sold under one reference. */
 export interface FoundPurchase {
   readonly reference: string;
   readonly provider: string;
   readonly kind: PlacementKind;
-  /** Null where the reference does not tell. */
+  /** Null if the reference does not contain it. */
   readonly partnerId: string | null;
   readonly upstreamPackageId: string | null;
-  /** eSIMs, or 1 of a top-up; 0 when all of it failed. */
+  /** Number of eSIMs, or 1 for a top-up; 0 when all of it failed. */
   readonly sold: number;
-  /** How many of them were taken back. */
+  /** Number of them that were canceled. */
   readonly takenBack: number;
   readonly soldAt: Date;
 }
 
 /** A purchase that the restored database did not know. */
 export interface UnclaimedPurchase extends FoundPurchase {
-  /** The order or top-up that was accepted since under the same reference; null: nobody has repeated it yet. */
+  /** The order or top-up accepted since under the same reference; null while no partner has repeated it. */
   readonly claimedBy: string | null;
 }
 
@@ -42,7 +42,7 @@ interface PurchaseRow {
 export class UnclaimedPurchasesRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** Keeps those whose reference no order and no top-up has; how many these are. */
+  /** Stores purchases whose reference no order and no top-up has, and returns their number. */
   async keepUnknown(epochId: number, purchases: readonly FoundPurchase[]): Promise<number> {
     const { rows } = await sql(
       this.manager,
@@ -71,7 +71,7 @@ export class UnclaimedPurchasesRepository {
     return rows.length;
   }
 
-  /** References of orders that were issued in a time, by this provider: its list of that time must show them. */
+  /** References of orders issued by this provider in a period: its list of that period must show them. */
   async sampleIssued(provider: string, from: Date, to: Date): Promise<readonly string[]> {
     const { rows } = await sql<{ reference: string }>(
       this.manager,
@@ -83,7 +83,7 @@ export class UnclaimedPurchasesRepository {
     return rows.map(({ reference }) => reference);
   }
 
-  /** Those that a restore has found, oldest first. */
+  /** Purchases that a restore has found, oldest first. */
   async list(epochId: number): Promise<readonly UnclaimedPurchase[]> {
     const { rows } = await sql<PurchaseRow>(
       this.manager,
@@ -108,7 +108,7 @@ export class UnclaimedPurchasesRepository {
     }));
   }
 
-  /** What is new of this kind, for an eSIM of before now, is looked for before it is placed, for so long. */
+  /** For `forMs`, new purchases of this kind for existing eSIMs are looked up before they are placed. */
   async lookFirst(provider: string, kind: PlacementKind, since: Date, forMs: number): Promise<void> {
     await sql(
       this.manager,

@@ -5,14 +5,15 @@ import type { EntityManager } from 'typeorm';
 import { AppError } from '../common/errors/index.js';
 import { sql } from '../infra/database/index.js';
 
-/** For how long a process goes by what it has read: after twice as long every one of them refuses. */
+/** How long a process caches the state: after twice this time every process refuses. */
 export const WRITES_KEPT_MS = 1_000;
 const RETRY_AFTER_SECONDS = 30;
 const ONLY_READS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
 
 /**
- * Refuses the writes of partners and of the portal while a restored database is being repaired: what is bought or changed
- * meanwhile could be what the database has lost (D54). Reads go on, and so does the admin port: keys have to be revoked again. At most one statement a second, and none while nobody writes.
+ * Refuses writes of partners and the portal while a restored database is being repaired: anything bought or changed
+ * meanwhile might be what the database has lost (D54). Reads continue, and so does the admin port, because keys have to
+ * be revoked again. At most one statement per second, and none without writes.
  */
 @Injectable()
 export class WritesGuard implements CanActivate {

@@ -22,7 +22,7 @@ import {
 import type { PurchaseVersion } from '../purchases/index.js';
 import { notWaiting, type ProviderSnapshot, type ResolveOrderAction } from './resolution-rules.js';
 
-/** What the provider shows of an order, and how the order stood before it was asked. */
+/** An order's state at its provider, and our version of it before the query. */
 export interface InspectedOrder<Snapshot extends ProviderSnapshot = ProviderSnapshot> {
   readonly version: PurchaseVersion;
   readonly snapshot: Snapshot;
@@ -30,7 +30,7 @@ export interface InspectedOrder<Snapshot extends ProviderSnapshot = ProviderSnap
 
 type WaitingOrder = OrderEntity & { readonly status: PurchaseVersion['status'] };
 
-/** Looks an order up at its provider, for support. Only asks, and outside any transaction (D16). */
+/** Looks an order up at its provider for support. Read-only, and outside any transaction (D16). */
 @Injectable()
 export class InspectProviderOrder {
   private readonly usualReadLagMs: number;
@@ -47,8 +47,8 @@ export class InspectProviderOrder {
   }
 
   /**
-   * Null where nothing may be decided: the order waits for no answer, or a worker holds it; nor is `requery` a decision.
-   * Only issuing needs an answer; otherwise silence leaves support to decide.
+   * Null when no decision is possible: the order waits for no result, a worker holds it, or the action is `requery`.
+   * Only issuing needs the provider's response; without one, support may still decide otherwise.
    * @throws AppError `service_unavailable`
    */
   async inspectFor(action: ResolveOrderAction, orderId: string): Promise<InspectedOrder | null> {
@@ -66,7 +66,7 @@ export class InspectProviderOrder {
     return { version, snapshot };
   }
 
-  /** What the provider shows of an order, for support to read. @throws NotFound, AppError `conflict` */
+  /** The order's state at its provider, for display. @throws NotFound, AppError `conflict` */
   async inspect(
     orderId: string,
   ): Promise<{ readonly order: OrderEntity; readonly snapshot: ProviderSnapshot }> {
@@ -105,7 +105,7 @@ function isWaiting(order: OrderEntity): order is WaitingOrder {
   return order.status === 'processing' || order.status === 'canceling';
 }
 
-/** The device of a sandbox eSIM acts in our own store, where its provider does not look (D26). */
+/** A sandbox eSIM's device lives in our own database, which its provider does not read (D26). */
 function withOurDevices(
   cancelStatuses: readonly ProviderCancelStatus[],
   esims: readonly EsimEntity[],

@@ -17,13 +17,13 @@ import {
 } from '../topups/index.js';
 import type { ProviderState, ResolveTopupAction } from './resolution-rules.js';
 
-/** What the provider shows of a top-up, and how the top-up stood before it was asked. */
+/** A top-up's state at its provider, and our version of it before the query. */
 export interface InspectedTopup {
   readonly version: PurchaseVersion;
   readonly state: ProviderState;
 }
 
-/** Looks a top-up up at its provider, for support. Only asks, and outside any transaction (D16). */
+/** Looks a top-up up at its provider for support. Read-only, and outside any transaction (D16). */
 @Injectable()
 export class InspectProviderTopup {
   private readonly usualReadLagMs: number;
@@ -39,7 +39,7 @@ export class InspectProviderTopup {
     this.usualReadLagMs = config.provisioning.providerReadLagMs;
   }
 
-  /** Null where nothing may be decided: the top-up is not processing, or a worker holds it; nor is `requery` a decision. */
+  /** Null when no decision is possible: the top-up is not processing, a worker holds it, or the action is `requery`. */
   async inspectFor(action: ResolveTopupAction, topupId: string): Promise<InspectedTopup | null> {
     const topup = action === 'requery' ? null : await this.topups.findById(topupId);
     if (!topup) return null;
@@ -60,7 +60,7 @@ export class InspectProviderTopup {
     version: PurchaseVersion,
   ): Promise<ProviderState> {
     if (version.placedAt === null) return { state: 'not_applied' };
-    // Within its read lag the provider may deny what it has applied.
+    // Within its read lag the provider may deny an applied top-up.
     if (version.lagLeftMs > 0) return { state: 'too_early' };
     if (!provider) return { state: 'silent' };
     const esim = await this.esims.getById(topup.esimId);
@@ -68,7 +68,7 @@ export class InspectProviderTopup {
     const told = await askProvider(provider, (signal) => provider.findTopup(request, signal));
     if (!told) return { state: 'silent' };
     if (told.answer) return told.answer;
-    // A list that denies what was placed twice proves nothing: support has the provider's bill, and decides (B11).
+    // A denial proves nothing after two placements: support has the provider's bill and decides (B11).
     const isPlacedTwice = await this.purchases.isPlacedTwice(topup.providerReference);
     return { state: isPlacedTwice ? 'silent' : 'not_applied' };
   }

@@ -9,10 +9,10 @@ import { OrderEntity } from '../orders/index.js';
 import type { Purchase } from '../purchases/index.js';
 import { TopupEntity } from '../topups/index.js';
 
-/** More than this is an outage, and how much more does not matter. */
+/** Counts stop here: beyond this it is an outage, whatever the exact number. */
 const MOST_COUNTED = 1_000;
 
-/** A purchase without an answer, and since when it waits for one. */
+/** A purchase without a result, and since when it has waited for one. */
 export interface NeedingReview<P extends Purchase> {
   readonly purchase: P;
   readonly since: Date;
@@ -22,21 +22,18 @@ export interface NeedingReview<P extends Purchase> {
 interface ReviewQuery<P extends Purchase> {
   readonly entity: new () => P;
   readonly isOpen: string;
-  /** When the provider was first asked for what has not come. */
+  /** Time of the first provider call without a result. */
   readonly since: string;
-  /** Of the list's cursors. */
+  /** Scope of the list's cursors. */
   readonly cursorScope: string;
 }
 
-/** Something of it was placed, or is taken back, for a second time, and nothing is repeated any more by itself. */
+/** A placement or cancellation was sent twice, and nothing repeats automatically any more. */
 const IS_PLACED_TWICE = `EXISTS (SELECT 1 FROM provider_placements p
   WHERE p.provider_reference = t.provider_reference AND p.placements > 1
     AND (p.operation = 'cancel') = (t.status = 'canceling'))`;
 
-/**
- * Purchases of every partner, both modes, that the provider has owed an answer for too long, or of which something was
- * placed twice (D19, D22).
- */
+/** Purchases of all partners and both modes whose provider result is overdue, or that were placed twice (D19, D22). */
 abstract class PurchasesNeedingReview<P extends Purchase> {
   private readonly afterMs: number;
   private readonly isLate: string;
@@ -56,12 +53,12 @@ abstract class PurchasesNeedingReview<P extends Purchase> {
     return this.listWhere(`(${this.isLate} OR ${IS_PLACED_TWICE})`, options);
   }
 
-  /** Those that are late. Who places something twice tells support at once. */
+  /** Only overdue ones; a second placement alerts support at once. */
   async listLate(options: ListOptions): Promise<Page<NeedingReview<P>>> {
     return this.listWhere(this.isLate, options);
   }
 
-  /** How many `list` would show, MOST_COUNTED at most. */
+  /** Length of `list`, at most MOST_COUNTED. */
   async count(): Promise<number> {
     return readWithin(this.manager, async (manager) => {
       const found = this.select(manager, `(${this.isLate} OR ${IS_PLACED_TWICE})`);
@@ -86,7 +83,7 @@ abstract class PurchasesNeedingReview<P extends Purchase> {
       const [at, id] = this.cursors.decode(cursor, [cursorScope]);
       query.andWhere(`(${since}, t.id) > (:at::timestamptz, :id)`, { at, id });
     }
-    // As text beside the Date, which would cut the microseconds.
+    // As text, because a Date would drop the microseconds.
     const { entities, raw } = await query
       .addSelect(since, 'since')
       .addSelect(`(${since})::text`, 'since_text')

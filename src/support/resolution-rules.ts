@@ -7,24 +7,27 @@ import type {
   ProviderTopupState,
 } from '../providers/index.js';
 
-/** What support may do with an order that does not settle by itself. */
+/** Support's actions on an order that needs review. */
 export const RESOLVE_ORDER_ACTIONS = ['requery', 'mark_issued', 'mark_failed'] as const;
 export type ResolveOrderAction = (typeof RESOLVE_ORDER_ACTIONS)[number];
-/** What gives the order an outcome by support's decision. */
+/** Actions that give the order an outcome. */
 export type OrderOutcomeAction = Exclude<ResolveOrderAction, 'requery'>;
 
-/** What support may do with a top-up that does not settle by itself. */
+/** Support's actions on a top-up that needs review. */
 export const RESOLVE_TOPUP_ACTIONS = ['requery', 'mark_completed', 'mark_failed'] as const;
 export type ResolveTopupAction = (typeof RESOLVE_TOPUP_ACTIONS)[number];
 export type TopupOutcomeAction = Exclude<ResolveTopupAction, 'requery'>;
 
-/** What a provider shows of an order that is being provisioned; null: it does not answer. */
+/** Provider state of an order that is being provisioned; null when the provider does not respond. */
 export interface ProcessingSnapshot {
   readonly orderStatus: 'processing';
   readonly parts: ProviderOrderParts | null;
 }
 
-/** What it shows of one that is to be taken back: each eSIM that is not canceled here; null: it does not answer. */
+/**
+ * Provider state of an order that is being canceled: each eSIM that is not canceled here; null when the provider does
+ * not respond.
+ */
 export interface CancelingSnapshot {
   readonly orderStatus: 'canceling';
   readonly cancelStatuses: readonly ProviderCancelStatus[] | null;
@@ -32,7 +35,7 @@ export interface CancelingSnapshot {
 
 export type ProviderSnapshot = ProcessingSnapshot | CancelingSnapshot;
 
-/** What a provider shows of a top-up. Support decides only when it is `silent`, whatever the reason. */
+/** Provider state of a top-up. Support may decide only when it is `silent`, whatever the reason. */
 export type ProviderState =
   | ProviderTopupState
   | { readonly state: 'not_applied' }
@@ -40,11 +43,11 @@ export type ProviderState =
   | { readonly state: 'too_early' };
 
 /**
- * Why what the provider shows forbids that support resolves the order so; null when it does not (D22). Nothing that may
- * still come is ended, nothing that was bought is failed, nothing is issued without its profile. A cancellation is not
- * called off when the provider has the order back, or is taking it, for nobody could use what was paid; and it is not
- * called done when a customer uses an eSIM, for the provider charges that. One that is still unused there is no reason
- * against it: the provider may give its price back in its own time. Where the provider is silent, support decides.
+ * Why the provider's state forbids the action; null when it does not (D22). Nothing that may still arrive is ended,
+ * nothing that was bought is failed, and nothing is issued without its profile. A cancellation cannot be revoked while
+ * the provider has canceled or is canceling the order, because nobody could use the paid eSIMs. It cannot be completed
+ * while a customer uses an eSIM, because the provider charges for it. An unused eSIM at the provider is no obstacle:
+ * the provider may refund it later. Without a response from the provider, support decides.
  */
 export function orderRefusal(
   action: OrderOutcomeAction,
@@ -102,7 +105,7 @@ const TOPUP_REFUSALS: Readonly<
   },
 };
 
-/** As `orderRefusal`, of a top-up. */
+/** Like `orderRefusal`, for a top-up. */
 export function topupRefusal(action: TopupOutcomeAction, { state }: ProviderState): string | null {
   return TOPUP_REFUSALS[action][state] ?? null;
 }

@@ -24,7 +24,7 @@ import {
 } from './resolution-rules.js';
 import { ResolvePurchase } from './resolve-purchase.js';
 
-/** Said to the partner; what support knows is in the note. */
+/** Shown to the partner; support's knowledge is in the note. */
 const UNCONFIRMED: ProviderFailure = {
   code: 'provider_unavailable',
   reason: 'The upstream did not confirm the order.',
@@ -75,7 +75,10 @@ export class ResolveOrder extends ResolvePurchase<OrderEntity, OrderOutcomeActio
       : this.endCancellation(tx, lease, order, action, snapshot);
   }
 
-  /** Issued with what there is of it, or failed. Nothing that is missing is given up before the provider must show it. */
+  /**
+   * Marks the order issued with its existing profiles, or failed. Missing parts are not given up before the read lag is
+   * over.
+   */
   private async endProvisioning(
     tx: Tx,
     lease: AcquiredLease,
@@ -95,8 +98,8 @@ export class ResolveOrder extends ResolvePurchase<OrderEntity, OrderOutcomeActio
   }
 
   /**
-   * Issued: the order stays with the partner, but for what the provider took back of it. Failed: it is taken back as a
-   * whole, and refunded.
+   * Issued: the order stays with the partner, except eSIMs that the provider has canceled. Failed: the order is
+   * canceled as a whole and refunded.
    */
   private async endCancellation(
     tx: Tx,
@@ -105,7 +108,7 @@ export class ResolveOrder extends ResolvePurchase<OrderEntity, OrderOutcomeActio
     action: OrderOutcomeAction,
     snapshot: CancelingSnapshot,
   ): Promise<boolean> {
-    // What a call of a moment ago took back may not show yet.
+    // The effect of a recent cancellation call may not be visible yet.
     if (action === 'mark_issued') refuseTooEarly(lease.lagLeftMs);
     const isCanceled = action === 'mark_failed' ? () => true : seenCanceled(snapshot);
     const outcome = { isCanceled, failure: NOT_TAKEN_BACK };
@@ -122,7 +125,7 @@ function seenCanceled({ cancelStatuses }: CancelingSnapshot): CancelOutcome['isC
   return (esim) => ids.has(esim.providerEsimId);
 }
 
-/** @throws AppError `conflict` while the provider may still deny what the last call did */
+/** @throws AppError `conflict` while the provider may still deny the effect of the last call */
 function refuseTooEarly(lagLeftMs: number): void {
   if (lagLeftMs <= 0) return;
   const seconds = Math.ceil(lagLeftMs / 1_000);
@@ -131,7 +134,7 @@ function refuseTooEarly(lagLeftMs: number): void {
   );
 }
 
-/** What the provider showed, in counts, for the audit log. */
+/** Counts of the provider's state for the audit log. */
 function summaryOf(snapshot: ProviderSnapshot): string {
   if (snapshot.orderStatus === 'canceling')
     return snapshot.cancelStatuses?.map(({ cancelStatus }) => cancelStatus).join(', ') ?? 'no answer';

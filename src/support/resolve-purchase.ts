@@ -5,7 +5,7 @@ import { partnerGroup, type WorkerNotifier } from '../infra/jobs/index.js';
 import type { AcquiredLease, Purchase, PurchaseJobsRepository, PurchaseVersion } from '../purchases/index.js';
 import { conflict, notWaiting } from './resolution-rules.js';
 
-/** What the provider showed of a purchase, and how the purchase stood before the provider was asked. */
+/** A purchase's state at its provider, and our version of it before the query. */
 interface Inspected {
   readonly version: PurchaseVersion;
 }
@@ -14,7 +14,7 @@ export interface ResolveCommand<Action extends string, Shown extends Inspected> 
   readonly id: string;
   readonly action: Action | 'requery';
   readonly note: string;
-  /** What the provider showed a moment ago; null allows `requery` only. */
+  /** The recent provider state; null permits `requery` only. */
   readonly inspected: Shown | null;
 }
 
@@ -23,8 +23,8 @@ interface Purchases<P> {
 }
 
 /**
- * Support's decision on a purchase that does not settle by itself (D22). It acquires the lease with a higher fence, so
- * that of a worker and support only one can complete the purchase.
+ * Applies support's decision on a purchase that needs review (D22). It acquires the lease with a higher fence, so that
+ * either a worker or support can complete the purchase, never both.
  */
 export abstract class ResolvePurchase<P extends Purchase, Action extends string, Shown extends Inspected> {
   protected constructor(
@@ -34,7 +34,7 @@ export abstract class ResolvePurchase<P extends Purchase, Action extends string,
     private readonly notifier: WorkerNotifier,
   ) {}
 
-  /** @throws NotFound, AppError `conflict` when the purchase's state, or what the provider shows, does not allow it */
+  /** @throws NotFound, AppError `conflict` when the purchase's state or the provider's state does not permit it */
   async resolve(tx: Tx, by: ChangeAuthor, command: ResolveCommand<Action, Shown>): Promise<P> {
     const { id, action, note, inspected } = command;
     const purchase = await this.purchases.findByIdForUpdate(tx, id);
@@ -51,7 +51,7 @@ export abstract class ResolvePurchase<P extends Purchase, Action extends string,
     return (await this.purchases.findByIdForUpdate(tx, id))!;
   }
 
-  /** Why what the provider shows forbids the decision; null when it does not. */
+  /** Why the provider's state forbids the decision; null when it does not. */
   protected abstract refusalOf(action: Action, purchase: P, inspected: Shown): string | null;
 
   /**
@@ -66,7 +66,7 @@ export abstract class ResolvePurchase<P extends Purchase, Action extends string,
     inspected: Shown,
   ): Promise<boolean>;
 
-  /** What the audit log keeps of what the provider showed. */
+  /** Details of the provider's state for the audit log. */
   protected detailsOf(_inspected: Shown): Readonly<Record<string, string>> {
     return {};
   }

@@ -16,7 +16,7 @@ import type { InspectedTopup } from './inspect-provider-topup.js';
 import { type ProviderState, type TopupOutcomeAction, topupRefusal } from './resolution-rules.js';
 import { ResolvePurchase } from './resolve-purchase.js';
 
-/** Said to the partner; what support knows is in the note. */
+/** Shown to the partner; support's knowledge is in the note. */
 const UNCONFIRMED: ProviderFailure = {
   code: 'provider_unavailable',
   reason: 'The upstream did not confirm the top-up.',
@@ -61,7 +61,7 @@ function failureOf(state: ProviderState): ProviderFailure {
   return state.state === 'rejected' ? state.failure : UNCONFIRMED;
 }
 
-/** What the top-up adds is ours: a provider that says nothing of the eSIM is not needed for it. */
+/** We know what the top-up adds, so a provider that reports nothing about the eSIM is not needed. */
 function appliedOf(state: ProviderState): AppliedTopup {
   return state.state === 'completed' ? state : { totalBytes: null, expiresAt: null };
 }

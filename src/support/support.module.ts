@@ -16,7 +16,10 @@ import { ResolveTopup } from './resolve-topup.js';
 import { ReviewAlerts } from './worker/review-alerts.js';
 import { ReviewMetrics } from './worker/review-metrics.js';
 
-/** A partner's orders and top-ups, what needs review, the provider's view of it, and support's decision, on the admin port. */
+/**
+ * On the admin port: a partner's orders and top-ups, those that need review, the provider's view, and support's
+ * decision.
+ */
 @Module({
   imports: [PartnersModule, AuditModule, EsimsModule, ProvidersModule, OrdersModule, TopupsModule],
   providers: [
@@ -36,7 +39,7 @@ import { ReviewMetrics } from './worker/review-metrics.js';
 })
 export class SupportAdminModule {}
 
-/** Alerts about what needs review, in the worker. */
+/** Alerts about purchases that need review, in the worker. */
 @Module({
   imports: [AlertsModule, OrdersModule, ProvidersModule, TopupsModule],
   providers: [OrdersNeedingReview, TopupsNeedingReview, ReviewAlerts, ReviewMetrics],

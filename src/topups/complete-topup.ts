@@ -9,30 +9,30 @@ import { RefreshCatalog, ReportCostOverrun } from '../catalog-sync/index.js';
 import type { TopupEntity } from './topup.js';
 import { TopupJobsRepository } from './topup-jobs.repository.js';
 
-/** What a provider that has applied a top-up says of the eSIM; null where it does not say. */
+/** The eSIM's totals after a top-up as its provider reports them; null where it does not. */
 export type AppliedTopup = Pick<
   Extract<ProviderTopupState, { state: 'completed' }>,
   'totalBytes' | 'expiresAt' | 'actualCost'
 >;
 
-/** The word that ends a top-up. */
+/** Terminal result of a top-up. */
 export interface TopupEnd {
   readonly lease: PurchaseLease;
   readonly topup: TopupEntity;
   readonly result: Exclude<ProviderTopupState, { state: 'in_progress' }>;
-  /** Of the job that ended it; without one its event is traced as a part of the top-up's acceptance. */
+  /** Trace of the job that ended it; defaults to the trace of the top-up's acceptance. */
   readonly traceparent?: string | null;
 }
 
-/** A top-up that this transaction has ended. */
+/** A top-up ended by this transaction. */
 interface EndedTopup extends TopupEnd {
   readonly esim: EsimEntity;
   readonly end: ChangedPurchase;
 }
 
 /**
- * Records the outcomes of processing top-ups in one transaction: their statuses, the changes of their eSIMs, the money and
- * their events (D22, D24), each kind in one statement however many top-ups there are.
+ * Records the outcomes of processing top-ups in one transaction: statuses, eSIM changes, money and events (D22, D24),
+ * one statement per kind whatever the number of top-ups.
  */
 @Injectable()
 export class CompleteTopup {
@@ -46,15 +46,15 @@ export class CompleteTopup {
     private readonly reportCostOverrun: ReportCostOverrun,
   ) {}
 
-  /** Of one top-up: see `completeAll`. */
+  /** Same as `completeAll`, for one top-up. */
   async complete(tx: Tx, end: TopupEnd): Promise<boolean> {
     const [ended] = await this.completeAll(tx, [end]);
     return ended!;
   }
 
   /**
-   * A completed one gives its eSIM what it adds and is charged as a whole; an eSIM that has ended stays ended (D23). A
-   * failed one costs nothing. False for those whose lease is void: nothing was written for them, whatever the others did.
+   * A completed top-up extends its eSIM and is charged in full; an ended eSIM stays ended (D23). A failed one costs
+   * nothing. Returns false for top-ups whose lease is void: nothing was written for them, regardless of the others.
    * Locks top-ups, then eSIMs, holds and wallets (D40, B9).
    */
   async completeAll(tx: Tx, ends: readonly TopupEnd[]): Promise<readonly boolean[]> {
@@ -80,7 +80,7 @@ export class CompleteTopup {
     return changed.map((end) => end !== null);
   }
 
-  /** With their eSIMs locked. Two top-ups of an eSIM have the same object: what the first adds, the second finds. */
+  /** Locks their eSIMs. Two top-ups of an eSIM share one object, so the second sees the first one's change. */
   private async withEsims(
     tx: Tx,
     ended: readonly Omit<EndedTopup, 'esim'>[],
@@ -92,7 +92,10 @@ export class CompleteTopup {
     return ended.map((one) => ({ ...one, esim: existing(byId.get(one.topup.esimId), one.topup) }));
   }
 
-  /** Captures the price of what completed and releases the rest (D27). Last: acceptance waits for the wallets' rows. */
+  /**
+   * Captures the price of completed top-ups and releases the rest (D27). Last, because acceptance waits for the
+   * wallets' rows.
+   */
   private async settle(tx: Tx, ended: readonly EndedTopup[]): Promise<void> {
     const settlements = ended.map(({ topup, result }) => ({
       mode: topup.mode,
@@ -102,9 +105,9 @@ export class CompleteTopup {
     await this.wallet.settle(tx, settlements);
   }
 
-  /** What the portal team hears of, and what the catalogue learns. Seldom anything. */
+  /** Alerts the portal team and requests a catalog refresh, in the rare cases that need it. */
   private async report(tx: Tx, { topup, result }: EndedTopup): Promise<void> {
-    // The next one must not be sold at a price that the provider has just refused.
+    // The next top-up must not be sold at a price that the provider has just refused.
     if (failureOf(result)?.code === 'price_changed')
       await this.refreshCatalog.ofTopup(tx, topup.packageId, topup.createdAt);
     if (result.state === 'completed' && result.actualCost)
@@ -116,7 +119,7 @@ function failureOf(result: TopupEnd['result']): ProviderFailure | null {
   return result.state === 'rejected' ? result.failure : null;
 }
 
-/** An eSIM stays as long as a top-up of it is open. */
+/** An eSIM is never deleted while one of its top-ups is open. */
 function existing(esim: EsimEntity | undefined, { id }: TopupEntity): EsimEntity {
   if (!esim) throw new Error(`the eSIM of top-up ${id} is gone`);
   return esim;

@@ -26,8 +26,8 @@ export interface PlaceTopupCommand {
 }
 
 /**
- * Accepts a top-up: one row, `pending`, with the reference that every provider call will use (D19), and its price
- * held (D27).
+ * Accepts a top-up: one row with status `pending`, the reference of every provider call (D19), and a hold of its price
+ * (D27).
  */
 @Injectable()
 export class PlaceTopup {
@@ -49,7 +49,7 @@ export class PlaceTopup {
     const esim = await this.esims.find(scope, command.esimId, tx.manager);
     if (!esim) throw new NotFound('There is no eSIM with this id for this key: GET /v1/esims lists them.');
     await this.assertTakesTopups(tx, esim);
-    // Locked until the end: what is being taken back is not topped up, and what is topped up not taken back.
+    // Locked until the end, so that a top-up and a cancellation exclude each other.
     if (await this.topups.lockCancellation(tx, esim.orderId)) throw new AppError('esim_not_ready');
     const item = await this.catalog.getSellableTopup(tx, {
       partnerId: scope.partnerId,
@@ -61,7 +61,7 @@ export class PlaceTopup {
       maxPrice: command.maxPrice,
     });
     const { price, source } = item;
-    // One that is not connected now could not be asked: 503 before anything is held.
+    // A provider that is not connected could not be called: return 503 before holding anything.
     this.providers.nameForNew(scope.mode, source.provider);
     const topup = await this.topups.insert(tx, {
       id: newId('top'),
@@ -101,7 +101,7 @@ export class PlaceTopup {
   }
 
   private async assertTakesTopups(tx: Tx, esim: EsimEntity): Promise<void> {
-    // The sweep may not have been there yet: what has ended takes nothing (D23).
+    // The sweep may not have run yet: an ended eSIM takes no top-up (D23).
     const isExpired = esim.status === 'expired' || (await this.esims.hasEnded(tx, esim.id));
     if (isExpired) throw new AppError('esim_expired');
     if (!takesTopups(esim.status)) throw new AppError('esim_not_ready');

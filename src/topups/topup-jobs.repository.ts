@@ -7,7 +7,7 @@ import { Tracer } from '../infra/tracing/index.js';
 import { PurchaseJobsRepository } from '../purchases/index.js';
 import { type TopupEntity, TOPUPS } from './topup.js';
 
-/** BullMQ queue of notifications for partners' top-ups; a group is a partner and a mode, so that these take turns (D27, D41). */
+/** BullMQ queue that wakes workers for top-ups; a group is a partner and a mode, and groups take turns (D27, D41). */
 export const TOPUP_JOBS = 'topup-jobs';
 
 export const TopupNotifierModule = notifierModule(TOPUP_JOBS);
@@ -17,8 +17,8 @@ const END_ASSIGNMENTS = `
   completed_at = CASE WHEN h.fulfilled > 0 THEN now() END`;
 
 /**
- * SQL of claims, leases, placements and ends in `topups`. The claim records no placement: a top-up whose eSIM has ended is
- * never placed.
+ * SQL of claims, leases, placements and ends in `topups`. The claim records no placement, because a top-up whose eSIM
+ * has ended is never placed.
  */
 @Injectable()
 export class TopupJobsRepository extends PurchaseJobsRepository<TopupEntity> {

@@ -4,7 +4,7 @@ import { bigintColumn } from '../infra/database/index.js';
 import type { EsimPurchasesRepository, ProviderTopupRequest } from '../providers/index.js';
 import { Purchase, type PurchaseFilters, type PurchaseKind, toProviderRequest } from '../purchases/index.js';
 
-/** As for orders (D22): a provider that says nothing leaves `processing`; the last two are final. */
+/** Same as for orders (D22): without a provider's result it stays `processing`; the last two are final. */
 export const TOPUP_STATUSES = ['pending', 'processing', 'completed', 'failed'] as const;
 export type TopupStatus = (typeof TOPUP_STATUSES)[number];
 
@@ -22,7 +22,7 @@ export class TopupEntity extends Purchase {
   @Column({ name: 'price_amount', type: 'bigint', transformer: bigintColumn })
   priceAmount!: number;
 
-  /** What the package added when it was sold; null for one that adds days only. */
+  /** Data of the package at the time of sale; null for one that adds days only. */
   @Column({ name: 'data_added_bytes', type: 'bigint', nullable: true, transformer: bigintColumn })
   dataAddedBytes!: number | null;
 
@@ -48,7 +48,7 @@ export interface TopupFilters extends PurchaseFilters {
   readonly status?: TopupStatus | undefined;
 }
 
-/** The top-up as every provider call about it names it: fixed at acceptance (D19). */
+/** The request of every provider call about the top-up: fixed at acceptance (D19). */
 export function toProviderTopupRequest(
   topup: TopupEntity,
   esim: EsimEntity,

@@ -41,7 +41,7 @@ export class TopupsApiModule {}
 @Module({ imports: [TopupsModule], controllers: [PortalTopupsController] })
 export class TopupsPortalModule {}
 
-/** Buys and applies top-ups, in the worker. */
+/** Buys and applies top-ups in the worker. */
 @Module({
   imports: [TopupsModule, EsimsModule, ProvidersModule, PurchaseMetricsModule],
   providers: [FulfilTopup, TopupWorker],

@@ -8,7 +8,7 @@ import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/i
 import { PurchasesRepository } from '../purchases/index.js';
 import { type TopupEntity, type TopupFilters, TOPUPS } from './topup.js';
 
-/** What acceptance decides about a top-up, besides what it decides about every purchase. */
+/** Properties set at acceptance, in addition to those of every purchase. */
 const ACCEPTED = ['esimId', 'iccid', 'priceAmount', 'dataAddedBytes', 'validityAddedDays'] as const;
 
 /** SQL of `topups` for the APIs; `TopupJobsRepository` has the worker's. */
@@ -22,7 +22,7 @@ export class TopupsRepository extends PurchasesRepository<
     super(manager, pages, TOPUPS, ACCEPTED);
   }
 
-  /** Deletes up to `limit` of eSIMs that go past their retention (D44); answers the provider references. */
+  /** Deletes up to `limit` top-ups of purged eSIMs (D44) and returns their provider references. */
   async deleteOfEsims(tx: Tx, esimIds: readonly string[], limit: number): Promise<readonly string[]> {
     const { rows } = await sql<{ reference: string }>(
       tx.manager,
@@ -34,8 +34,8 @@ export class TopupsRepository extends PurchasesRepository<
   }
 
   /**
-   * Keeps the order of an eSIM from being canceled or purged until the end of `tx`; true when it is canceled, or is about
-   * to be. @throws NotFound when it was purged, its eSIMs with it, while this waited for its row (D44)
+   * Keeps an eSIM's order from being canceled or purged until the end of `tx`; true when it is canceled or canceling.
+   * @throws NotFound when the order was purged with its eSIMs while this waited for its row (D44)
    */
   async lockCancellation(tx: Tx, orderId: string): Promise<boolean> {
     const { rows } = await sql<{ ends: boolean }>(

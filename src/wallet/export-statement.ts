@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { LedgerTransactionEntity } from './wallet.entity.js';
 import { WalletsRepository } from './wallets.repository.js';
 
-/** Transactions of one file at most (D43): a few megabytes. */
+/** Maximum transactions per file (D43): a few megabytes. */
 export const MOST_EXPORTED = 10_000;
 const PAGE = 1_000;
 
@@ -18,7 +18,7 @@ const COLUMNS = [
   'reference',
 ] as const;
 
-/** The partner's statement as a file for a spreadsheet. */
+/** Exports a partner's statement for a spreadsheet. */
 @Injectable()
 export class ExportStatement {
   constructor(private readonly wallets: WalletsRepository) {}
@@ -44,7 +44,7 @@ function toLine(transaction: LedgerTransactionEntity): string {
     .join(',');
 }
 
-/** A spreadsheet takes text that begins so for a formula, and a reference is whatever a partner wrote. */
+/** Spreadsheets evaluate cells that start with these characters (CSV injection), and partners choose the references. */
 function toText(text: string | null): string | null {
   return text !== null && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
 }

@@ -1,10 +1,10 @@
 /**
  * The prepaid money of live partners (spec section 4, D22, D27); Sandbox has none. Owns the tables `wallets`,
  * `wallet_holds`, `wallet_low_signals`, `ledger_transactions`, `ledger_entries`.
- * Callers: orders and top-ups `hold`, `settle` and `refund` by `Wallet` in their own transaction; the portal team
- * deposits and adjusts by `ManageWallet`; partners read balance and statement.
- * Flow: one statement per movement locks the wallet's row and writes ledger and entries; a wallet that becomes low leaves
- * a signal in the same statement, which the worker turns into an alert.
+ * Callers: orders and top-ups `hold`, `settle` and `refund` through `Wallet` in their own transaction; the portal team
+ * deposits and adjusts through `ManageWallet`; partners read balance and statement.
+ * Flow: one statement per movement locks the wallet's row and writes ledger and entries. A wallet that becomes low
+ * leaves a signal in the same statement, which the worker turns into an alert.
  */
 export { WALLET_ENTITIES } from './wallet.entity.js';
 export {

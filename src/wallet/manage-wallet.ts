@@ -10,12 +10,12 @@ export interface PostingCommand {
   readonly partnerId: string;
   /** Above 0 for a deposit; signed and not 0 for an adjustment. */
   readonly money: Money;
-  /** Unique among the partner's deposits and adjustments, for ever. */
+  /** Unique among the partner's deposits and adjustments forever. */
   readonly reference: string;
   readonly note: string | null;
 }
 
-/** The portal team's side of a wallet: money in, corrections, and when to warn (D27). */
+/** The portal team's operations on a wallet: deposits, corrections, and the low-balance warning (D27). */
 @Injectable()
 export class ManageWallet {
   constructor(
@@ -23,7 +23,7 @@ export class ManageWallet {
     private readonly audit: AuditLog,
   ) {}
 
-  /** @throws AppError `reference_taken`, `conflict` when the wallet would hold more than it can */
+  /** @throws AppError `reference_taken`, `conflict` when the wallet would exceed its maximum */
   async deposit(tx: Tx, by: ChangeAuthor, command: PostingCommand): Promise<LedgerTransactionEntity> {
     return this.post(tx, by, 'deposit', command);
   }

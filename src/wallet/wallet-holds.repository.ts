@@ -25,9 +25,9 @@ const HOLD = prepared(`
   SELECT 1 FROM wallet`);
 
 /**
- * Holds, then wallets, each in the order of their ids (D40). A wallet changes once however many of its holds end; its
- * transactions are as if they had come one after the other: each has the balance that the one before left, and a later
- * time. Answers what is to be captured and was never held.
+ * Locks holds, then wallets, each in id order (D40). A wallet's row changes once, however many of its holds end. Its
+ * transactions look sequential: each has the balance left by the one before, and a later time. Returns captures that
+ * were never held.
  */
 const settleStatement = (column: string): string => `
   WITH wanted AS (
@@ -106,10 +106,10 @@ const REFUND = {
   topup_id: prepared(refundStatement('topup_id')),
 };
 
-/** SQL of holds: each operation is one statement, so that the wallet's row is locked for as short as it can be. */
+/** SQL of holds: each operation is one statement, so that the wallet's row is locked as briefly as possible. */
 @Injectable()
 export class WalletHoldsRepository {
-  /** Reserves `money`, unless the wallet does not cover it: then false, and nothing is written. */
+  /** Reserves `money`. False, and nothing is written, when the wallet does not cover it. */
   async hold(
     tx: Tx,
     partnerId: string,
@@ -131,8 +131,8 @@ export class WalletHoldsRepository {
   }
 
   /**
-   * Captures the amounts of the active holds as a `charge` each and releases the rest. A hold that is resolved already
-   * stays as it is. Answers what is to be captured and was never held.
+   * Captures the amounts of active holds as one `charge` each and releases the rest. A resolved hold does not change.
+   * Returns captures that were never held.
    */
   async settle(
     tx: Tx,
@@ -147,7 +147,7 @@ export class WalletHoldsRepository {
     return rows.map((row) => row.subject_id);
   }
 
-  /** Gives `amount` of what was captured back; false, and nothing written, when that was never captured. */
+  /** Refunds `amount` of a capture; false, and nothing is written, when that was never captured. */
   async refund(tx: Tx, subject: ChargeSubject, amount: number): Promise<boolean> {
     const { column, id } = subjectOf(subject);
     const { rows } = await sql(tx.manager, REFUND[column], [id, amount, newId('txn')]);

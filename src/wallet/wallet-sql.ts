@@ -1,6 +1,6 @@
 import type { TransactionType } from './wallet.entity.js';
 
-/** What a hold pays for: one order or one top-up. */
+/** The subject of a hold: one order or one top-up. */
 export type ChargeSubject = { readonly orderId: string } | { readonly topupId: string };
 
 /** The account opposite the partner's wallet, per type of transaction (double entry). */
@@ -12,21 +12,21 @@ const COUNTER_ACCOUNTS: Readonly<Record<TransactionType, string>> = {
 };
 
 /**
- * Assignment of `low_since` beside one that makes `available` what it will be. The time of the transaction tells the
- * statement that set it: a wallet gives one signal each time that it becomes low.
+ * Assignment of `low_since` beside one that sets `available`. The transaction's time identifies the statement that set
+ * it: a wallet gives one signal each time it becomes low.
  */
 export function lowSince(available: string): string {
   return `low_since = CASE WHEN ${available} < low_balance_amount THEN coalesce(low_since, now()) END`;
 }
 
-/** What every statement asks back from the wallet that it changed; the parts below read it as `wallet`. */
+/** Columns that every statement returns from the changed wallet; the parts below read them as `wallet`. */
 export const CHANGED_WALLET = `wallets.id, wallets.partner_id, wallets.currency, wallets.posted,
   wallets.posted - wallets.held AS available, wallets.last_posted_at,
   wallets.low_since IS NOT DISTINCT FROM now() AS became_low`;
 
 /**
- * Assignments of a change of `posted`. Read under the row's lock, the time is later than that of the wallet's last
- * transaction even when the clock was set back: the statement's order is the order of its balances.
+ * Assignments for a change of `posted`. The time is read under the row's lock and is later than that of the wallet's
+ * last transaction, even after the clock was set back: the statement's order equals the order of its balances.
  */
 export function postedBy(amount: string): string {
   return `posted = posted + ${amount},
@@ -37,7 +37,7 @@ export const SIGNAL_IF_LOW = `signal AS (
   INSERT INTO wallet_low_signals (wallet_id, available) SELECT id, available FROM wallet WHERE became_low
 )`;
 
-/** SQL expressions of a transaction's columns, over the CTE `wallet` and what `joined` adds. */
+/** SQL expressions of a transaction's columns, over the CTE `wallet` and the tables in `joined`. */
 export interface LedgerRow {
   readonly type: TransactionType;
   readonly id: string;
@@ -50,7 +50,7 @@ export interface LedgerRow {
   readonly joined?: string;
 }
 
-/** CTEs that write one transaction and its two entries; nothing when `wallet` is empty or the amount is 0. */
+/** CTEs that write one transaction and its two entries; nothing if `wallet` is empty or the amount is 0. */
 export function ledgerRows(row: LedgerRow): string {
   const { id, amount, joined = '' } = row;
   return `txn AS (
@@ -72,7 +72,7 @@ export function ledgerRows(row: LedgerRow): string {
 
 export type SubjectColumn = 'order_id' | 'topup_id';
 
-/** The column that names the subject, and its id. */
+/** The column of the subject, and its id. */
 export function subjectOf(subject: ChargeSubject): { column: SubjectColumn; id: string } {
   return 'orderId' in subject
     ? { column: 'order_id', id: subject.orderId }

@@ -13,14 +13,14 @@ export class WalletEntity {
   @Column({ type: 'text' })
   currency!: string;
 
-  /** Everything that the partner has, what is held included. */
+  /** The total, including held amounts. */
   @Column({ type: 'bigint', transformer: bigintColumn })
   posted!: number;
 
   @Column({ type: 'bigint', transformer: bigintColumn })
   held!: number;
 
-  /** Below this available amount the wallet counts as low; null: never. */
+  /** Available amount below which the wallet counts as low; null: never. */
   @Column({ name: 'low_balance_amount', type: 'bigint', nullable: true, transformer: bigintColumn })
   lowBalanceAmount!: number | null;
 
@@ -31,7 +31,7 @@ export class WalletEntity {
 export const TRANSACTION_TYPES = ['charge', 'refund', 'deposit', 'adjustment'] as const;
 export type TransactionType = (typeof TRANSACTION_TYPES)[number];
 
-/** One movement of a wallet; never changed, never deleted. */
+/** One movement of a wallet; never changed or deleted. */
 @Entity({ name: 'ledger_transactions' })
 export class LedgerTransactionEntity {
   @PrimaryColumn({ type: 'text' })
@@ -46,7 +46,7 @@ export class LedgerTransactionEntity {
   @Column({ type: 'text' })
   type!: TransactionType;
 
-  /** The partner's side, signed. */
+  /** Signed, from the partner's side. */
   @Column({ type: 'bigint', transformer: bigintColumn })
   amount!: number;
 
@@ -62,11 +62,11 @@ export class LedgerTransactionEntity {
   @Column({ type: 'text', nullable: true })
   reference!: string | null;
 
-  /** Why, in the portal team's words; never shown to the partner. */
+  /** The portal team's reason; never shown to the partner. */
   @Column({ type: 'text', nullable: true })
   note!: string | null;
 
-  /** Who of the portal team; null for what an order or top-up moved. */
+  /** Member of the portal team; null for a movement caused by an order or top-up. */
   @Column({ type: 'text', nullable: true })
   actor!: string | null;
 

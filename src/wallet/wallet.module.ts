@@ -31,6 +31,6 @@ export class WalletAdminModule {}
 @Module({ imports: [WalletModule], providers: [ExportStatement], controllers: [PortalWalletController] })
 export class WalletPortalModule {}
 
-/** Alerts for low wallets, in the worker. */
+/** Alerts for low wallets in the worker. */
 @Module({ imports: [WalletModule, AlertsModule], providers: [LowBalanceAlerts] })
 export class WalletWorkerModule {}

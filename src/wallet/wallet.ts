@@ -24,9 +24,9 @@ export interface Settlement {
 }
 
 /**
- * What orders and top-ups do to the partner's prepaid money: held at acceptance, captured or released at the end,
- * refunded after it (D22, D27). Sandbox never touches it (D26). Each call is one statement in the caller's
- * transaction, after the row of the order or top-up was locked (D40).
+ * Effects of orders and top-ups on a partner's prepaid money: held at acceptance, captured or released at the end,
+ * refunded later (D22, D27). Sandbox never touches it (D26). Each call is one statement in the caller's transaction,
+ * after the row of the order or top-up was locked (D40).
  */
 @Injectable()
 export class Wallet {
@@ -41,9 +41,9 @@ export class Wallet {
   }
 
   /**
-   * Captures `capturedAmount` of each hold as a charge and releases the rest; 0 releases everything. Repeating does
-   * nothing: a hold is resolved once. At most one statement for all orders, and one for all top-ups.
-   * @throws Error when something is to be captured that was never held
+   * Captures `capturedAmount` of each hold as a charge and releases the rest; 0 releases everything. A repeat does
+   * nothing, because a hold is resolved once. Runs at most one statement for all orders, and one for all top-ups.
+   * @throws Error when a capture was never held
    */
   async settle(tx: Tx, settlements: readonly Settlement[]): Promise<void> {
     for (const { capturedAmount } of settlements) assertAmount(capturedAmount);
@@ -55,14 +55,14 @@ export class Wallet {
         captured: capturedAmount,
       }));
       const unheld = await this.holds.settle(tx, column, holds);
-      // A price of 0 has no hold, and nothing to capture.
+      // A price of 0 has no hold and nothing to capture.
       if (unheld.length > 0) throw new Error(`nothing was held for ${unheld.join(', ')}`);
     }
   }
 
   /**
-   * Gives part of what was captured back, as a transaction of its own. The caller's guard makes it happen once.
-   * @throws Error when the refunds would exceed what was captured
+   * Refunds part of a capture as a transaction of its own. The caller ensures that it happens once.
+   * @throws Error when the refunds would exceed the capture
    */
   async refund(
     tx: Tx,

@@ -20,11 +20,11 @@ import { CHANGED_WALLET, ledgerRows, lowSince, postedBy, SIGNAL_IF_LOW } from '.
 export interface LowSignal {
   readonly partnerId: string;
   readonly currency: string;
-  /** Minor units, when it became low. */
+  /** Minor units at the time it became low. */
   readonly available: number;
 }
 
-/** A movement that the portal team makes by hand. */
+/** A manual movement by the portal team. */
 export interface Posting {
   readonly type: 'deposit' | 'adjustment';
   readonly partnerId: string;
@@ -35,7 +35,7 @@ export interface Posting {
   readonly actor: string;
 }
 
-/** As the table's own constraint has it: readers take amounts as safe integers. */
+/** Same as the table's constraint: readers treat amounts as safe integers. */
 const MOST = 9_000_000_000_000_000;
 
 const OPEN_WALLET = `
@@ -61,7 +61,7 @@ const SET_LOW_BALANCE = `
   ), ${SIGNAL_IF_LOW}
   SELECT 1 FROM wallet`;
 
-/** SQL of `wallets` and `ledger_transactions` but for holds. */
+/** SQL of `wallets` and `ledger_transactions`, except holds. */
 @Injectable()
 export class WalletsRepository {
   constructor(
@@ -69,7 +69,7 @@ export class WalletsRepository {
     private readonly pages: KeysetPages,
   ) {}
 
-  /** Every currency's wallet of a partner, by currency. */
+  /** A partner's wallets, sorted by currency. */
   async listByPartner(partnerId: string): Promise<WalletEntity[]> {
     return this.manager.find(WalletEntity, { where: { partnerId }, order: { currency: 'ASC' } });
   }
@@ -78,14 +78,14 @@ export class WalletsRepository {
     return tx.manager.findOneByOrFail(WalletEntity, { partnerId, currency });
   }
 
-  /** Makes the wallet unless it is there. */
+  /** Creates the wallet unless it exists. */
   async open(tx: Tx, partnerId: string, currency: string): Promise<void> {
     await sql(tx.manager, OPEN_WALLET, [partnerId, currency]);
   }
 
   /**
-   * Moves the money of an open wallet, with its transaction and entries. Null, and nothing written, when the
-   * available amount would become negative, or the whole too large.
+   * Moves money of an open wallet, with its transaction and entries. Null, and nothing is written, when the available
+   * amount would become negative or the total too large.
    * @throws AppError `reference_taken`
    */
   async post(tx: Tx, posting: Posting): Promise<LedgerTransactionEntity | null> {
@@ -103,7 +103,7 @@ export class WalletsRepository {
     return tx.manager.findOneByOrFail(LedgerTransactionEntity, { id });
   }
 
-  /** Sets from when on an open wallet counts as low; null: never. */
+  /** Sets the amount below which an open wallet counts as low; null: never. */
   async setLowBalance(tx: Tx, partnerId: string, currency: string, amount: number | null): Promise<void> {
     await sql(tx.manager, SET_LOW_BALANCE, [partnerId, currency, amount]);
   }
@@ -116,7 +116,7 @@ export class WalletsRepository {
     return this.pages.list(query, options);
   }
 
-  /** Ids of the signals that holds and adjustments left, in the order of their ids after `after`. */
+  /** Ids after `after`, in order, of the signals that holds and adjustments left. */
   async listLowSignals(after: string, limit: number): Promise<readonly string[]> {
     const { rows } = await sql<{ id: string }>(
       this.manager,
@@ -126,7 +126,7 @@ export class WalletsRepository {
     return rows.map(({ id }) => id);
   }
 
-  /** Deletes these signals but for those that another worker has, and returns them: the caller raises one alert for each. */
+  /** Deletes and returns these signals except those locked by another worker: the caller raises one alert for each. */
   async takeLowSignals(tx: Tx, ids: readonly string[]): Promise<readonly LowSignal[]> {
     const { rows } = await sql<{ partner_id: string; currency: string; available: string }>(
       tx.manager,

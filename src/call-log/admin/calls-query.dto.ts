@@ -5,7 +5,7 @@ import { MODES, type Mode } from '../../common/mode.js';
 import { ListQueryDto, Optional, QueryInteger, Rfc3339, ShortText } from '../../infra/http/index.js';
 import type { CallFilters } from '../call-log.repository.js';
 
-/** What a list of calls can be filtered by where the mode is the key's. */
+/** Filters of a list of calls whose mode is the key's. */
 export class OwnCallsQueryDto extends ListQueryDto {
   @ApiPropertyOptional({ type: String, maxLength: 64 })
   @Optional()

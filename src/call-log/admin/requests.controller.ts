@@ -10,7 +10,7 @@ import { CallLogRepository } from '../call-log.repository.js';
 import { LoggedCallResponse, toCallResponse } from './call.response.js';
 import { CallsQueryDto, toCallFilters } from './calls-query.dto.js';
 
-/** The call log, for support: what a partner did, and the call behind a request id (D38). */
+/** The call log for support: a partner's calls, and the call of a request id (D38). */
 @ApiTags('Call log')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1')

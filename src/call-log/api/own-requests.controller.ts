@@ -8,7 +8,7 @@ import { LoggedCallResponse, toCallResponse } from '../admin/call.response.js';
 import { OwnCallsQueryDto, toCallFilters } from '../admin/calls-query.dto.js';
 import { CallLogRepository } from '../call-log.repository.js';
 
-/** Reads of this list would fill it: whoever follows it asks again and again. */
+/** Excluded, because programs that poll this list would fill it with their own reads. */
 const OWN_ROUTE = '/v1/requests';
 
 /** A partner's own calls in the key's mode, for a program that follows them (D52). */

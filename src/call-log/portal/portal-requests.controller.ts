@@ -9,7 +9,7 @@ import { LoggedCallResponse, toCallResponse } from '../admin/call.response.js';
 import { CallsQueryDto, toCallFilters } from '../admin/calls-query.dto.js';
 import { CallLogRepository } from '../call-log.repository.js';
 
-/** A partner's calls in the portal: of a list by mode, and one by its request id. */
+/** A partner's calls in the portal: a list by mode, and one call by its request id. */
 @ApiTags('Requests')
 @UseGuards(PortalSessionGuard)
 @Controller('portal/v1/requests')

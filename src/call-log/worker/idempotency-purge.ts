@@ -7,7 +7,7 @@ import { AFTER_START_MS, Sweeps } from '../../infra/sweeps.js';
 
 const PURGE_EVERY_MS = 60_000;
 
-/** Keeps the idempotency keys to their retention (D20), soon after the start and from then on. */
+/** Purges idempotency keys past their retention (D20), soon after the start and regularly after that. */
 @Injectable()
 export class IdempotencyPurge {
   constructor(
@@ -23,7 +23,7 @@ export class IdempotencyPurge {
     });
   }
 
-  /** Deletes expired idempotency keys, batch by batch; answers how many. */
+  /** Deletes expired idempotency keys in batches and returns their number. */
   async purgeKeys(stopping?: AbortSignal): Promise<number> {
     return purgeInSteps((limit) => this.idempotency.purgeExpired(this.manager, limit), { stopping });
   }

@@ -13,27 +13,27 @@ import { EsimPollsRepository, type PollBatch } from '../esim-polls.repository.js
 import { PollNotifier } from '../take-callback.js';
 import { PollEsimBatch } from './poll-esim-batch.js';
 
-/** Few enough that a provider also tells when it counted, and that a hint does not wait for a long batch. */
+/** Small enough that a provider also returns counter times, and that a hint does not wait for a long batch. */
 const HINTED_BATCH_SIZE = 10;
-/** What is due in this many sweeps is gathered, for neighbours are cheaper to read together. */
+/** Sweeps between two polls: gathering due eSIMs makes reading neighbors together cheaper. */
 const SWEEPS_PER_POLL = 5;
 const SHORTEST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** After an answer that did not come or that nobody understood. */
+/** Pause after a missing or unreadable response. */
 const PAUSE_MS = 5_000;
 const MAX_PROVIDERS = 64;
 
 type Source = PollBatch['source'];
 
 /**
- * Reads the eSIMs that are due, provider by provider: one batch of hinted ones and one of planned ones at a time, so
- * that neither waits for the other. A provider that cannot be asked is left alone for a while, and asked for less.
+ * Polls due eSIMs provider by provider: one hinted and one planned batch at a time, so that neither waits for the
+ * other. A failing provider is paused, and its batches shrink.
  */
 @Injectable()
 export class EsimPoller implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly runners: Readonly<Record<Source, JobRunner<PollBatch>>>;
   private readonly stopping = new AbortController();
-  /** By `performance.now()`. */
+  /** Times of `performance.now()`. */
   private readonly pausedUntilMs = new Map<string, number>();
   private readonly batchSizes = new Map<string, number>();
 
@@ -57,13 +57,15 @@ export class EsimPoller implements OnApplicationBootstrap, BeforeApplicationShut
     for (const runner of Object.values(this.runners)) runner.start();
   }
 
-  /** What is being asked is left: it is due again at once. */
+  /** Aborts queries in progress: their eSIMs are due again at once. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopping.abort();
     await Promise.all(Object.values(this.runners).map((runner) => runner.stop()));
   }
 
-  /** A group is a provider. The sweep is the only clock, and a batch outlives no lease: it has its time-out. */
+  /**
+   * A group is a provider. The sweep is the only clock, and a batch never outlives its lease, because it has a timeout.
+   */
   private runnerOf(source: Source, name: string, sweepIntervalMs: number): JobRunner<PollBatch> {
     const { leaseMs, shutdownTimeoutMs } = this.config;
     return new JobRunner(
@@ -125,7 +127,7 @@ export class EsimPoller implements OnApplicationBootstrap, BeforeApplicationShut
         'nothing was read; it is asked again',
       );
       this.pausedUntilMs.set(provider, performance.now() + pauseMs);
-      // A batch that the provider cannot answer in time, or at all, gets through in pieces.
+      // Smaller batches get through when the provider cannot answer a large one in time.
       this.batchSizes.set(provider, Math.max(1, Math.floor(this.sizeOf('poll', provider) / 4)));
     }
     await this.polls.giveBack(batch, pauseMs);

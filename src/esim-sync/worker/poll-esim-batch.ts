@@ -9,14 +9,14 @@ import { type EsimPoll, EsimPollsRepository, type PollBatch } from '../esim-poll
 import { IN_USE_MS, pollDelayMs } from '../poll-plan.js';
 
 /**
- * An eSIM that its provider said nothing usable about is asked for again within this, also a dormant one. All 60,000
- * dormant ones of the plan would be 2.8 calls/s, which the other half of the slots takes.
+ * Poll interval after an unusable reading, even for a dormant eSIM. All 60,000 dormant eSIMs of the plan would need 2.8
+ * calls/s, which the other half of the slots covers.
  */
 const UNREAD_MS = IN_USE_MS;
 
 type Readings = ReadonlyMap<string, ProviderUsageReport>;
 
-/** Asks a provider about a batch of eSIMs, then writes all that it says, and when to ask next, in one transaction. */
+/** Queries a provider about a batch of eSIMs, then writes the readings and the next poll times in one transaction. */
 @Injectable()
 export class PollEsimBatch {
   constructor(
@@ -41,7 +41,7 @@ export class PollEsimBatch {
     this.logger.debug({ event: 'esims.read', provider, source, read: readings.size, unknown });
   }
 
-  /** One transaction, unless what the provider says of one eSIM cannot be stored: then the others are, without it (D43). */
+  /** One transaction, unless one eSIM's reading cannot be stored: the others are then stored without it (D43). */
   private recordApart(batch: PollBatch, readings: Readings): Promise<void> {
     return handleApart(batch.polls, {
       handle: (polls) => this.transactions.run((tx) => this.record(tx, { ...batch, polls }, readings)),
@@ -77,7 +77,7 @@ export class PollEsimBatch {
     reading: ProviderUsageReport,
   ): UsageReport {
     if (reading.totalBytes !== null && reading.totalBytes !== esim.totalBytes) {
-      // What was bought here counts; a top-up under way explains it for a while.
+      // Our record of purchases decides; a top-up in progress explains the difference for a while.
       const { id: esimId, orderId, totalBytes: bought } = esim;
       const line = { event: 'esim.total_differs', esimId, orderId, bought };
       this.logger.warn({ ...line, upstream: reading.totalBytes });
@@ -92,7 +92,7 @@ export class PollEsimBatch {
   ): Promise<void> {
     const pollOf = new Map(polls.map((poll) => [poll.esimId, poll]));
     const next = esims.map((esim) => {
-      // A top-up that came in while we asked wants a look after it.
+      // A top-up applied during the query needs another poll.
       const isTooEarly = esim.toppedUpAt !== null && esim.toppedUpAt > askedAt;
       const planned = pollDelayMs(esim, askedAt);
       const isUnread = planned !== null && !readings.has(esim.providerEsimId);

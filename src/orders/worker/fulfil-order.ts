@@ -10,9 +10,9 @@ import { OrderJobsRepository } from '../order-jobs.repository.js';
 import { type OrderEntity, ORDERS, toProviderOrderRequest } from '../order.js';
 
 /**
- * Takes a processing order to its outcome: provider calls outside any transaction, then one transaction with the
- * order's status, its money, its eSIMs and its event, and those of other orders that end now. Killed anywhere, it is
- * done again with the same reference (D19, D22).
+ * Brings a processing order to its outcome. Provider calls run outside any transaction. One transaction then writes the
+ * order's status, money, eSIMs and event, together with other orders that end now. After a kill at any point it is
+ * repeated with the same reference (D19, D22).
  */
 @Injectable()
 export class FulfilOrder {
@@ -30,7 +30,7 @@ export class FulfilOrder {
     this.ends = new PurchaseEnds(ORDERS, transactions, (tx, ends) => complete.completeAll(tx, ends), logger);
   }
 
-  /** @throws ProviderOutcomeUnknown, ProviderUnavailable: the order stays processing. */
+  /** @throws ProviderOutcomeUnknown, ProviderUnavailable: the order stays processing */
   async fulfil(claimed: ClaimedPurchase<OrderEntity>): Promise<void> {
     const { purchase: order } = claimed;
     const request = toProviderOrderRequest(order);

@@ -15,7 +15,7 @@ const IN_USE: ProviderFailure = {
 
 const NONE_IN_USE: CancelOutcome = { isCanceled: () => false, failure: IN_USE };
 
-/** Asks the provider for a cancellation and has its answer recorded (D22). */
+/** Cancels at the provider and records the result (D22). */
 @Injectable()
 export class SettleCancellation {
   constructor(
@@ -26,11 +26,11 @@ export class SettleCancellation {
     private readonly transactions: Transactions,
   ) {}
 
-  /** @throws ProviderOutcomeUnknown, ProviderUnavailable: the order stays canceling. */
+  /** @throws ProviderOutcomeUnknown, ProviderUnavailable: the order stays canceling */
   async settle(claimed: ClaimedPurchase<OrderEntity>): Promise<void> {
     const { purchase: order } = claimed;
     const esims = uncanceled(await this.esims.listByOrders(this.manager, [order.id]));
-    // A call of an earlier attempt may have taken some back: only the provider knows.
+    // An earlier attempt may have canceled some eSIMs: only the provider knows.
     const mayHaveLeft = order.attempts > 1;
     const outcome =
       mayHaveLeft || esims.every(isUntouched)
@@ -39,7 +39,9 @@ export class SettleCancellation {
     await this.transactions.run((tx) => this.complete.complete(tx, claimed, order, outcome));
   }
 
-  /** Leaves soon after the claim or never: support may have ended the cancellation since, and sold what it takes back. */
+  /**
+   * The call leaves soon after the claim or never: support may since have ended the cancellation and resold the eSIMs.
+   */
   private async askProvider(
     order: OrderEntity,
     esims: readonly EsimEntity[],
@@ -54,7 +56,7 @@ export class SettleCancellation {
     );
     switch (result.state) {
       case 'canceled':
-        // The device of a sandbox eSIM acts in our own store, where its provider does not look.
+        // A sandbox eSIM's device lives in our own database, which its provider does not read.
         return order.mode === 'sandbox'
           ? { isCanceled: isUntouched, failure: IN_USE }
           : { isCanceled: () => true, failure: IN_USE };

@@ -31,7 +31,7 @@ export class UpstreamEsimResponse {
   standing!: 'provisioned' | ProviderCancelStatus['cancelStatus'];
 }
 
-/** What the provider shows of an order now, and what support can do with it. */
+/** The order's state at the provider, and the actions open to support. */
 export class OrderUpstreamResponse {
   @ApiProperty({ type: String, example: 'ord_01KAEXAMPLE0000000000000000' })
   order_id!: string;

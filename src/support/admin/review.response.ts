@@ -5,7 +5,7 @@ import { ORDER_STATUSES, type OrderEntity, type OrderStatus, priceOf } from '../
 import { TOPUP_STATUSES, type TopupEntity, type TopupStatus } from '../../topups/index.js';
 import type { NeedingReview } from '../needs-review.js';
 
-/** What support needs to settle an order with its provider. */
+/** Facts that support needs to settle an order with its provider. */
 export class OrderReviewResponse {
   @ApiProperty({ type: String, example: 'ord_01KAEXAMPLE0000000000000000' })
   order_id!: string;
@@ -88,7 +88,7 @@ export function toOrderReviewResponse({
   };
 }
 
-/** What support needs to settle a top-up with its provider. */
+/** Facts that support needs to settle a top-up with its provider. */
 export class TopupReviewResponse {
   @ApiProperty({ type: String, example: 'top_01KAEXAMPLE0000000000000000' })
   topup_id!: string;

@@ -32,7 +32,7 @@ import {
   toTopupReviewResponse,
 } from './review.response.js';
 
-/** Orders that could not be settled by themselves, and support's decision on it (D22). */
+/** Orders that need review, and support's decisions on them (D22). */
 @ApiTags('Support')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1/orders')
@@ -82,7 +82,7 @@ export class OrderReviewsController {
     @Param('id', PathId('ord')) orderId: string,
     @Body() { action, note }: ReconcileOrderDto,
   ): Promise<RenderedResponse> {
-    // Before the transaction, in which nothing outside the database is called (D16).
+    // Runs before the transaction, which must not call anything outside the database (D16).
     const inspect = () => this.inspect.inspectFor(action, orderId);
     return this.idempotent.executeAfter(key, inspect, async (tx, inspected) => {
       const order = await this.resolving.resolve(tx, by, { id: orderId, action, note, inspected });
@@ -91,7 +91,7 @@ export class OrderReviewsController {
   }
 }
 
-/** Top-ups that could not be settled by themselves, and support's decision on it (D22). */
+/** Top-ups that need review, and support's decisions on them (D22). */
 @ApiTags('Support')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1/topups')
@@ -128,7 +128,7 @@ export class TopupReviewsController {
     @Param('id', PathId('top')) topupId: string,
     @Body() { action, note }: ReconcileTopupDto,
   ): Promise<RenderedResponse> {
-    // Before the transaction, in which nothing outside the database is called (D16).
+    // Runs before the transaction, which must not call anything outside the database (D16).
     const inspect = () => this.inspect.inspectFor(action, topupId);
     return this.idempotent.executeAfter(key, inspect, async (tx, inspected) => {
       const topup = await this.resolving.resolve(tx, by, { id: topupId, action, note, inspected });

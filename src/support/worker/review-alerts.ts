@@ -7,8 +7,8 @@ import { TopupsRepository } from '../../topups/index.js';
 import { OrdersNeedingReview, TopupsNeedingReview } from '../needs-review.js';
 
 /**
- * Raises `order.needs_review` and `topup.needs_review` once for each order, cancellation and top-up that the provider
- * owes an answer, and for each purchase or return that is placed twice (D22).
+ * Raises `order.needs_review` and `topup.needs_review` once for each order, cancellation and top-up whose provider
+ * result is overdue, and for each purchase or cancellation that is placed twice (D22).
  */
 @Injectable()
 export class ReviewAlerts implements OnModuleInit, OnApplicationBootstrap {
@@ -22,7 +22,7 @@ export class ReviewAlerts implements OnModuleInit, OnApplicationBootstrap {
     private readonly guard: PlacementGuard,
   ) {}
 
-  /** The provider may charge, or give back, twice, so support knows before the second placement leaves (D19). */
+  /** The provider may charge or refund twice, so support is alerted before the second placement leaves (D19). */
   onModuleInit(): void {
     for (const kind of ['order', 'cancel'] as const)
       this.guard.onRepeat(kind, async (tx, { provider, operation, key, reference }) => {
@@ -47,7 +47,7 @@ export class ReviewAlerts implements OnModuleInit, OnApplicationBootstrap {
         partnerId: order.partnerId,
         subjectId: order.id,
         details: { status: order.status, provider: order.provider, since: since.toISOString() },
-        // With its beginning: an order that was not canceled may be canceled again, and wait again.
+        // Includes the start time, because an order whose cancellation failed may be canceled, and wait, again.
         onceKey: `${order.status}:${since.toISOString()}`,
       })),
     );
@@ -62,7 +62,7 @@ export class ReviewAlerts implements OnModuleInit, OnApplicationBootstrap {
           esim_id: topup.esimId,
           since: since.toISOString(),
         },
-        // A top-up waits once only, unlike an order, which may be canceled twice.
+        // A top-up waits only once, unlike an order, which may be canceled twice.
         onceKey: topup.status,
       })),
     );

@@ -4,7 +4,7 @@ import { showReading } from '../../infra/kept-reading.js';
 import { METRICS } from '../../infra/metrics.js';
 import { OrdersNeedingReview, TopupsNeedingReview } from '../needs-review.js';
 
-/** How many orders and top-ups wait for support, in the whole database. */
+/** Number of orders and top-ups that wait for support, in the whole database. */
 @Injectable()
 export class ReviewMetrics {
   constructor(@Inject(METRICS) registry: Registry, orders: OrdersNeedingReview, topups: TopupsNeedingReview) {

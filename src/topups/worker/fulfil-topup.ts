@@ -13,23 +13,23 @@ import { CompleteTopup, type TopupEnd } from '../complete-topup.js';
 import { TopupJobsRepository } from '../topup-jobs.repository.js';
 import { toProviderTopupRequest, type TopupEntity, TOPUPS } from '../topup.js';
 
-/** Why a top-up fails that has not left for the provider when its eSIM has ended. */
+/** Failure of a top-up that has not left for the provider when its eSIM has ended. */
 const ENDED: Readonly<Partial<Record<EsimEntity['status'], ProviderFailure>>> = {
   expired: { code: 'esim_expired', reason: 'The eSIM expired before the top-up was applied.' },
   canceled: { code: 'topup_not_supported', reason: 'The eSIM was canceled before the top-up was applied.' },
 };
 
 /**
- * Takes a processing top-up to its outcome: one provider call outside any transaction, then one transaction with the
- * top-up's status, the change of its eSIM, its charge and its event, and those of other top-ups that end now. Killed
- * anywhere, it is done again with the same reference (D19).
+ * Brings a processing top-up to its outcome. One provider call runs outside any transaction. One transaction then
+ * writes the top-up's status, the change of its eSIM, its charge and its event, together with other top-ups that end
+ * now. After a kill at any point it is repeated with the same reference (D19).
  *
- * An eSIM may end between acceptance and here. While nothing has left for the provider, the top-up fails and costs
+ * An eSIM may end between acceptance and here. Before anything has left for the provider, the top-up fails and costs
  * nothing. Once the provider has applied it, the money is spent: it completes, and the ended eSIM stays ended.
  */
 @Injectable()
 export class FulfilTopup {
-  /** The eSIMs of top-ups that one claim has leased are read by one statement. */
+  /** Reads the eSIMs of all top-ups of one claim in one statement. */
   private readonly esims = perMode(
     () =>
       new Batcher<string, EsimEntity | null>({
@@ -55,7 +55,7 @@ export class FulfilTopup {
     this.ends = new PurchaseEnds(TOPUPS, transactions, (tx, ends) => complete.completeAll(tx, ends), logger);
   }
 
-  /** @throws ProviderOutcomeUnknown, ProviderUnavailable without an answer: the top-up stays processing. */
+  /** @throws ProviderOutcomeUnknown, ProviderUnavailable: the top-up stays processing */
   async fulfil(claimed: ClaimedPurchase<TopupEntity>): Promise<void> {
     const { purchase: topup } = claimed;
     const end = { lease: claimed, topup, traceparent: currentTraceparent() };

@@ -46,7 +46,7 @@ function Required(money: new () => object): PropertyDecorator {
   );
 }
 
-/** Money that comes in. */
+/** An incoming amount. */
 export class DepositMoneyDto {
   @Amount(1)
   amount!: number;
@@ -55,7 +55,7 @@ export class DepositMoneyDto {
   currency!: string;
 }
 
-/** Money that is corrected: signed, never 0. */
+/** A correcting amount: signed, never 0. */
 export class AdjustmentMoneyDto {
   @Amount(-MAX_AMOUNT)
   @NotEquals(0, { message: 'must not be 0' })
@@ -78,7 +78,7 @@ class PostingDto {
   note?: string | null;
 }
 
-/** The portal team's own id of a movement. */
+/** The portal team's own id of a posting. */
 function PostingReference(example: string): PropertyDecorator {
   return compose(
     ApiProperty({
@@ -118,7 +118,7 @@ export class UpdateWalletDto {
     maximum: MAX_AMOUNT,
     description: 'The wallet counts as low below this available amount, in minor units; null: never.',
   })
-  // Not @Optional(), which would take an absent field for null.
+  // Not @Optional(), which would treat an absent field as null.
   @ValidateIf((_, value) => value !== null)
   @IsInt({ message: 'must be a whole number of minor units, or null' })
   @Min(0, { message: 'must not be negative' })
@@ -139,7 +139,7 @@ export class WalletResponse extends BalanceResponse {
   low_since!: string | null;
 }
 
-/** The partner's view of a transaction, with what the portal team wrote to it. */
+/** The partner's view of a transaction, plus the portal team's note. */
 export class LedgerTransactionResponse extends TransactionResponse {
   @ApiProperty({ type: String, nullable: true })
   note!: string | null;

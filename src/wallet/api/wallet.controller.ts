@@ -13,7 +13,7 @@ import {
   TransactionResponse,
 } from './wallet.response.js';
 
-/** What every sandbox key sees: nothing is ever charged to it (D26). */
+/** Balance of every sandbox key, which is never charged (D26). */
 const MOCK_BALANCE = toBalanceResponse({ currency: 'USD', posted: 1_000_000, held: 0 });
 
 /** The prepaid wallet of a live partner. Sandbox has a constant mock balance and no ledger. */

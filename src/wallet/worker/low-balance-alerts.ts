@@ -11,8 +11,8 @@ import { WalletsRepository } from '../wallets.repository.js';
 const BATCH = 200;
 
 /**
- * Turns the signals of wallets that became low into `balance.low` alerts. The signal is written with the hold, in one
- * statement; the alert takes it over, so that placing an order costs nothing more.
+ * Turns the signals of low wallets into `balance.low` alerts. The statement of the hold writes the signal, and this
+ * sweep raises the alert, so that placing an order costs nothing more.
  */
 @Injectable()
 export class LowBalanceAlerts {
@@ -31,7 +31,7 @@ export class LowBalanceAlerts {
     });
   }
 
-  /** Once through all signals, oldest first, so that some that cannot become alerts do not hide those behind them. */
+  /** One pass over all signals, oldest first, so that signals that cannot become alerts do not hide later ones. */
   private async raiseAll(stopping: AbortSignal): Promise<void> {
     let ids: readonly string[] = [];
     do {
@@ -40,7 +40,7 @@ export class LowBalanceAlerts {
     } while (ids.length === BATCH && !stopping.aborted);
   }
 
-  /** One transaction, unless one of the signals cannot become an alert: it stays, and the others do (D43). */
+  /** One transaction, unless a signal cannot become an alert: it stays, and the others are raised (D43). */
   private async raiseApart(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
     await handleApart(ids, {
