@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Packages of both modes; `catalog_versions` moves with every change and is what ETags are made of. */
+/** Packages of both modes; `catalog_versions` increases with every change and is the source of ETags. */
 export class CreateCatalog1763700000003 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

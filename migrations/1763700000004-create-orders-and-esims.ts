@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Orders and eSIMs (D19, D22, D23), and the memory of the built-in sandbox upstream (D26). */
+/** Orders and eSIMs (D19, D22, D23), and the records of the built-in sandbox provider (D26). */
 export class CreateOrdersAndEsims1763700000004 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

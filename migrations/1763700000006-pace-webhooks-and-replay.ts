@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Slow start, exact concurrency, backlogs that are given up by one row, replays, alerts (D31 to D34). */
+/** Slow start, exact concurrency, discards by one row, replays, alerts (D31 to D34). */
 export class PaceWebhooksAndReplay1763700000006 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
@@ -76,11 +76,11 @@ const CLAIMED_TYPE = `
   )`;
 
 /**
- * Leases due deliveries of one endpoint, and says when to look again, in one round trip. A function, because each of
- * its statements sees what was committed before it: claims of one endpoint take turns at the advisory lock, so the
- * number in flight is exact over all workers, attempts of discarded deliveries included (D34). Every statement names
- * the status, so that its plan has the open partition alone; the bodies are read by a plan that is made for these ids,
- * so that it has their days alone.
+ * Leases due deliveries of one endpoint, and says when to check again, in one round trip. It is a function, because
+ * each of its statements sees everything committed before it: claims of one endpoint take turns at the advisory lock,
+ * so the number in flight is exact over all workers, including attempts of discarded deliveries (D34). Every statement
+ * names the status, which limits its plan to the open partition. The bodies are read by a plan made for these ids,
+ * which limits it to their days.
  */
 export const CLAIM_FUNCTION = `
   CREATE FUNCTION claim_webhook_deliveries (

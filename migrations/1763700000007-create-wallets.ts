@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The prepaid wallet with its append-only ledger (D27), where live packages come from, and what live orders keep of
- * it. Only Live writes the wallet's tables (D26). Orders and top-ups are named without a foreign key: the ledger
- * outlives them.
+ * The prepaid wallet with its append-only ledger (D27), the sources of live packages, and the cost columns of live
+ * orders. Only Live writes the wallet's tables (D26). Orders and top-ups are referenced without a foreign key, because
+ * the ledger outlives them.
  */
 export class CreateWallets1763700000007 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -115,7 +115,10 @@ const CREATE_LEDGER = `
   );
 `;
 
-/** Double entry and append-only, whoever writes. Checked at commit: the entries come after their transaction. */
+/**
+ * Enforces double entry and append-only for every writer. Checked at commit, because the entries follow their
+ * transaction.
+ */
 const GUARD_LEDGER = `
   CREATE FUNCTION ledger_transaction_balances() RETURNS trigger LANGUAGE plpgsql AS $$
   DECLARE

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Top-ups (D19, D23), and those that the built-in sandbox upstream remembers (D26). */
+/** Top-ups (D19, D23), and those recorded by the built-in sandbox provider (D26). */
 export class CreateTopups1763700000008 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The shared pace of calls to wholesalers, and what operators see of their health. */
+/** The shared rate of provider calls, and provider health for operators. */
 export class CreateUpstreamPace1763700000009 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The live catalogue: what a package costs, what partners pay, how prices moved, and the jobs that bring it in. */
+/** The live catalog: package costs, partner prices, price history, and synchronization jobs. */
 export class CreateWholesale1763700000010 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

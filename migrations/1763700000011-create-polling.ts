@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 const CAN_CHANGE = `status IN ('issued', 'active', 'depleted', 'suspended')`;
 
-/** Readings of live eSIMs: when each is due, who is at it, and what the newest one was (D24, D40). */
+/** Polls of live eSIMs: due time, lease, and newest reading (D24, D40). */
 export class CreatePolling1763700000011 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What support needs to settle top-ups whose upstream says nothing (D22). */
+/** Lets support settle top-ups whose provider does not respond (D22). */
 export class AddTopupLastError1763700000013 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

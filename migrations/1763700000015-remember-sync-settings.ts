@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Which settings made the live catalogue, so that changed ones take effect at once and not an hour later. */
+/** The settings behind the live catalog, so that a change takes effect at once instead of an hour later. */
 export class RememberSyncSettings1763700000015 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Placements at providers that do not document a repeated one as the same request (D19): at most one repeat each,
- * which no code can exceed.
+ * Placements at providers that do not document a repeat as the same request (D19): at most one repeat each, enforced by
+ * a constraint.
  */
 export class CreateProviderPlacements1763700000016 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

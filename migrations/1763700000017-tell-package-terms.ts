@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What wholesalers say of a package in words, and which top-ups fit which base package where they say so. */
+/** Wholesalers' package texts, and which top-ups fit which base package where they say so. */
 export class TellPackageTerms1763700000017 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** How many refused calls a row of the call log stands for (D45). */
+/** Number of refused calls that a row of the call log summarizes (D45). */
 export class CountSuppressedCalls1763700000020 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Orders and top-ups are claimed by partner and mode (D41): both indexes hold only what is owed, a few rows. What an
- * endpoint's backlog becomes, and what a replay repeats, is worked off in steps (D32, D33).
+ * Orders and top-ups are claimed by partner and mode (D41): both indexes hold only open rows, which are few. Backlogs
+ * of endpoints and replays are processed in steps (D32, D33).
  */
 export class DivideWork1763700000021 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * An index in the order of the list for every filter that a list offers (D11, D43): without one, a filter that few
- * rows pass reads all of a partner's rows, or of everybody's.
+ * An index in list order for every list filter (D11, D43). Without one, a rarely matching filter reads all of a
+ * partner's rows, or everyone's.
  */
 export class IndexListFilters1763700000022 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What was sold is kept in the order at acceptance (D47): its package may change or be withdrawn before it is issued. */
+/**
+ * The order stores what was sold at acceptance (D47), because its package may change or be withdrawn before it is
+ * issued.
+ */
 export class KeepWhatWasSold1763700000024 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

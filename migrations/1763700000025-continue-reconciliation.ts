@@ -2,16 +2,17 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndexes, dropIndexes } from './build-indexes.js';
 
 /**
- * A comparison of all books is taken over where a worker left it (D27): what it owns, and how far each of its parts
- * has come. What was refunded is found by its order or top-up: the checks read an order's money by index.
+ * Lets another worker continue a comparison of all books (D27): its owner, and the progress of its parts. Indexes
+ * refunds by order or top-up, because the checks read an order's money by index.
  */
 export class ContinueReconciliation1763700000025 implements MigrationInterface {
-  /** CREATE INDEX CONCURRENTLY runs in no transaction. */
+  /** CREATE INDEX CONCURRENTLY cannot run in a transaction. */
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
     await buildIndexes(runner, INDEXES);
-    // One text, hence one transaction. That it is done is written in another: who dies in between does it again.
+    // One query text is one transaction. The migration is recorded in another one, so after a crash in between it runs
+    // again.
     await runner.query(`
       ALTER TABLE reconciliation_runs
         -- grows with every worker that takes the run: one whose lease lapsed must not write
@@ -38,7 +39,7 @@ export class ContinueReconciliation1763700000025 implements MigrationInterface {
   }
 }
 
-/** Charges have theirs; refunds are few. */
+/** Charges already have an index; refunds are few. */
 const INDEXES = [
   {
     name: 'ledger_transactions_order_refunds',

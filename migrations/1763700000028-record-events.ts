@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Records events and owes them to endpoints in one statement (D28, D32, D51). A function,
- * because the rows belong to two features, of which the one that records must not know the other's tables; and because
- * its plans are kept by the connection, whether statements are prepared or not.
+ * Records events and creates their deliveries in one statement (D28, D32, D51). It is a function, because the rows
+ * belong to two features and the recording one must not know the other's tables; and because its plans are cached per
+ * connection, whether statements are prepared or not.
  */
 export class RecordEvents1763700000028 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -18,11 +18,11 @@ export class RecordEvents1763700000028 implements MigrationInterface {
 }
 
 /**
- * One delivery per event and matching endpoint, disabled ones included; answers the enabled endpoints. The share lock
- * is what the foreign key takes anyway; taken here, an endpoint that is being deleted is seen as deleted. A delivery's
- * id has the time of its event's; hexadecimal digits are Crockford digits too, and the first half of a UUID holds fixed
- * bits, so its last 15 digits complete the id (D10). Ids of a time far from the database's have no partition: they
- * record nothing, and one row without an endpoint says so.
+ * Creates one delivery per event and matching endpoint, including disabled ones, and returns the enabled endpoints. The
+ * foreign key takes the share lock anyway; taking it here makes an endpoint that is being deleted appear deleted. A
+ * delivery's id has its event's time. Hexadecimal digits are also Crockford digits, and the first half of a UUID holds
+ * fixed bits, so its last 15 digits complete the id (D10). Ids far from the database's time have no partition: they
+ * record nothing, and one row without an endpoint reports it.
  */
 const RECORD_FUNCTION = `
   CREATE FUNCTION record_events (

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Sessions of the partner portal (D50), who acted in one, and who made a key. */
+/** Sessions of the partner portal (D50), the actor of a session, and the creator of a key. */
 export class CreatePortalSessions1763700000029 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * A delivery shows its last attempt and is found by it; what the attempts of an endpoint came to is kept in one row for
- * each quarter of an hour, so that nobody has to count deliveries.
+ * A delivery shows its last attempt and is found by it. An endpoint's attempts are summed up in one row per quarter of
+ * an hour, so that no query has to count deliveries.
  */
 export class RollUpWebhookAttempts1763700000030 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Columns that partners see, in the object itself or, of an eSIM, in its usage. `updated_at` is left out: a worker's
- * looks at a provider move it, too.
+ * Columns visible to partners, in the object itself or in an eSIM's usage. `updated_at` is excluded, because a worker's
+ * polls change it too.
  */
 const SHOWN: Readonly<Record<string, readonly string[]>> = {
   orders: [
@@ -29,11 +29,13 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Every change of an order, eSIM or top-up that partners can see raises its `version` by one (D48). A trigger counts,
- * so that no statement can forget it; what a worker notes for itself does not even call the function.
+ * Every change of an order, eSIM or top-up that is visible to partners raises its `version` by one (D48). A trigger
+ * counts, so that no statement can forget it; a worker's own notes do not call the function.
  */
 export class NumberChanges1763700000033 implements MigrationInterface {
-  /** Each table in a transaction of its own: to lock all three would wait for those who lock them in another order. */
+  /**
+   * Each table in its own transaction: locking all three could deadlock with writers that lock them in another order.
+   */
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** An endpoint may ask for the headers of Standard Webhooks beside the document's (D49). */
+/** An endpoint may request the headers of Standard Webhooks in addition to the document's (D49). */
 export class ChooseSignatureSchemes1763700000035 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Lets a worker claim from many endpoints in one statement, with all that an attempt needs (D49, D51). */
+/** Lets a worker claim from many endpoints in one statement, with everything an attempt needs (D49, D51). */
 export class ClaimFromManyEndpoints1763700000036 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(CLAIM_FUNCTION);
@@ -12,9 +12,9 @@ export class ClaimFromManyEndpoints1763700000036 implements MigrationInterface {
 }
 
 /**
- * `claim_webhook_deliveries` of several endpoints, with the partner, mode and signature schemes of each. Their locks are taken in one
- * order over all workers, so that no two claims wait for each other. A join of the same would be planned anew for every
- * claim, which cost more than the claim.
+ * `claim_webhook_deliveries` for several endpoints, with the partner, mode and signature schemes of each. All workers
+ * take their locks in the same order, so that no two claims deadlock. An equivalent join would be planned anew for
+ * every claim, which cost more than the claim.
  */
 export const CLAIM_FUNCTION = `
   CREATE FUNCTION claim_many_webhook_deliveries (

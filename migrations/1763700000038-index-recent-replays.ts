@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndexes, dropIndexes } from './build-indexes.js';
 
-/** What a partner has replayed within the last hour, for the step-up of the portal (D50). */
+/** A partner's replays of the last hour, for the portal's step-up (D50). */
 export class IndexRecentReplays1763700000038 implements MigrationInterface {
-  /** CREATE INDEX CONCURRENTLY runs in no transaction. */
+  /** CREATE INDEX CONCURRENTLY cannot run in a transaction. */
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {

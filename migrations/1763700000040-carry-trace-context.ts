@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * `traceparent` of W3C Trace Context on what one process hands to another: orders, top-ups and events (D53). Null unless
- * traces are on. Each step in a transaction of its own, as nothing else should hold the lock of two tables.
+ * `traceparent` of W3C Trace Context on orders, top-ups and events, which pass from process to process (D53). Null
+ * unless tracing is on. Each step has its own transaction, because none should hold the locks of two tables.
  */
 export class CarryTraceContext1763700000040 implements MigrationInterface {
   readonly transaction = false;
@@ -25,7 +25,7 @@ export class CarryTraceContext1763700000040 implements MigrationInterface {
   }
 }
 
-/** A day that is detached in this moment, and then found to be needed, is attached again: with all columns or not at all. */
+/** A day that is detached at this moment, and attached again because it is needed, must have all columns or none. */
 const OF_DETACHED_DAYS = `
   DO $days$
   DECLARE
@@ -43,8 +43,8 @@ const OF_DETACHED_DAYS = `
   $days$`;
 
 /**
- * As of migration 1763700000028, with the event's `traceparent`. A function beside that one: the release before calls it
- * while this one is rolled out, and the next release drops it.
+ * Same as in migration 1763700000028, plus the event's `traceparent`. A separate function, because the previous release
+ * calls the old one during the rollout; the next release drops it.
  */
 const RECORD_FUNCTION = `
   CREATE OR REPLACE FUNCTION record_events (

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What is to be remembered of a database that was put back to an earlier time (D54): the restores themselves, what the
- * providers sold in the lost time, and which placements are looked for before they are sent.
+ * Records for a database that was restored to an earlier time (D54): the restores, the providers' sales of the lost
+ * time, and the placements to look up before they are sent.
  */
 export class RestoreEpochs1763700000041 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

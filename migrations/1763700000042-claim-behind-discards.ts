@@ -2,8 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { CLAIM_FUNCTION as CLAIM_FUNCTION_BEFORE } from './1763700000006-pace-webhooks-and-replay.js';
 
 /**
- * A claim begins to read where what the endpoint keeps begins, so that a discarded backlog of a million costs it nothing
- * until it is written down (D32, D34).
+ * A claim starts reading at the endpoint's first kept delivery, so that a discarded backlog of a million costs it
+ * nothing before it is deleted (D32, D34).
  */
 export class ClaimBehindDiscards1763700000042 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -16,9 +16,9 @@ export class ClaimBehindDiscards1763700000042 implements MigrationInterface {
 }
 
 /**
- * As of migration 1763700000006, with `kept_from`: nothing that was made after a discard is due before it, so the index of
- * what is due is read from there. What the release before resends while both run may be due earlier: it is sent when the
- * discard is carried out and forgotten.
+ * Same as in migration 1763700000006, plus `kept_from`: deliveries created after a discard are not due before it, so
+ * the due index is read from there. During the rollout the previous release may create resends that are due earlier:
+ * they are sent once the discard has been applied and removed.
  */
 const CLAIM_FUNCTION = `
   CREATE OR REPLACE FUNCTION claim_webhook_deliveries (

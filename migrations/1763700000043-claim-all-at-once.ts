@@ -2,13 +2,13 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { CLAIM_FUNCTION as CLAIM_FUNCTION_BEFORE } from './1763700000036-claim-from-many-endpoints.js';
 
 /**
- * A claim from many endpoints costs a few statements, whatever their number, and reads the open deliveries by their
- * indexes, whatever the planner believes of their number (D34, D49, B7).
+ * A claim from many endpoints takes a few statements, whatever their number, and reads open deliveries by index,
+ * whatever the planner assumes about their number (D34, D49, B7).
  */
 export class ClaimAllAtOnce1763700000043 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(WAIT_FOR_VACUUM);
-    // What has grown once grows again: a table cut short after a quiet hour has everything planned for a few rows.
+    // The table will grow again: truncating it in a quiet hour would make all plans assume few rows.
     await runner.query('ALTER TABLE webhook_deliveries_open SET (vacuum_truncate = off)');
     await runner.query(TYPES);
     await runner.query(CLAIM_FUNCTION);
@@ -22,10 +22,10 @@ export class ClaimAllAtOnce1763700000043 implements MigrationInterface {
   }
 }
 
-/** A VACUUM of the table may be under way, and who waits for its end so holds up no reads and no writes. */
+/** A VACUUM of the table may be running; waiting for it this way blocks neither reads nor writes. */
 const WAIT_FOR_VACUUM = `SET LOCAL lock_timeout = '30s'`;
 
-/** What one endpoint may be sent, and what was leased. */
+/** One endpoint's send window, and its leased deliveries. */
 const TYPES = `
   CREATE TYPE webhook_claim_window AS (
     endpoint_id text, partner_id text, mode text, standard boolean, url text, secret text, previous_secret text,
@@ -37,14 +37,14 @@ const TYPES = `
   )`;
 
 /**
- * What migrations 1763700000036 and 1763700000042 say, of all endpoints in each statement: one that leases costs more to
- * begin than to run, and so does the plan for the days of the bodies. Each statement sees what was committed before it:
- * claims of one endpoint take turns at the advisory lock, so the number in flight is exact over all workers, attempts of
- * discarded deliveries included (D34). The locks are taken in one order over all workers.
+ * Combines migrations 1763700000036 and 1763700000042 for all endpoints in each statement, because starting a leasing
+ * statement, or planning the days of the bodies, costs more than running it. Each statement sees everything committed
+ * before it: claims of one endpoint take turns at the advisory lock, so the number in flight is exact over all workers,
+ * including attempts of discarded deliveries (D34). All workers take the locks in the same order.
  *
- * The plans are made once for each connection, often while nothing is open: for an empty table each index is as good as
- * none. So each read asks for the order that one index alone has, and the settings keep the planner from sorting.
- * `claim_webhook_deliveries` is what a claim under way calls while this is rolled out, and the next release drops it.
+ * Plans are made once per connection, often while nothing is open, and for an empty table every index looks equally
+ * good. Each read therefore asks for the order of exactly one index, and the settings keep the planner from sorting. A
+ * claim in progress during the rollout calls `claim_webhook_deliveries`; the next release drops it.
  */
 const CLAIM_FUNCTION = `
   CREATE OR REPLACE FUNCTION claim_many_webhook_deliveries (

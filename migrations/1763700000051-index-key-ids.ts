@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndexes, dropIndexes } from './build-indexes.js';
 
-/** Which keys of `SECRETS_KEYS` have sealed something: every start and `npm run reseal` open one secret of each (D37). */
+/** The keys of `SECRETS_KEYS` in use: every start and `npm run reseal` decrypt one secret of each (D37). */
 export class IndexKeyIds1763700000051 implements MigrationInterface {
-  /** CREATE INDEX CONCURRENTLY runs in no transaction. */
+  /** CREATE INDEX CONCURRENTLY cannot run in a transaction. */
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {

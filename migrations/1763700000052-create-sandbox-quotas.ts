@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What each partner has used of its Sandbox quota today: one row a partner. A crash may forget it (D26). */
+/** Each partner's use of today's Sandbox quota: one row per partner. A crash may lose it (D26). */
 export class CreateSandboxQuotas1763700000052 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * A worker leases an endpoint and not each delivery (D56): the columns of delivery leases, the claim function and the
- * function that recorded events go, and with them the indexes that only they read.
+ * Workers lease endpoints instead of deliveries (D56). Drops the columns of delivery leases, the claim function, the
+ * function that recorded events, and the indexes that only they used.
  */
 export class OwnEndpoints1763700000060 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

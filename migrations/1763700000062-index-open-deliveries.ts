@@ -1,8 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The list indexes of open deliveries end without the id, and the index by status is gone: of a queue that PostgreSQL has
- * once found empty, it looks for an id in any index that has one, and reads all of it. Ties of a moment are sorted.
+ * Removes the id from the list indexes of open deliveries, and drops the index by status. When PostgreSQL has once seen
+ * the queue empty, it looks up an id in any index that contains one, and reads all of it. Rows with equal times are
+ * sorted instead.
  */
 export class IndexOpenDeliveries1763700000062 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -40,7 +40,7 @@ import { OwnEndpoints1763700000060 } from './1763700000060-own-endpoints.js';
 import { JoinBacklogJobs1763700000061 } from './1763700000061-join-backlog-jobs.js';
 import { IndexOpenDeliveries1763700000062 } from './1763700000062-index-open-deliveries.js';
 
-/** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
+/** Every migration, oldest first. Listed explicitly: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
   CreatePartnersAndKeys1763700000001,
   CreateIdempotencyAndCallLog1763700000002,

@@ -14,12 +14,12 @@ Exit code: 0 nothing is left that an older key sealed, 1 something is, 2 it coul
 not the one that sealed under its id.`;
 
 const CONNECT_TIMEOUT_MS = 10_000;
-/** At the end the rows of a whole table are counted. */
+/** The last statement counts the rows of whole tables. */
 const STATEMENT_TIMEOUT_MS = 600_000;
-/** Of the connection that only asks for signs of life. */
+/** Timeout of the connection that only checks whether the server is alive. */
 const HEARTBEAT_TIMEOUT_MS = 10_000;
 
-/** Prints what became of each column, and answers the exit code. */
+/** Prints the result per column, and returns the exit code. */
 async function reseal(env: NodeJS.ProcessEnv): Promise<number> {
   const { databaseUrl, secretKeys } = readResealSettings(env);
   const settings = {
@@ -29,7 +29,7 @@ async function reseal(env: NodeJS.ProcessEnv): Promise<number> {
     contact: new ServerContact(),
   };
   const client = createDatabaseClient({ ...settings, statementTimeoutMs: STATEMENT_TIMEOUT_MS });
-  // A lost server is noticed while a long statement waits for its answer: this connection closes the other.
+  // Detects a lost server during a long statement: this connection then closes the other one.
   const heartbeat = createDatabaseClient({
     ...settings,
     statementTimeoutMs: HEARTBEAT_TIMEOUT_MS,
@@ -42,7 +42,8 @@ async function reseal(env: NodeJS.ProcessEnv): Promise<number> {
     const query = async (text: string): Promise<unknown[]> => (await client.query<object>(text)).rows;
     const faults = await findKeyFaults(query, secretKeys);
     const wrong = faults.filter(({ kind }) => kind === 'wrong');
-    // What the newest id sealed is not read below: with other bytes under that id, nothing would seem to be left.
+    // Values sealed under the newest id are not read below: with different bytes under that id, nothing would seem to
+    // be left.
     if (wrong.length > 0) throw new Error(wrong.map(describeKeyFault).join(' '));
     for (const fault of faults) console.error(describeKeyFault(fault));
     const report = await new SecretResealer(client, new SecretBox({ secretKeys }), progress).run();

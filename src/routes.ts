@@ -27,7 +27,7 @@ function readCommitted(): string {
   }
 }
 
-/** Lines that are in one text only; empty when the texts are equal. */
+/** Lines that appear in only one of the texts; empty when the texts are equal. */
 function differences(committed: string, current: string): string[] {
   if (committed === current) return [];
   const [before, after] = [committed.split('\n'), current.split('\n')];

@@ -9,6 +9,6 @@ import { AlertsRepository } from './alerts.repository.js';
 })
 export class AlertsModule {}
 
-/** The reading side, on the admin port. */
+/** Lists alerts on the admin port. */
 @Module({ imports: [AlertsModule], controllers: [AlertsController] })
 export class AlertsAdminModule {}

@@ -4,7 +4,7 @@ import { Column, CreateDateColumn, Entity, type EntityManager, PrimaryColumn } f
 import type { Page } from '../common/page.js';
 import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
 
-/** What the portal team and support are told about without asking (`GET /alerts`). */
+/** Types of alerts for the portal team and support (`GET /alerts`). */
 export const ALERT_TYPES = [
   'endpoint.blocked',
   'endpoint.disabled',
@@ -39,15 +39,15 @@ export class AlertEntity {
 export interface NewAlert {
   readonly type: AlertType;
   readonly partnerId: string | null;
-  /** The id of what the alert is about. */
+  /** Id of the alert's subject. */
   readonly subjectId: string;
   /** Never a key or a secret. */
   readonly details?: Readonly<Record<string, string | number | boolean | null>>;
-  /** The same type, subject and key are reported once, however often they are raised. */
+  /** Alerts with the same type, subject and key are stored once, however often they are raised. */
   readonly onceKey?: string;
 }
 
-/** What a reader of the alerts may choose; `createdAfter` is inclusive, `createdBefore` exclusive (D11). */
+/** Filters; `createdAfter` is inclusive, `createdBefore` exclusive (D11). */
 export interface AlertFilters {
   readonly type: AlertType | undefined;
   readonly partnerId: string | undefined;
@@ -89,7 +89,10 @@ export class AlertsRepository {
     );
   }
 
-  /** Deletes up to `limit` alerts that are older than `days` (D44); answers how many. What still waits is raised again. */
+  /**
+   * Deletes up to `limit` alerts that are older than `days` (D44) and returns their number. Conditions that persist are
+   * raised again.
+   */
   async purge(days: number, limit: number): Promise<number> {
     const { affected } = await sql(
       this.manager,
@@ -115,7 +118,7 @@ export class AlertsRepository {
     return rows.length > 0;
   }
 
-  /** Oldest first, so that a reader can go on from the last one it saw. */
+  /** Oldest first, so that a reader can continue from the last one it has seen. */
   async list(filters: AlertFilters, options: ListOptions): Promise<Page<AlertEntity>> {
     const query = this.manager.createQueryBuilder(AlertEntity, 't');
     for (const name of Object.keys(CONDITIONS) as (keyof AlertFilters)[]) {

@@ -9,7 +9,7 @@ import { LOGGER } from '../infra/logging.js';
 import { Sweeps } from '../infra/sweeps.js';
 import { AlertsRepository, type NewAlert } from './alerts.repository.js';
 
-/** Tells the portal team what happened, in the transaction in which it happened. */
+/** Alerts the portal team, in the transaction of the cause. */
 @Injectable()
 export class Alerts {
   constructor(private readonly alerts: AlertsRepository) {}
@@ -18,17 +18,17 @@ export class Alerts {
     await this.alerts.insert(tx, newId('alr'), alert);
   }
 
-  /** For what may happen often: not when one of the same type and key, whatever its subject, is younger than `ms`. */
+  /** For frequent causes: skipped if an alert of the same type and key, with any subject, is younger than `ms`. */
   async raiseUnlessWithin(tx: Tx, alert: RepeatedAlert, ms: number): Promise<void> {
     if (await this.alerts.isToldWithin(tx, alert, ms)) return;
     await this.raise(tx, alert);
   }
 }
 
-/** An alert that whoever raises it meets again and again. */
+/** An alert whose cause is found repeatedly. */
 export type RepeatedAlert = NewAlert & { readonly onceKey: string };
 
-/** Raises alerts that come with no other change. */
+/** Raises alerts outside any other transaction. */
 @Injectable()
 export class RepeatedAlerts {
   constructor(
@@ -37,7 +37,10 @@ export class RepeatedAlerts {
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
-  /** One transaction, unless one of them cannot be stored: then the others are, without it (D43). @throws Error of the database */
+  /**
+   * One transaction, unless one of them cannot be stored: the others are then stored without it (D43). @throws Error of
+   * the database
+   */
   async raise(alerts: readonly RepeatedAlert[]): Promise<void> {
     if (alerts.length === 0) return;
     await handleApart(alerts, {
@@ -57,12 +60,12 @@ export class RepeatedAlerts {
 }
 
 const ALERTS_PER_PAGE = 100;
-/** What is listed has waited a quarter of an hour before: nobody waits for the minute. */
+/** Listed purchases have already waited a quarter of an hour, so another minute does not matter. */
 const SWEEPS_BETWEEN = 15;
 
 type ListAlerts = (options: ListOptions) => Promise<Page<RepeatedAlert>>;
 
-/** Tells support of what waits for its review: goes through whole lists, again and again (D22). */
+/** Alerts support about purchases that need review, by regular passes over whole lists (D22). */
 @Injectable()
 export class ReviewSweeps {
   private readonly intervalMs: number;
@@ -76,8 +79,8 @@ export class ReviewSweeps {
   }
 
   /**
-   * Raises the alerts of `list` until the process stops, each with a `onceKey`: it is met in every sweep. `name` is
-   * that of the sweep in the log.
+   * Raises the alerts of `list` until the process stops, each with a `onceKey`, because every sweep finds it again.
+   * `name` is the sweep's name in the log.
    */
   start(name: string, list: ListAlerts): void {
     const run = (stopping: AbortSignal) => this.raiseAll(list, stopping);

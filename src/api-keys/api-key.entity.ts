@@ -1,7 +1,7 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn, VirtualColumn } from 'typeorm';
 import type { Mode } from '../common/mode.js';
 
-/** A key whose replacement is out stays `active` during its grace. */
+/** A replaced key stays `active` during its grace period. */
 export const KEY_STATUSES = ['active', 'revoked', 'expired'] as const;
 export type KeyStatus = (typeof KEY_STATUSES)[number];
 
@@ -19,14 +19,14 @@ export class ApiKeyEntity {
   @Column({ type: 'text', nullable: true })
   name!: string | null;
 
-  /** SHA-256 of the whole key (D12); never read back. */
+  /** SHA-256 of the whole key (D12); never selected. */
   @Column({ type: 'bytea', select: false })
   hash!: Buffer;
 
   @Column({ type: 'text' })
   last4!: string;
 
-  /** Null: from everywhere (D15). */
+  /** Null allows every address (D15). */
   @Column({ name: 'allowed_cidrs', type: 'cidr', array: true, nullable: true })
   allowedCidrs!: string[] | null;
 
@@ -42,7 +42,7 @@ export class ApiKeyEntity {
   @Column({ name: 'last_used_at', type: 'timestamptz', nullable: true })
   lastUsedAt!: Date | null;
 
-  /** A portal user, or the name of an admin token; null for keys from before it was kept. */
+  /** A portal user, or the name of an admin token; null for keys created before this column existed. */
   @Column({ name: 'created_by', type: 'text', nullable: true })
   createdBy!: string | null;
 
@@ -52,7 +52,7 @@ export class ApiKeyEntity {
   @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz' })
   updatedAt!: Date;
 
-  /** Derived by the database's clock, like the key check itself (D40). */
+  /** Computed by the database's clock, like the key check itself (D40). */
   @VirtualColumn({
     type: 'text',
     query: (t) => `CASE WHEN ${t}.revoked_at IS NOT NULL THEN 'revoked'

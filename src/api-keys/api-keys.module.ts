@@ -13,7 +13,7 @@ import { ExpiringKeys } from './worker/expiring-keys.js';
 })
 export class ApiKeysModule {}
 
-/** Warnings, in the worker. */
+/** Warns about expiring keys in the worker. */
 @Module({ imports: [ApiKeysModule, AlertsModule], providers: [ExpiringKeys] })
 export class ApiKeysWorkerModule {}
 

@@ -9,7 +9,7 @@ import { EDGE_POOL, KeysetPages, type ListOptions, sql, type Tx } from '../infra
 import { ApiKeyEntity } from './api-key.entity.js';
 import type { KeyMaterial } from './key-material.js';
 
-/** What is chosen about a key; null for no name, no expiry, no restriction (D15). */
+/** A key's settings; null for no name, no expiry, no restriction (D15). */
 export interface KeyTerms {
   readonly partnerId: string;
   readonly mode: Mode;
@@ -22,10 +22,10 @@ export interface KeyTerms {
 const valid = (key: string): string =>
   `${key}.revoked_at IS NULL AND (${key}.expires_at IS NULL OR ${key}.expires_at > clock_timestamp())`;
 
-/** A count of uses that is this is "at least". */
+/** Counts of uses stop here; this value means "at least". */
 export const MOST_USES = 10_000;
 
-/** SQL of `api_keys`, but for the key check of every call (auth) and `last_used_at` (LastUsedThrottle). */
+/** SQL of `api_keys`, except the key check of every call (auth) and `last_used_at` (LastUsedThrottle). */
 @Injectable()
 export class ApiKeysRepository {
   constructor(
@@ -40,7 +40,7 @@ export class ApiKeysRepository {
     createdBy: string,
   ): Promise<ApiKeyEntity> {
     const id = newId('key');
-    // By name: the terms may be a whole entity, whose other fields are another key's.
+    // Pick the fields by name: the terms may be a whole entity, whose other fields belong to another key.
     const { partnerId, mode, name, expiresAt } = terms;
     const allowedCidrs = terms.allowedCidrs && [...terms.allowedCidrs];
     await tx.manager.insert(ApiKeyEntity, {
@@ -57,7 +57,7 @@ export class ApiKeysRepository {
     return tx.manager.findOneByOrFail(ApiKeyEntity, { id });
   }
 
-  /** Valid keys of partner and mode; one that is replaced and in its grace does not count (see ApiKeysService.rotate). */
+  /** Valid keys of partner and mode, without replaced ones in their grace period (see ApiKeysService.rotate). */
   async countActive(tx: Tx, partnerId: string, mode: Mode): Promise<number> {
     return tx.manager
       .createQueryBuilder(ApiKeyEntity, 'k')
@@ -66,7 +66,7 @@ export class ApiKeysRepository {
       .getCount();
   }
 
-  /** Valid keys after `after`, in id order, that expire within `days`; those in the grace of a rotation do not count. */
+  /** Valid keys after `after` in id order that expire within `days`, without replaced ones in their grace period. */
   async listExpiring(days: number, after: string, limit: number): Promise<ApiKeyEntity[]> {
     return this.manager
       .createQueryBuilder(ApiKeyEntity, 'k')
@@ -90,7 +90,7 @@ export class ApiKeysRepository {
     return affected === 1;
   }
 
-  /** Lets a valid key that has no successor yet end after its grace; false when it is not such a key (any more). */
+  /** Ends a valid key without a successor after its grace period; false when it is not, or no longer, such a key. */
   async replace(tx: Tx, id: string, successorId: string, graceSeconds: number): Promise<boolean> {
     const { affected } = await tx.manager
       .createQueryBuilder()
@@ -107,8 +107,8 @@ export class ApiKeysRepository {
   }
 
   /**
-   * Ends the grace of the key that `successor` has replaced, and of the longest replaced keys of its partner and mode
-   * beyond `limit`. Returns the ids of the keys that it revoked.
+   * Ends the grace period of the key that `successor` has replaced, and of the earliest replaced keys of its partner
+   * and mode beyond `limit`. Returns the ids of the revoked keys.
    */
   async endGraces(tx: Tx, successor: ApiKeyEntity, limit: number): Promise<readonly string[]> {
     const { rows } = await sql<{ id: string }>(
@@ -124,7 +124,7 @@ export class ApiKeysRepository {
     return rows.map(({ id }) => id);
   }
 
-  /** Calls of the last 24 hours with each key, MOST_USES at most, in one statement; by the keys' ids. */
+  /** Each key's calls of the last 24 hours by key id, at most MOST_USES, in one statement. */
   async usesOf(partnerId: string, keyIds: readonly string[], tx?: Tx): Promise<Map<string, number>> {
     const { rows } = await sql<{ id: string; uses: number }>(
       tx?.manager ?? this.manager,
@@ -150,7 +150,7 @@ export class ApiKeysRepository {
 }
 
 /**
- * Sorted, so that processes lock in one order (D40). The guard makes the write at most one a minute and key,
+ * Sorted, so that all processes lock in the same order (D40). The guard limits writes to one per minute and key,
  * however many processes serve the key.
  */
 const TOUCH = `
@@ -160,7 +160,7 @@ const TOUCH = `
         ORDER BY id FOR NO KEY UPDATE) AS stale
   WHERE k.id = stale.id`;
 
-/** When keys were last used, on the edge's pool: it belongs to every call (D38). */
+/** Writes when keys were last used, on the edge's pool, because every call may need it (D38). */
 @Injectable()
 export class LastUsedRepository {
   constructor(@Inject(EDGE_POOL) private readonly pool: Pool) {}

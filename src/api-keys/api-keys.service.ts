@@ -9,16 +9,16 @@ import type { ApiKeyEntity } from './api-key.entity.js';
 import { ApiKeysRepository, type KeyTerms } from './api-keys.repository.js';
 import { mintKey } from './key-material.js';
 
-/** At most this many active keys per partner and mode, and as many replaced ones in their grace (D12, D15). */
+/** Maximum number of active keys per partner and mode, and of replaced ones in their grace period (D12, D15). */
 export const MAX_ACTIVE_KEYS = 10;
 
-/** A key at the one moment at which the key itself is known. */
+/** A key entity with the key itself, which is known only at this moment. */
 export interface IssuedKey {
   readonly entity: ApiKeyEntity;
   readonly key: string;
 }
 
-/** A key with the calls that it made in the last 24 hours, MOST_USES at most. */
+/** A key with its number of calls in the last 24 hours, at most MOST_USES. */
 export interface UsedKey {
   readonly entity: ApiKeyEntity;
   readonly uses24h: number;
@@ -27,11 +27,14 @@ export interface UsedKey {
 export interface Rotation {
   readonly partnerId: string;
   readonly keyId: string;
-  /** How long the old key stays valid beside the new one, unless it expires or is revoked before (D15). */
+  /** How long the old key stays valid beside the new one, unless it expires or is revoked earlier (D15). */
   readonly graceSeconds: number;
 }
 
-/** A partner's keys: create, revoke, rotate. A revocation counts on every process at once: nothing caches keys (D13). */
+/**
+ * Creates, revokes and rotates a partner's keys. A revocation takes effect in every process at once, because nothing
+ * caches keys (D13).
+ */
 @Injectable()
 export class ApiKeysService {
   constructor(
@@ -47,7 +50,7 @@ export class ApiKeysService {
     return key;
   }
 
-  /** A page of keys and what used them lately: two statements, however many there are. */
+  /** A page of keys with their recent use: two statements, whatever the page size. */
   async list(partnerId: string, mode: Mode | undefined, options: ListOptions): Promise<Page<UsedKey>> {
     const page = await this.keys.list(partnerId, mode, options);
     const uses = await this.keys.usesOf(
@@ -78,7 +81,7 @@ export class ApiKeysService {
     return issued;
   }
 
-  /** Revokes a key, for good. Revoking again changes nothing. @throws NotFound */
+  /** Revokes a key permanently. A repeat changes nothing. @throws NotFound */
   async revoke(tx: Tx, by: ChangeAuthor, partnerId: string, id: string): Promise<UsedKey> {
     if (await this.keys.revoke(tx, partnerId, id)) {
       await this.audit.record(tx, { ...by, action: 'api_key.revoked', partnerId, subjectId: id });
@@ -88,17 +91,17 @@ export class ApiKeysService {
   }
 
   /**
-   * Gives a key a successor with the same name, mode, CIDRs and expiry. A replaced key in its grace does not count
-   * against the limit: a partner at the limit can still rotate. Instead, a rotation ends the grace of the key that
-   * `keyId` itself has replaced, and of the longest replaced keys where successors were revoked.
-   * @throws NotFound; AppError `conflict` for a key that is revoked, expired or replaced already
+   * Gives a key a successor with the same name, mode, CIDRs and expiry. A replaced key in its grace period does not
+   * count toward the limit, so a partner at the limit can still rotate. In return, a rotation ends the grace period of
+   * the key that `keyId` itself has replaced, and of the earliest replaced keys whose successors were revoked.
+   * @throws NotFound; AppError `conflict` for a key that is already revoked, expired or replaced
    */
   async rotate(tx: Tx, by: ChangeAuthor, { partnerId, keyId, graceSeconds }: Rotation): Promise<IssuedKey> {
-    // Rotations of a partner go one after the other, so that the limit of replaced keys is exact.
+    // A partner's rotations run one after the other, so that the limit of replaced keys is exact.
     await this.partners.getByIdForUpdate(tx, partnerId);
     const old = await this.getById(tx, partnerId, keyId);
     const issued = await this.insert(tx, by, old);
-    // The guard of the statement decides, not what was read before it: of two rotations at once one wins.
+    // The statement's guard decides, not the earlier read: one of two concurrent rotations wins.
     if (!(await this.keys.replace(tx, keyId, issued.entity.id, graceSeconds))) throw conflict(old);
     await this.auditRotation(tx, by, old, issued.entity, graceSeconds);
     await this.endGraces(tx, by, old);
@@ -112,7 +115,7 @@ export class ApiKeysService {
       await this.audit.record(tx, { ...by, action: 'api_key.revoked', partnerId, subjectId, details });
   }
 
-  /** The partner's row is locked for the count, so that the limit holds however many creations run at once. */
+  /** Locks the partner's row for the count, so that the limit holds under concurrent creations. */
   private async insertWithinLimit(tx: Tx, by: ChangeAuthor, terms: KeyTerms): Promise<IssuedKey> {
     await this.partners.getByIdForUpdate(tx, terms.partnerId);
     const active = await this.keys.countActive(tx, terms.partnerId, terms.mode);

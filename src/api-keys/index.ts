@@ -1,9 +1,10 @@
 import { ApiKeyEntity } from './api-key.entity.js';
 
 /**
- * The keys that partners call with; each belongs to a partner and a mode (spec section 2, D12, D15). Owns `api_keys`.
- * The portal team creates, rotates and revokes them on the admin port; a key is shown once and kept as a hash. The key
- * check of every call is in auth; the access log writes `last_used_at`; the worker warns a week before a key expires.
+ * API keys; each belongs to a partner and a mode (spec section 2, D12, D15). Owns `api_keys`.
+ * The portal team creates, rotates and revokes them on the admin port; a key is shown once and stored as a hash. The
+ * key check of every call is in auth; the access log writes `last_used_at`; the worker warns a week before a key
+ * expires.
  */
 export {
   ApiKeysAdminModule,

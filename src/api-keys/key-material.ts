@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { randomBase62 } from '../common/base62.js';
 import type { Mode } from '../common/mode.js';
 
-/** A new key; `key` is shown once and kept nowhere (spec section 2, D12). */
+/** A new key; `key` is shown once and never stored (spec section 2, D12). */
 export interface KeyMaterial {
   readonly key: string;
   /** SHA-256 of the whole key, prefix included. */
@@ -20,12 +20,12 @@ const PREFIXES: Readonly<Record<Mode, string>> = {
   live: `${COMMON_PREFIX}live_`,
 };
 
-/** What every key of this mode begins with. */
+/** Prefix of every key of this mode. */
 export function keyPrefix(mode: Mode): string {
   return PREFIXES[mode];
 }
 
-/** Makes a key of this mode. */
+/** Creates a key of this mode. */
 export function mintKey(mode: Mode): KeyMaterial {
   const key = keyPrefix(mode) + randomBase62(BODY_LENGTH);
   return { key, hash: createHash('sha256').update(key).digest(), last4: key.slice(-SHOWN_CHARACTERS) };

@@ -7,14 +7,17 @@ import type { Tx } from '../infra/database/index.js';
 import { LOGGER } from '../infra/logging.js';
 import { AuditRepository } from './audit.repository.js';
 
-/** Somebody in a session of the portal. */
+/** A person in a portal session. */
 export type PortalActor = Pick<PortalPrincipal, 'tokenName' | 'portalUser' | 'sessionId'>;
 
-/** One administrative change. `details` never holds a key or a secret. */
+/** One administrative change. `details` never contains a key or a secret. */
 export interface AuditEntry {
-  /** Who: the caller of the admin API or of the portal, or `system` when the service itself acted (a disable after five blocks, D31). */
+  /**
+   * The caller of the admin API or portal, or `system` when the service itself acted (a disable after five blocks,
+   * D31).
+   */
   readonly actor: AdminPrincipal | PortalActor | 'system';
-  /** What, as `noun.verb`: `api_key.revoked`. */
+  /** The action as `noun.verb`: `api_key.revoked`. */
   readonly action: string;
   readonly partnerId: string | null;
   readonly subjectId: string;
@@ -22,21 +25,21 @@ export interface AuditEntry {
   readonly requestId?: string;
 }
 
-/** Who makes an administrative change, and in which call: the part of an audit entry that the caller knows. */
+/** Author and request id of an administrative change: the part of an audit entry that the caller knows. */
 export type ChangeAuthor = Pick<AuditEntry, 'actor' | 'requestId'>;
 
-/** Gives a handler of the admin API or of the portal the author that it passes to its use case. */
+/** Injects the author into a handler of the admin API or portal, which passes it to its use case. */
 export const Author = createParamDecorator((_: unknown, context: ExecutionContext): ChangeAuthor => {
   const request = context.switchToHttp().getRequest<FastifyRequest>();
   return { actor: request.principal as AdminPrincipal | PortalPrincipal, requestId: request.id };
 });
 
-/** The `event` of the log line of a change. */
+/** The `event` of a change's log line. */
 export const AUDIT_LOGGED = 'audit.recorded';
 
 /**
- * Writes who changed what, in the transaction of the change, and after its commit into the process's log: a database that
- * is put back to an earlier time loses its own, and somebody has to know which keys were revoked (D54).
+ * Records administrative changes in their transaction, and after its commit in the process's log. A database restored
+ * to an earlier time loses its own entries, and operators must learn which keys were revoked (D54).
  */
 @Injectable()
 export class AuditLog {
@@ -46,7 +49,7 @@ export class AuditLog {
     private readonly entries: AuditRepository,
     @Inject(LOGGER) logger: Logger,
   ) {
-    // Whatever else is logged: who reads the log after a restore has nothing else to go by.
+    // Independent of the log level: after a restore an operator has nothing else to rely on.
     this.logger = logger.level === 'silent' ? logger : logger.child({}, { level: 'info' });
   }
 

@@ -10,6 +10,6 @@ import { LostChanges } from './lost-changes.js';
 })
 export class AuditModule {}
 
-/** The reading side, on the admin port. */
+/** Lists the audit log on the admin port. */
 @Module({ imports: [AuditModule], controllers: [AuditLogController] })
 export class AuditAdminModule {}

@@ -15,7 +15,7 @@ export class AuditEntryEntity {
   @Column({ name: 'portal_user', type: 'text', nullable: true })
   portalUser!: string | null;
 
-  /** The session of the portal in which it was done. */
+  /** The portal session of the change. */
   @Column({ name: 'session_id', type: 'text', nullable: true })
   sessionId!: string | null;
 
@@ -38,7 +38,7 @@ export class AuditEntryEntity {
   createdAt!: Date;
 }
 
-/** What a reader of the audit log may choose; `createdAfter` is inclusive, `createdBefore` exclusive (D11). */
+/** Filters; `createdAfter` is inclusive, `createdBefore` exclusive (D11). */
 export interface AuditFilters {
   readonly partnerId: string | undefined;
   readonly subjectId: string | undefined;
@@ -69,7 +69,7 @@ export class AuditRepository {
     await tx.manager.insert(AuditEntryEntity, entry);
   }
 
-  /** Those of the ids that are on record. */
+  /** Those of the ids that are in the table. */
   async idsOf(ids: readonly string[]): Promise<ReadonlySet<string>> {
     const { rows } = await sql<{ id: string }>(this.manager, 'SELECT id FROM audit_log WHERE id = ANY ($1)', [
       ids,

@@ -1,9 +1,9 @@
 import { AuditEntryEntity } from './audit.repository.js';
 
 /**
- * Who changed what in the administration, and when. Owns the table `audit_log`, whose rows are never changed.
- * Every admin use case calls `AuditLog.record` in the transaction of its change, with the author that its handler took
- * by `@Author()`; the service itself writes as `system`. The portal team reads the log on the admin port.
+ * The audit log of administrative changes. Owns the table `audit_log`, whose rows are never changed.
+ * Every admin use case calls `AuditLog.record` in the transaction of its change, with the author from `@Author()`; the
+ * service itself writes as `system`. The portal team reads the log on the admin port.
  */
 export { type AuditEntry, AuditLog, Author, type ChangeAuthor } from './audit-log.js';
 export { type LoggedChange, LostChanges, type ReadChanges } from './lost-changes.js';

@@ -4,7 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { AUDIT_LOGGED } from './audit-log.js';
 import { AuditRepository } from './audit.repository.js';
 
-/** A change as the log of the process has it that made it. */
+/** A change as logged by the process that made it. */
 export interface LoggedChange {
   readonly id: string;
   readonly at: Date;
@@ -15,23 +15,23 @@ export interface LoggedChange {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-/** What a log has of changes. */
+/** Changes found in a log. */
 export interface ReadChanges {
-  /** Lines of changes, those included that are on record. */
+  /** Number of logged changes, including those still in the table. */
   readonly logged: number;
   /** Oldest first. */
   readonly lost: readonly LoggedChange[];
 }
 
-/** Clocks of processes differ from that of the database; what is on record is left out anyway. */
+/** Allowance for process clocks; changes still in the table are excluded anyway. */
 const LOOK_BACK_MS = 3_600_000;
 
-/** Changes that the audit log has no more, because the database was put back to an earlier time (D54). */
+/** Finds changes missing from the audit log because the database was restored to an earlier time (D54). */
 @Injectable()
 export class LostChanges {
   constructor(private readonly entries: AuditRepository) {}
 
-  /** Reads log lines, one JSON object each; other lines are passed over. */
+  /** Reads log lines, one JSON object each; skips other lines. */
   async read(lines: Readable, since: Date): Promise<ReadChanges> {
     const fromMs = since.getTime() - LOOK_BACK_MS;
     const logged = new Map<string, LoggedChange>();
@@ -50,7 +50,7 @@ export class LostChanges {
 function toChange(line: string): LoggedChange | null {
   if (!line.includes(AUDIT_LOGGED)) return null;
   try {
-    // A collector may have put something before the object.
+    // A log collector may have added a prefix to the object.
     const entry = JSON.parse(line.slice(line.indexOf('{'))) as Record<string, unknown>;
     const { event, auditId, time, action, subjectId, partnerId, actor, details } = entry;
     const at = new Date(String(time));

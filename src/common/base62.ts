@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-/** The largest multiple of 62 in a byte: the bytes from it on would favour the first letters (D12). */
+/** The largest multiple of 62 in a byte: bytes at or above it would favor the first letters (D12). */
 const FAIR_BYTES = 256 - (256 % ALPHABET.length);
 
-/** `length` characters of a CSPRNG, each of the 62 with the same chance: bytes that would bias are thrown away. */
+/** `length` characters of a CSPRNG with equal probability for all 62: bytes that would bias them are dropped. */
 export function randomBase62(length: number, random: (size: number) => Buffer = randomBytes): string {
   let text = '';
   while (text.length < length) {

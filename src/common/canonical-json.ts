@@ -1,6 +1,6 @@
 /**
- * JSON with object keys sorted, so that two bodies with the same meaning have the same text (D17).
- * Recursion is safe: bodies are at most 32 levels deep (D9) before they come here.
+ * JSON with sorted object keys, so that bodies with the same meaning have the same text (D17). Recursion is safe,
+ * because bodies have at most 32 levels (D9).
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;

@@ -1,6 +1,6 @@
 /**
- * Orders text by code points, as PostgreSQL's collation C does by bytes of UTF-8: negative when `a` comes first. The
- * operator `<` goes by UTF-16 and puts what is outside of the BMP before its last characters.
+ * Compares text by code points, as PostgreSQL's collation C does by UTF-8 bytes: negative when `a` comes first. The
+ * operator `<` compares UTF-16 units and sorts characters outside the BMP before its last characters.
  */
 export function compareText(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
@@ -11,7 +11,7 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Surrogates stand for what comes after all other code units. */
+/** Surrogates represent characters after all other code units. */
 function rankOf(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x1_0000 : unit;
 }

@@ -1,4 +1,4 @@
-/** Whether `work` ended within `limitMs`. It goes on when it did not; what it throws in time is thrown. */
+/** Whether `work` ended within `limitMs`; otherwise it continues. Rethrows an error that it throws in time. */
 export async function endsWithin(work: Promise<void>, limitMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<false>((resolve) => {

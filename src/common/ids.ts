@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** Prefixes of D10; the part after the underscore is a ULID. */
+/** Id prefixes (D10); the part after the underscore is a ULID. */
 export type IdPrefix =
   | 'pkg'
   | 'ord'
@@ -39,7 +39,7 @@ function takeRandom(): Buffer {
   return pool.subarray(offset - RANDOM_BYTES, offset);
 }
 
-// Many ids are made within one millisecond; their time part is the same text.
+// Many ids are created within one millisecond and share the text of its time.
 let timeMs = -1;
 let timeText = '';
 
@@ -62,7 +62,7 @@ export function ulid(nowMs: number = Date.now()): string {
   return encodeTime(nowMs) + random;
 }
 
-/** Crockford base32, five bits a character, the last ones filled up with zeros. */
+/** Crockford base32, five bits per character, padded with zero bits. */
 export function toBase32(bytes: Uint8Array): string {
   let text = '';
   let bits = 0;
@@ -80,12 +80,12 @@ export function newId(prefix: IdPrefix, nowMs?: number): string {
   return `${prefix}_${ulid(nowMs)}`;
 }
 
-/** Every id made at `at` or later is greater, in byte order, and every earlier one smaller. */
+/** A bound in byte order: ids created at `at` or later are greater, earlier ones smaller. */
 export function idFloor(prefix: IdPrefix, at: Date): string {
   return `${prefix}_${encodeTime(Math.max(0, at.getTime()))}`;
 }
 
-/** When an id was made, by the clock of the process that made it. */
+/** Creation time of an id by its process's clock. */
 export function timeOfId(id: string): Date {
   const digits = id.slice(-26, -16);
   return new Date([...digits].reduce((ms, digit) => ms * 32 + CROCKFORD.indexOf(digit), 0));
@@ -93,7 +93,7 @@ export function timeOfId(id: string): Date {
 
 const ID_PATTERNS = new Map<IdPrefix, RegExp>();
 
-/** Whether `value` has the form that `newId(prefix)` makes. Catalog ids are checked by the catalog. */
+/** Whether `value` has the form of `newId(prefix)`. The catalog validates its own ids. */
 export function isId(prefix: IdPrefix, value: string): boolean {
   let pattern = ID_PATTERNS.get(prefix);
   if (!pattern) ID_PATTERNS.set(prefix, (pattern = new RegExp(`^${prefix}_${ULID}$`)));

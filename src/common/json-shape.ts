@@ -1,10 +1,10 @@
-/** How large a JSON text is once it is parsed. */
+/** Limits of a parsed JSON text. */
 export interface JsonLimits {
-  /** Objects and lists within each other. */
+  /** Maximum nesting of objects and lists. */
   readonly depth: number;
-  /** Names of all objects together; a repeated name counts each time. */
+  /** Maximum number of names in all objects together; a repeated name counts each time. */
   readonly names: number;
-  /** Elements of all lists together. */
+  /** Maximum number of elements in all lists together. */
   readonly elements: number;
 }
 
@@ -21,17 +21,17 @@ const CLOSE_OBJECT = 0x7d;
 const BLANK = 0x20;
 
 /**
- * The first limit that a JSON text exceeds, found in one pass without parsing it. Null when it keeps to all of them, and
- * for text with an open bracket, which any parser refuses. Parsing and checking 64 KB of small elements costs a hundred
- * times as much.
- * @param limits `depth` at most 32: the pass keeps the open lists in the bits of one number
+ * The first limit that a JSON text exceeds, found in one pass without parsing. Null when it respects all of them, and
+ * for text with an unclosed bracket, which every parser rejects. Parsing and validating 64 KB of small elements costs a
+ * hundred times as much.
+ * @param limits `depth` at most 32: the pass stores the open lists in the bits of one number
  */
 export function findJsonExcess(text: string, limits: JsonLimits): JsonExcess | null {
   let excess: JsonExcess | null = null;
   let depth = 0;
   let names = 0;
   let elements = 0;
-  /** Bit n is set where the n-th open bracket is that of a list. */
+  /** Bit n is set when the n-th open bracket opens a list. */
   let lists = 0;
   let isNewList = false;
   for (let i = 0; i < text.length; i++) {
@@ -64,7 +64,7 @@ export function findJsonExcess(text: string, limits: JsonLimits): JsonExcess | n
   return depth > 0 ? null : excess;
 }
 
-/** The place of the closing quote, or the end of the text. */
+/** Index of the closing quote, or the end of the text. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let escapes = end;

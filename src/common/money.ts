@@ -4,13 +4,13 @@ export interface Money {
   readonly currency: string;
 }
 
-/** A cost in millionths of the currency's unit: finer than minor units, as eSIM Access quotes in 1/10,000 USD. */
+/** A cost in micros of the currency's unit, which is finer than minor units: eSIM Access quotes 1/10,000 USD. */
 export interface MicroMoney {
   readonly micros: number;
   readonly currency: string;
 }
 
-/** `count` times `unit`. @throws RangeError when the result leaves the safe integers. */
+/** `count` times `unit`. @throws RangeError when the result exceeds the safe integers */
 export function multiplyMoney(unit: Money, count: number): Money {
   const amount = unit.amount * count;
   if (!Number.isSafeInteger(amount)) throw new RangeError('money amount is not a safe integer');

@@ -1,4 +1,4 @@
-/** What a session of the partner portal may do (D50). */
+/** Scopes of a partner portal session (D50). */
 export const PORTAL_SCOPES = [
   'keys:read',
   'keys:write',
@@ -11,7 +11,7 @@ export const PORTAL_SCOPES = [
 ] as const;
 export type PortalScope = (typeof PORTAL_SCOPES)[number];
 
-/** What an admin token may do: it gives the scopes of the portal to sessions, the others are of the admin API alone. */
+/** Scopes of an admin token: it grants the portal scopes to sessions; the others belong to the admin API alone. */
 export const ADMIN_SCOPES = [
   ...PORTAL_SCOPES,
   'partners:read',

@@ -1,10 +1,10 @@
 import { PartnerEntity } from './partners.repository.js';
 
 /**
- * The partners whom the service sells to. Owns the tables `partners` and `sandbox_quotas`.
- * The portal team creates, changes, suspends and reinstates them on the admin port; every admin path that begins with
- * a partner looks it up by `ExistingPartner` or `PartnersService`. A suspension needs no telling: the key check of
- * every call (auth) reads the status.
+ * The partners. Owns the tables `partners` and `sandbox_quotas`.
+ * The portal team creates, changes, suspends and reinstates them on the admin port; every admin path that begins with a
+ * partner looks it up with `ExistingPartner` or `PartnersService`. A suspension needs no notification, because the key
+ * check of every call (auth) reads the status.
  */
 export { ExistingPartner, PartnersService } from './partners.service.js';
 export {

@@ -12,7 +12,7 @@ import { newId } from '../common/ids.js';
 import type { Page } from '../common/page.js';
 import { KeysetPages, type ListOptions, type Tx } from '../infra/database/index.js';
 
-/** A suspended partner's calls are refused; everything else goes on (decisions, Suspension). */
+/** A suspended partner's calls are refused; everything else continues (decisions, Suspension). */
 export const PARTNER_STATUSES = ['active', 'suspended'] as const;
 export type PartnerStatus = (typeof PARTNER_STATUSES)[number];
 
@@ -30,7 +30,7 @@ export class PartnerEntity {
   @Column({ type: 'text' })
   status!: PartnerStatus;
 
-  /** The last suspension: portal sessions from before it are dead for good (D50). */
+  /** Time of the last suspension, which permanently ends earlier portal sessions (D50). */
   @Column({ name: 'suspended_at', type: 'timestamptz', nullable: true, select: false })
   suspendedAt!: Date | null;
 
@@ -42,7 +42,7 @@ export class PartnerEntity {
 }
 
 export interface NewPartner {
-  /** A fixed id, for seeds; otherwise a new one is made. */
+  /** A fixed id for seeds; defaults to a new one. */
   readonly id?: string;
   readonly name: string;
   readonly email: string | null;
@@ -69,14 +69,14 @@ export class PartnersRepository {
   }
 
   /**
-   * The partner, locked until the end of `tx`. NO KEY UPDATE: inserts that only refer to the partner (an order, an
-   * eSIM) take KEY SHARE and must not wait for administration.
+   * The partner, locked until the end of `tx`. NO KEY UPDATE, because inserts that only refer to the partner (an order,
+   * an eSIM) take KEY SHARE and must not wait for administration.
    */
   async findByIdForUpdate(tx: Tx, id: string): Promise<PartnerEntity | null> {
     return tx.manager.findOne(PartnerEntity, { where: { id }, lock: { mode: 'for_no_key_update' } });
   }
 
-  /** The partner, which nobody changes until the end of `tx`. */
+  /** The partner, protected from changes until the end of `tx`. */
   async findByIdForShare(tx: Tx, id: string): Promise<PartnerEntity | null> {
     return tx.manager.findOne(PartnerEntity, { where: { id }, lock: { mode: 'pessimistic_read' } });
   }
@@ -85,7 +85,7 @@ export class PartnersRepository {
     await tx.manager.update(PartnerEntity, { id }, changes);
   }
 
-  /** False when there is no such partner or it has that status already. */
+  /** False when there is no such partner or it already has that status. */
   async changeStatus(tx: Tx, id: string, from: PartnerStatus, to: PartnerStatus): Promise<boolean> {
     const change =
       to === 'suspended' ? { status: to, suspendedAt: () => 'clock_timestamp()' } : { status: to };

@@ -33,12 +33,15 @@ export class PartnersService {
     return found(await this.partners.findById(id, tx));
   }
 
-  /** The partner, locked until the end of `tx`: whoever counts what it has counts alone. @throws NotFound */
+  /** The partner, locked until the end of `tx`, so that counts of its objects are exact. @throws NotFound */
   async getByIdForUpdate(tx: Tx, id: string): Promise<PartnerEntity> {
     return found(await this.partners.findByIdForUpdate(tx, id));
   }
 
-  /** The partner, whose status stays as it is until the end of `tx`; many may have it so at once. @throws NotFound */
+  /**
+   * The partner, whose status cannot change until the end of `tx`; several transactions may hold this at once. @throws
+   * NotFound
+   */
   async getByIdForShare(tx: Tx, id: string): Promise<PartnerEntity> {
     return found(await this.partners.findByIdForShare(tx, id));
   }
@@ -56,7 +59,7 @@ export class PartnersService {
   }
 
   /**
-   * Changes name and email; a change to the values that are there already changes nothing and is not audited.
+   * Changes name and email. Setting the current values changes nothing and is not audited.
    * @throws NotFound
    */
   async update(tx: Tx, by: ChangeAuthor, id: string, wanted: PartnerChanges): Promise<PartnerEntity> {
@@ -74,14 +77,14 @@ export class PartnersService {
   }
 
   /**
-   * Suspends a partner. Only its calls are refused, from the next one on: the key check reads the status in its own
-   * statement (D13), so there is nothing else to tell. Repeating changes nothing. @throws NotFound
+   * Suspends a partner: its calls are refused from the next one on. The key check reads the status in its own statement
+   * (D13), so nothing needs to be notified. A repeat changes nothing. @throws NotFound
    */
   async suspend(tx: Tx, by: ChangeAuthor, id: string): Promise<PartnerEntity> {
     return this.changeStatus(tx, by, id, SUSPEND);
   }
 
-  /** Undoes a suspension; repeating changes nothing. @throws NotFound */
+  /** Ends a suspension; a repeat changes nothing. @throws NotFound */
   async reinstate(tx: Tx, by: ChangeAuthor, id: string): Promise<PartnerEntity> {
     return this.changeStatus(tx, by, id, REINSTATE);
   }
@@ -92,7 +95,7 @@ export class PartnersService {
     id: string,
     { from, to, action }: Transition,
   ): Promise<PartnerEntity> {
-    // First the lock: the time of a suspension must be later than that of every session that it ends (D50).
+    // Lock first: the time of a suspension must be later than that of every session it ends (D50).
     await this.getByIdForUpdate(tx, id);
     if (await this.partners.changeStatus(tx, id, from, to)) {
       await this.audit.record(tx, { ...by, action, partnerId: id, subjectId: id });

@@ -10,11 +10,11 @@ import { boundedCache } from '../infra/bounded-cache.js';
 import { EDGE_POOL } from '../infra/database/index.js';
 import { LOGGER } from '../infra/logging.js';
 
-/** What a partner has used on a day, as far as this process knows. */
+/** A partner's use of a day, as known to this process. */
 interface Usage {
   readonly day: string;
   units: number;
-  /** Of those, what is not written yet. */
+  /** The part that is not written yet. */
   unwritten: number;
 }
 
@@ -24,7 +24,7 @@ interface Use {
   readonly units: number;
 }
 
-/** $1 partners, each once, $2 their units, $3 the day. */
+/** $1 distinct partners, $2 their units, $3 the day. */
 const ADD = `
   INSERT INTO sandbox_quotas AS q (partner_id, day, used)
   SELECT partner_id, $3::date, units FROM unnest($1::text[], $2::int[]) AS u (partner_id, units) ORDER BY partner_id
@@ -38,11 +38,12 @@ const MAX_BATCH = 1_000;
 const BYTES_OF_A_UNIT = 1_024;
 
 /**
- * Bounds what a partner can have stored by free Sandbox calls in a UTC day (D26): each eSIM, top-up and step of a
- * simulated device is a unit, and so is each full kilobyte of metadata. Live is bounded by what it costs.
+ * Limits what a partner can store by free Sandbox calls in a UTC day (D26): each eSIM, top-up and step of a simulated
+ * device is a unit, and so is each full kilobyte of metadata. Live is limited by its cost.
  *
- * Each process decides by what it knows and writes down what it has granted a moment later, so that a call waits for no
- * row and takes no second connection. Several processes may together grant what they do in that moment on top.
+ * Each process decides by its own knowledge and writes the granted units a moment later, so that a call waits for no
+ * row and takes no second connection. Several processes together may exceed the limit by what they grant in that
+ * moment.
  */
 @Injectable()
 export class SandboxQuota {
@@ -68,8 +69,8 @@ export class SandboxQuota {
   ) {}
 
   /**
-   * Takes units of the partner's day; does nothing in Live. Units of a call that fails afterwards stay taken.
-   * @throws AppError `limit_reached` when that many are not left
+   * Takes units of the partner's day; does nothing in Live. Units of a call that fails later stay taken.
+   * @throws AppError `limit_reached` when too few are left
    */
   take(
     { partnerId, mode }: TenantScope,
@@ -108,7 +109,7 @@ export class SandboxQuota {
       [...byPartner].forEach(([partnerId, [first]], index) => {
         const { usage } = first!;
         usage.unwritten -= sums[index]!;
-        // Other processes have granted units, too.
+        // Include units granted by other processes.
         usage.units = Math.max(usage.units, used.get(partnerId)! + usage.unwritten);
       });
     }

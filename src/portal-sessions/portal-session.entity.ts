@@ -2,11 +2,11 @@ import { Column, CreateDateColumn, Entity, PrimaryColumn, VirtualColumn } from '
 import type { Mode } from '../common/mode.js';
 import type { PortalScope } from '../common/scopes.js';
 
-/** `pending`: its code is not spent yet; `active`: a browser holds it; `ended`: revoked, expired, or its code lapsed. */
+/** `pending`: its code is unspent; `active`: a browser holds it; `ended`: revoked, expired, or its code lapsed. */
 export const PORTAL_SESSION_STATUSES = ['pending', 'active', 'ended'] as const;
 export type PortalSessionStatus = (typeof PORTAL_SESSION_STATUSES)[number];
 
-/** A session of the partner portal (D50); its code and cookie are kept as hashes, which no list reads. */
+/** A session of the partner portal (D50); code and cookie are stored as hashes, which no list reads. */
 @Entity({ name: 'portal_sessions' })
 export class PortalSessionEntity {
   @PrimaryColumn({ type: 'text' })
@@ -33,7 +33,7 @@ export class PortalSessionEntity {
   @Column({ name: 'return_url', type: 'text', nullable: true })
   returnUrl!: string | null;
 
-  /** SHA-256 of the code; never read back. */
+  /** SHA-256 of the code; never selected. */
   @Column({ name: 'code_hash', type: 'bytea', select: false })
   codeHash!: Buffer;
 
@@ -52,7 +52,7 @@ export class PortalSessionEntity {
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
   createdAt!: Date;
 
-  /** By the database's clock, like the check of the cookie (D40). */
+  /** Computed by the database's clock, like the cookie check (D40). */
   @VirtualColumn({
     type: 'text',
     query: (t) => `SELECT CASE

@@ -15,14 +15,14 @@ import { PortalSessionPurge } from './worker/portal-session-purge.js';
 })
 export class PortalSessionsModule {}
 
-/** Minting and revoking, on the admin port. */
+/** Creates and revokes sessions, on the admin port. */
 @Module({ imports: [PortalSessionsModule, PartnersModule], controllers: [PortalSessionsController] })
 export class PortalSessionsAdminModule {}
 
-/** The session of a browser, on the portal's port. */
+/** The browser's session, on the portal's port. */
 @Module({ imports: [PortalSessionsModule, PortalAuthModule], controllers: [SessionController] })
 export class PortalSessionsPortalModule {}
 
-/** Retention, in the worker. */
+/** Purges sessions in the worker. */
 @Module({ imports: [PortalSessionsModule], providers: [PortalSessionPurge] })
 export class PortalSessionsWorkerModule {}

@@ -5,7 +5,7 @@ import type { Page } from '../common/page.js';
 import { KeysetPages, type ListOptions, NOW, sql, type Tx } from '../infra/database/index.js';
 import { PortalSessionEntity } from './portal-session.entity.js';
 
-/** So long a code may be spent (D50). */
+/** Lifetime of a code (D50). */
 export const CODE_SECONDS = 300;
 
 export type NewPortalSession = Pick<
@@ -13,7 +13,7 @@ export type NewPortalSession = Pick<
   'id' | 'partnerId' | 'mintedBy' | 'actorId' | 'actorName' | 'scopes' | 'modes' | 'returnUrl' | 'codeHash'
 > & { readonly ttlSeconds: number };
 
-/** A cookie that a code has just been exchanged for. */
+/** A session whose code was just exchanged for a cookie. */
 export interface ExchangedSession {
   readonly id: string;
   readonly partnerId: string;
@@ -30,7 +30,7 @@ interface ExchangedRow {
   seconds_left: number;
 }
 
-/** SQL of `portal_sessions`, but for the check of the cookie (auth). Every time is the database's (D40). */
+/** SQL of `portal_sessions`, except the cookie check (auth). All times are the database's (D40). */
 @Injectable()
 export class PortalSessionsRepository {
   constructor(
@@ -38,7 +38,7 @@ export class PortalSessionsRepository {
     private readonly pages: KeysetPages,
   ) {}
 
-  /** Its times begin now, not with `tx`, which may have waited for a suspension or a revocation. */
+  /** Its times begin now, not at the start of `tx`, which may have waited for a suspension or a revocation. */
   async insert(tx: Tx, session: NewPortalSession): Promise<PortalSessionEntity> {
     const { ttlSeconds, ...fields } = session;
     const after = (seconds: string) => () => `statement_timestamp() + ${seconds}::int * interval '1 second'`;
@@ -58,8 +58,8 @@ export class PortalSessionsRepository {
   }
 
   /**
-   * Spends a code, once however many try: the guard and the write are one statement. Null for a code that is unknown,
-   * spent or too old, and for a session that was revoked or whose partner was suspended meanwhile.
+   * Spends a code exactly once, because guard and write are one statement. Null for a code that is unknown, spent or
+   * too old, and for a session that was revoked or whose partner was suspended meanwhile.
    */
   async exchange(tx: Tx, codeHash: Buffer, tokenHash: Buffer): Promise<ExchangedSession | null> {
     const { rows } = await sql<ExchangedRow>(
@@ -96,7 +96,7 @@ export class PortalSessionsRepository {
     return this.pages.list(query, options);
   }
 
-  /** False when there is no such session or it is revoked already. */
+  /** False when there is no such session or it is already revoked. */
   async revoke(tx: Tx, partnerId: string, id: string): Promise<boolean> {
     const open = { id, partnerId, revokedAt: IsNull() };
     const change = { revokedAt: () => 'clock_timestamp()' };
@@ -104,7 +104,7 @@ export class PortalSessionsRepository {
     return affected === 1;
   }
 
-  /** Answers how many were alive. In id order, so that two at once do not deadlock (D40). */
+  /** Returns how many were alive. Locks in id order, so that two concurrent calls do not deadlock (D40). */
   async revokeAll(tx: Tx, partnerId: string): Promise<number> {
     const { affected } = await sql(
       tx.manager,
@@ -117,7 +117,7 @@ export class PortalSessionsRepository {
     return affected;
   }
 
-  /** Removes up to `limit` sessions that have ended so many days ago; answers how many. */
+  /** Deletes up to `limit` sessions that ended `days` days ago, and returns their number. */
   async purge(days: number, limit: number): Promise<number> {
     const { affected } = await sql(
       this.manager,

@@ -12,31 +12,31 @@ import { PartnersService } from '../partners/index.js';
 import type { PortalSessionEntity } from './portal-session.entity.js';
 import { type ExchangedSession, PortalSessionsRepository } from './portal-sessions.repository.js';
 
-/** What the minter chooses; the partner and who mints come beside it. */
+/** The minter's choices; partner and minter are passed separately. */
 export interface PortalSessionTerms {
   readonly actorId: string;
   readonly actorName: string | null;
-  /** Null: all that the minter holds. */
+  /** Null: all scopes of the minter. */
   readonly scopes: readonly PortalScope[] | null;
   readonly modes: readonly Mode[];
   readonly returnUrl: string | null;
   readonly ttlSeconds: number;
 }
 
-/** Who mints, and what it holds itself. */
+/** The minting admin token and its own scopes. */
 export interface PortalMinter {
   readonly tokenName: string;
   readonly scopes: readonly AdminScope[];
 }
 
-/** A session at the one moment at which its code is known. */
+/** A session with its code, which is known only at this moment. */
 export interface MintedSession {
   readonly session: PortalSessionEntity;
-  /** With the code in the fragment, which no server, log or `Referer` sees. */
+  /** Contains the code in its fragment, which no server, log or `Referer` sees. */
   readonly url: string;
 }
 
-/** Begins and ends sessions of the partner portal (D50). Every change is audited in its transaction. */
+/** Starts and ends sessions of the partner portal (D50). Every change is audited in its transaction. */
 @Injectable()
 export class PortalSessionsService {
   constructor(
@@ -47,8 +47,8 @@ export class PortalSessionsService {
   ) {}
 
   /**
-   * @throws NotFound; AppError `partner_suspended`; AppError `forbidden` when a scope is wanted that the minter does not
-   * hold: the call as a whole, not a smaller session
+   * @throws NotFound; AppError `partner_suspended`; AppError `forbidden` when a requested scope exceeds the minter's:
+   * the call fails as a whole instead of creating a smaller session
    */
   async mint(
     tx: Tx,
@@ -58,7 +58,7 @@ export class PortalSessionsService {
     terms: PortalSessionTerms,
   ): Promise<MintedSession> {
     const scopes = grantable(minter, terms.scopes);
-    // A suspension and a revocation of all wait for the session, or it waits for them.
+    // A suspension or a revocation of all sessions waits for this one, or this one waits for it.
     const partner = await this.partners.getByIdForShare(tx, partnerId);
     if (partner.status !== 'active') throw new AppError('partner_suspended');
     const code = `pst_${randomToken()}`;
@@ -81,7 +81,10 @@ export class PortalSessionsService {
     return { session, url: `${this.config.portal.url}/#code=${code}` };
   }
 
-  /** Spends a code; the token is for the cookie and kept as a hash. @throws AppError `unauthorized` for any code that does not work */
+  /**
+   * Spends a code and returns the cookie's token, which is stored as a hash. @throws AppError `unauthorized` for every
+   * invalid code
+   */
   async exchange(
     tx: Tx,
     code: string,
@@ -97,7 +100,7 @@ export class PortalSessionsService {
     return { ...exchanged, token };
   }
 
-  /** From its next call on, on every process, the session is 401. Revoking twice is the same as once. @throws NotFound */
+  /** The session's next call returns 401 in every process. A repeat changes nothing. @throws NotFound */
   async revoke(tx: Tx, by: ChangeAuthor, partnerId: string, id: string): Promise<PortalSessionEntity> {
     if (await this.sessions.revoke(tx, partnerId, id)) {
       await this.audit.record(tx, { ...by, action: 'portal_session.revoked', partnerId, subjectId: id });
@@ -107,9 +110,9 @@ export class PortalSessionsService {
     return session;
   }
 
-  /** Ends every session of a partner; answers how many there were. @throws NotFound */
+  /** Ends all sessions of a partner and returns their number. @throws NotFound */
   async revokeAll(tx: Tx, by: ChangeAuthor, partnerId: string): Promise<number> {
-    // A session that is being made meanwhile is among them, or made after them.
+    // A session created concurrently is either included or created afterwards.
     await this.partners.getByIdForUpdate(tx, partnerId);
     const revoked = await this.sessions.revokeAll(tx, partnerId);
     const entry = {

@@ -13,7 +13,7 @@ export const DEFAULT_GRACE_SECONDS = 86_400;
 
 const MODE_MESSAGE = { message: `must be one of ${MODES.join(', ')}` };
 
-/** 1 to 50 networks or addresses. `[]` is refused: it could mean all or nothing; null means all. */
+/** 1 to 50 networks or addresses. `[]` is refused, because it could mean all or none; null means all. */
 function AllowedCidrs(): PropertyDecorator {
   return compose(
     IsArray({ message: 'must be a list' }),

@@ -101,7 +101,7 @@ export function toApiKeyPage(page: Page<UsedKey>): Page<ApiKeyResponse> {
   return mapPage(page, toApiKeyResponse);
 }
 
-/** D20: the stored answer, and so every replay of it, has `key: null`. */
+/** The stored response, and therefore every replay of it, has `key: null` (D20). */
 export function toShownOnce(issued: IssuedKey): IdempotentResponse {
   return { data: toIssuedApiKeyResponse(issued), secretFields: ['key'] };
 }

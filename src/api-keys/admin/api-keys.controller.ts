@@ -36,7 +36,7 @@ import {
   toShownOnce,
 } from './api-key.response.js';
 
-/** A partner's keys, for the portal team and for the partner's own people (D12, D15). */
+/** A partner's keys, for the portal team and the partner's own users (D12, D15). */
 @Injectable()
 abstract class ApiKeyHandlers {
   constructor(
@@ -68,7 +68,7 @@ abstract class ApiKeyHandlers {
     const mode = caller.chosenMode(body.mode);
     const terms = toKeyTerms(partnerId, body);
     return this.idempotent.execute(key, async (tx) => {
-      // It spends money, and outlives the session.
+      // A live key spends money, and outlives the session.
       if (mode === 'live') caller.assertYoung();
       return toShownOnce(await this.keys.create(tx, by, terms));
     });
@@ -144,13 +144,13 @@ abstract class ApiKeyHandlers {
   ): Promise<RenderedResponse> {
     const graceSeconds = body?.grace_seconds ?? DEFAULT_GRACE_SECONDS;
     return this.idempotent.execute(key, async (tx) => {
-      // The answer is a new live key, whatever becomes of the old one.
+      // The result is a new live key, whatever happens to the old one.
       await this.assertMayChange(tx, caller, partnerId, keyId);
       return toShownOnce(await this.keys.rotate(tx, by, { partnerId, keyId, graceSeconds }));
     });
   }
 
-  /** @throws NotFound for a key of a mode that the session does not allow; AppError `step_up_required` for a live one */
+  /** @throws NotFound for a key of a mode outside the session; AppError `step_up_required` for a live one */
   private async assertMayChange(
     tx: Tx,
     caller: AdminOrPortalPrincipal,

@@ -7,10 +7,10 @@ import { ApiKeysRepository } from '../api-keys.repository.js';
 
 const WARN_BEFORE_DAYS = 7;
 const KEYS_PER_SWEEP = 500;
-/** A week ahead, so nobody waits for the minute; never more often than the sweeps of due work. */
+/** The warning comes a week ahead, so minutes do not matter; never more often than the sweeps of due work. */
 const SWEEPS_BETWEEN = 30;
 
-/** Raises `key.expiring` once for each key a week before it stops working (D15, `GET /alerts`). */
+/** Raises `key.expiring` once per key, a week before it expires (D15, `GET /alerts`). */
 @Injectable()
 export class ExpiringKeys {
   private after = '';
@@ -28,7 +28,7 @@ export class ExpiringKeys {
     });
   }
 
-  /** Goes round the keys in id order; what was raised before is raised again without effect. */
+  /** Cycles through the keys in id order; raising an alert again has no effect. */
   private async warn(): Promise<void> {
     const keys = await this.keys.listExpiring(WARN_BEFORE_DAYS, this.after, KEYS_PER_SWEEP);
     await this.alerts.raise(keys.map(toAlert));

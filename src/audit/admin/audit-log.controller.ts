@@ -12,7 +12,7 @@ import {
   toAuditFilters,
 } from './audit-log.dto.js';
 
-/** Who changed what, and when (docs/openapi). */
+/** Administrative changes with author and time (docs/openapi). */
 @ApiTags('Audit log')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1/audit-log')

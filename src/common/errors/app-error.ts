@@ -16,8 +16,8 @@ export interface AppErrorOptions {
 }
 
 /**
- * A refusal with a code of the catalogue; the only error that a client sees the words of.
- * `detail` is prose for the caller and never repeats submitted values or secrets (D6).
+ * A refusal with a code of the catalog; the only error whose text reaches a client. `detail` is prose for the caller
+ * and never repeats submitted values or secrets (D6).
  */
 export class AppError extends Error {
   readonly code: ErrorCode;
@@ -39,9 +39,9 @@ export class AppError extends Error {
   }
 }
 
-/** The one 404 for what does not exist, is another partner's, or is of the other mode (D14). */
+/** The one 404 for an object that does not exist, belongs to another partner, or to the other mode (D14). */
 export class NotFound extends AppError {
-  /** `detail` says which of several things was looked for, and never whether somebody else has it. */
+  /** `detail` names the missing object, and never whether another partner has it. */
   constructor(detail?: string) {
     super('not_found', detail === undefined ? {} : { detail });
   }

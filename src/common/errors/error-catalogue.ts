@@ -1,13 +1,13 @@
 interface ErrorEntry {
   readonly status: number;
   readonly title: string;
-  /** `detail` where nothing more exact is known. Clients print it alone: what happened, then what to do. */
+  /** The default `detail`. Clients print it alone: what happened, then what to do. */
   readonly advice: string;
   /** The same request with the same key may succeed later (D6). */
   readonly retryable: boolean;
 }
 
-/** @param cure what the caller can do: a sentence behind the title */
+/** @param cure the caller's remedy: a sentence after the title */
 const final = (status: number, title: string, cure: string): ErrorEntry => ({
   status,
   title,

@@ -127,7 +127,7 @@ export class EsimPoller implements OnApplicationBootstrap, BeforeApplicationShut
         'nothing was read; it is asked again',
       );
       this.pausedUntilMs.set(provider, performance.now() + pauseMs);
-      // Smaller batches get through when the provider cannot answer a large one in time.
+      // Smaller batches get through when a large one times out.
       this.batchSizes.set(provider, Math.max(1, Math.floor(this.sizeOf('poll', provider) / 4)));
     }
     await this.polls.giveBack(batch, pauseMs);

@@ -14,7 +14,7 @@ const MAX_EMAIL = 254;
 
 function Email(): PropertyDecorator {
   return compose(
-    // Of an address, its local part may have any letter: also one that turns the direction of text.
+    // The local part of an address may contain any letter, including one that reverses the direction of text.
     SingleLineText(MAX_EMAIL),
     IsEmail({}, { message: 'must be an email address' }),
   );
@@ -37,10 +37,10 @@ export class CreatePartnerDto {
   email?: string | null;
 }
 
-/** What is absent stays; `email: null` removes the address. */
+/** Absent fields do not change; `email: null` removes the address. */
 export class UpdatePartnerDto {
   @ApiPropertyOptional({ type: String, minLength: 1, maxLength: MAX_NAME, pattern: LINE_PATTERN })
-  // Not @Optional(), which would let null through: a partner always has a name.
+  // Not @Optional(), which would accept null: a partner always has a name.
   @ValidateIf((_, value) => value !== undefined)
   @SingleLineText(MAX_NAME)
   name?: string;

@@ -111,7 +111,7 @@ export class CreatePortalSessionDto {
   ttl_seconds?: number | null;
 }
 
-/** The portal makes a link of it: `javascript:` must not be one. */
+/** The portal renders it as a link, so `javascript:` must not pass. */
 function isWebUrl(text: unknown): boolean {
   return typeof text === 'string' && /^https?:\/\//i.test(text) && URL.canParse(text);
 }

@@ -26,7 +26,7 @@ import {
   toPortalSessionResponse,
 } from './portal-session.response.js';
 
-/** Sessions of the partner portal: the portal team knows who somebody is, and asks for a session (D50). */
+/** Sessions of the partner portal: the portal team authenticates the user and requests a session (D50). */
 @ApiTags('Portal sessions')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1/partners/:pid/portal-sessions')

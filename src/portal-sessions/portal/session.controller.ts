@@ -19,7 +19,7 @@ import { NoIdempotencyKey } from '../../infra/idempotency/index.js';
 import { PortalSessionsService } from '../portal-sessions.service.js';
 import { EndedSessionResponse, ExchangeCodeDto, SessionResponse, toSessionResponse } from './session.dto.js';
 
-/** The session of the browser: begun with a code, shown, ended (D50). */
+/** The browser's session: started with a code, shown, ended (D50). */
 @ApiTags('Session')
 @Controller('portal/v1/session')
 export class SessionController {

@@ -6,7 +6,7 @@ import { PortalSessionsRepository } from '../portal-sessions.repository.js';
 
 const PURGE_EVERY_MS = 600_000;
 
-/** Removes portal sessions that have ended for longer than they are kept (D44); the audit log keeps what was done in them. */
+/** Deletes ended portal sessions past their retention (D44); the audit log keeps their changes. */
 @Injectable()
 export class PortalSessionPurge {
   constructor(

@@ -12,10 +12,13 @@ import { AFTER_START_MS, Sweeps } from '../../infra/sweeps.js';
 import { PurgeSandboxOrders } from './purge-sandbox-orders.js';
 
 const EVERY_MS = 600_000;
-/** A stranger can have one made by every call, and a run passes only so many that stay. */
+/** A stranger can create one bucket per call, and a run passes only a limited number of kept ones. */
 const BUCKETS_EVERY_MS = 60_000;
 
-/** Runs the purges that no feature runs itself, soon after the start and every ten minutes, of buckets every minute (D44). */
+/**
+ * Runs the purges that no feature runs itself: soon after the start and every ten minutes, for buckets every minute
+ * (D44).
+ */
 @Injectable()
 export class PurgeJobs {
   private readonly purged: Counter<'what'>;

@@ -15,24 +15,24 @@ import { type OrderAge, type PastOrders, PastOrdersRepository } from '../../orde
 import { SandboxProviderRepository } from '../../providers/index.js';
 import { TopupsRepository } from '../../topups/index.js';
 
-/** Orders of one transaction: up to 20 eSIMs each. */
+/** Orders per transaction, with up to 20 eSIMs each. */
 const BATCH_ORDERS = 50;
-/** Top-ups of one transaction: an eSIM may have any number of them, and a statement has a minute (D43). */
+/** Top-ups per transaction: an eSIM may have any number of them, and a statement has a minute (D43). */
 const BATCH_TOPUPS = 500;
 
-/** Where a run is. */
+/** Position of a run. */
 interface Walk {
   after: OrderAge | null;
-  /** Orders of a failed step that are still to be tried one by one. */
+  /** Number of orders of a failed step that remain to be tried one by one. */
   alone: number;
-  /** What the step under way has locked; null before that. */
+  /** Orders locked by the current step; null before it. */
   past: PastOrders | null;
 }
 
 /**
- * Deletes what Sandbox ordered, issued and topped up, past its retention (D44): an order goes whole, with its eSIMs,
- * their top-ups and what the simulated provider remembers of them, in one transaction. Only of top-ups too many for one,
- * some go before it. One that is open stays, and so does one with a top-up that is young or open.
+ * Deletes Sandbox orders with their eSIMs and top-ups past their retention (D44). An order is deleted as a whole in one
+ * transaction, including the simulated provider's records. Only top-ups that are too many for one transaction are
+ * deleted before it. An open order stays, and so does one with a young or open top-up.
  */
 @Injectable()
 export class PurgeSandboxOrders {
@@ -46,7 +46,7 @@ export class PurgeSandboxOrders {
     private readonly provider: SandboxProviderRepository,
   ) {}
 
-  /** Answers how many orders are gone. An order that cannot be deleted is left to the next run. */
+  /** Returns the number of deleted orders. An order that cannot be deleted is left to the next run. */
   async execute(stopping?: AbortSignal): Promise<number> {
     const walk: Walk = { after: null, alone: 0, past: null };
     return purgeWhileMore(() => this.step(walk), stopping);
@@ -72,7 +72,7 @@ export class PurgeSandboxOrders {
     return this.orders.lockSandboxPast(tx, this.config.retention.sandboxOrderDays, { after, limit });
   }
 
-  /** False when their top-ups are more than one transaction deletes: then the orders are still there. */
+  /** False when they have more top-ups than one transaction deletes: then the orders still exist. */
   private async purgeSome(tx: Tx, { orders }: PastOrders): Promise<boolean> {
     if (orders.length === 0) return true;
     const ids = orders.map(({ id }) => id);
@@ -88,7 +88,10 @@ export class PurgeSandboxOrders {
     return isDone;
   }
 
-  /** One of several may be to blame, so each is tried alone; one that fails alone must not keep all younger ones. */
+  /**
+   * Any of several orders may be the cause, so each is tried alone; one that fails alone must not block all younger
+   * ones.
+   */
   private afterFailure(walk: Walk, past: PastOrders, error: unknown): void {
     if (past.looked > 1) {
       walk.alone = past.looked;
@@ -109,7 +112,7 @@ function advance(walk: Walk, limit: number): PurgeStep {
   return { purged: orders.length, more: looked === limit };
 }
 
-/** Too many rows of one, or a conflict over them, are its own fault as well: alone it shows. */
+/** Includes timeouts and conflicts caused by an order's own many rows: trying it alone shows which. */
 function mayBeOfOneOrder(error: unknown): boolean {
   return mayBeOfOneRow(error) || isStatementTimeout(error) || isTransientConflict(error);
 }
