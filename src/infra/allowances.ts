@@ -8,7 +8,10 @@ export interface AllowanceOptions {
 
 const KEYS_KEPT = 20_000;
 
-/** Token buckets in memory, one per key. The key used longest ago is forgotten first, and then begins with a full bucket. */
+/**
+ * Token buckets in memory, one per key. The least recently used key is evicted first, and later starts with a full
+ * bucket.
+ */
 export class Allowances {
   private readonly spent = boundedCache<{ amount: number; at: number }>(KEYS_KEPT);
 
@@ -17,7 +20,7 @@ export class Allowances {
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
 
-  /** The key's balance; negative after it has spent more than it had. */
+  /** The key's balance; negative after overspending. */
   left(key: string): number {
     return this.options.burst - this.spentBy(key);
   }

@@ -7,37 +7,37 @@ type Results<R> = [R] extends [void] ? void : readonly R[];
 
 export interface BatcherOptions<T, R = void> {
   /**
-   * Handles items all or none: when it throws, none of them may be done. `failures` counts the batches with one of
-   * these items that failed before.
+   * Handles all items or none: if it throws, none of them may have taken effect. `failures` counts earlier failed
+   * batches that contained one of these items.
    */
   handle(items: readonly T[], failures: number): Promise<Results<R>>;
   /** Maximum number of items in a batch. */
   readonly maxItems: number;
   /**
    * When a batch leaves: at the end of the running code, at the end of this turn of the event loop, or at the end of
-   * this turn but at least so many milliseconds after the batch before.
+   * this turn but at least this many milliseconds after the previous batch.
    */
   readonly gather: 'microtask' | 'turn' | number;
-  /** So many waiting items leave without gathering more. Default: `maxItems`. */
+  /** Number of waiting items that leave without gathering more. Default: `maxItems`. */
   readonly fullAt?: number;
-  /** Maximum number of batches under way, parts of failed ones aside. Default 1. */
+  /** Maximum concurrent batches, not counting parts of failed ones. Default 1. */
   readonly concurrency?: number;
-  /** Maximum number of waiting items, give or take a batch. Beyond it the oldest are dropped. Default: no limit. */
+  /** Maximum waiting items, give or take a batch. Beyond it the oldest are dropped. Default: no limit. */
   readonly maxWaiting?: number;
-  /** Whether one item may be to blame, so that the others can be done without it. Default: `mayBeOfOneRow`. */
+  /** Whether one item may be at fault, so that the others can be handled without it. Default: `mayBeOfOneRow`. */
   isItemFault?(error: unknown, failures: number, items: readonly T[]): boolean;
   /**
-   * The pause, in milliseconds, before the retry of a batch that failed by no item's fault, or of the one item that
-   * is to blame. `failures` includes this one. Null gives the items up. Default: null.
+   * Pause in milliseconds before the retry of a batch without an item at fault, or of the one item at fault. `failures`
+   * includes this one. Null gives the items up. Default: null.
    */
   retryAfterMs?(failures: number, error: unknown, items: readonly T[]): number | null;
-  /** Receives items that are given up together. Must not throw. With it, callers may ignore the promises of `add`. */
+  /** Receives items that are given up. Must not throw. With it, callers may ignore the promises of `add`. */
   failed?(items: readonly T[], error: unknown): void;
   /** Receives the number of items of each batch. */
   sized?(items: number): void;
 }
 
-/** The reason why an item was given up without a try: too many waited, or the process stops. */
+/** The item was given up without a try: too many were waiting, or the process is shutting down. */
 export class ItemDropped extends Error {
   override readonly name = 'ItemDropped';
 }
@@ -52,15 +52,15 @@ interface Entry<T, R> {
 interface Failure {
   readonly error: unknown;
   readonly isItemFault: boolean;
-  /** Of a batch that is not taken apart; null when it is given up. */
+  /** Pause of a batch that is not split; null when it is given up. */
   readonly retryAfterMs: number | null;
 }
 
 /**
- * Gathers items into batches and settles a promise for each item. A batch that fails by one item's fault is halved,
- * down to the item that fails alone, so that no item fails its neighbors (D43). The halves are handled one at a time
- * beside the next batches: a half that waits for a lock delays no other batch (D34). A batch that fails by no item's
- * fault goes back to the front of the queue, or fails as a whole.
+ * Gathers items into batches and settles one promise per item. A batch that fails through one item's fault is halved,
+ * down to the item that fails alone, so that no item fails its neighbors (D43). Halves are handled one at a time beside
+ * the next batches: a half that waits for a lock delays no other batch (D34). A batch that fails through no item's
+ * fault returns to the front of the queue, or fails as a whole.
  */
 export class Batcher<T, R = void> {
   private waiting: Entry<T, R>[] = [];
@@ -86,13 +86,13 @@ export class Batcher<T, R = void> {
     const { promise, resolve, reject } = Promise.withResolvers<R>();
     const { maxItems, maxWaiting = Infinity } = this.options;
     if (this.options.failed) promise.catch(ignore);
-    // With some slack: cutting one item off a long list for each new one would cost more than its work.
+    // Trim with some slack: removing one item from a long list per new item would cost more than the item's work.
     if (this.waiting.push({ item, failures: 0, resolve, reject }) > maxWaiting + maxItems) this.trim();
     this.arm();
     return promise;
   }
 
-  /** Handles the waiting items without gathering more and ends the current pauses. Resolves when nothing is left. */
+  /** Handles the waiting items without gathering more and skips the current pauses. Resolves when nothing is left. */
   async drain(): Promise<void> {
     this.draining = true;
     for (const endPause of this.endPauses) endPause();
@@ -133,14 +133,14 @@ export class Batcher<T, R = void> {
     if (this.timer) clearTimeout(this.timer);
     this.timer = null;
     this.scheduled = false;
-    // An earlier start may have taken all.
+    // An earlier start may have taken all items.
     if (!this.isFree) return;
     this.leftAt = performance.now();
     const batch = this.take();
     this.underWay++;
     this.unfinished++;
     this.arm();
-    // The batch belongs to all of its items, not to the work that happens to begin it.
+    // The batch belongs to all of its items, not to the work that happens to start it.
     runApart(() => void this.work(batch));
   }
 
@@ -155,7 +155,7 @@ export class Batcher<T, R = void> {
   private async work(batch: readonly Entry<T, R>[]): Promise<void> {
     this.options.sized?.(batch.length);
     const failure = await this.attempt(batch);
-    // The batch keeps its place during the pause: others would fail as well.
+    // The batch keeps its slot during the pause, because other batches would fail too.
     if (failure && !failure.isItemFault) await this.putBack(batch, failure);
     this.underWay--;
     this.arm();
@@ -181,7 +181,7 @@ export class Batcher<T, R = void> {
     }
   }
 
-  /** After a fault of one of the entries. */
+  /** Splits the entries after a fault of one of them. */
   private async takeApart(entries: readonly Entry<T, R>[], failure: Failure): Promise<void> {
     if (entries.length === 1) return this.retryAlone(entries, failure);
     const middle = entries.length >> 1;
@@ -203,7 +203,7 @@ export class Batcher<T, R = void> {
     this.arm();
   }
 
-  /** After a fault of none of the entries. Resolves after the pause. */
+  /** Requeues the entries after a fault of none of them. Resolves after the pause. */
   private async putBack(entries: readonly Entry<T, R>[], failure: Failure): Promise<void> {
     if (failure.retryAfterMs === null) return this.giveUp(entries, failure.error);
     this.waiting = entries.concat(this.waiting);
@@ -245,16 +245,16 @@ export class Batcher<T, R = void> {
 const ignore = (): void => undefined;
 
 export interface HandleApartOptions<T> {
-  /** Handles items all or none. */
+  /** Handles all items or none. */
   handle(items: readonly T[]): Promise<void>;
   /** Receives each item that fails alone. */
   failed(item: T, error: unknown): void | Promise<void>;
-  /** Whether one item may be to blame. Default: `mayBeOfOneRow`. */
+  /** Whether one item may be at fault. Default: `mayBeOfOneRow`. */
   isItemFault?(error: unknown): boolean;
 }
 
 /**
- * Handles a list at once. When that fails by one item's fault, handles the halves, down to single items.
+ * Handles a list at once. If that fails through one item's fault, handles the halves, down to single items.
  * @throws the error of `handle` that is no item's fault; the rest of the list is then not handled
  */
 export async function handleApart<T>(items: readonly T[], options: HandleApartOptions<T>): Promise<void> {

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 
 /**
- * Keeps the values of the last `entries` keys used. By size, one each: the library's own `max` reserves the memory of
- * all entries when it is made, a start of 70 ms and some megabytes for what is mostly empty.
+ * An LRU cache of at most `entries` values. It uses the size option, one per entry: the library's own `max` allocates
+ * memory for all entries at creation, which takes 70 ms and several megabytes.
  */
 export function boundedCache<V extends object | string | number>(entries: number): LRUCache<string, V> {
   return new LRUCache<string, V>({ maxSize: entries, sizeCalculation: () => 1 });

@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import { gaugeIn } from './metrics.js';
 import { PACKAGE_ROOT } from './package-root.js';
 
-/** Shows which version runs on which Node.js: what changed when a number did. */
+/** Shows the running version and Node.js version, which helps to explain changed metrics. */
 export function showBuildInfo(registry: Registry): void {
   gaugeIn(registry, {
     name: 'service_build_info',

@@ -1,11 +1,11 @@
-/** A bound on what runs at once; the rest waits, first come, first served. */
+/** Limits concurrency; further work waits in order of arrival. */
 export class ConcurrencyLimit {
   private readonly waiting: (() => void)[] = [];
 
-  /** @param free how much may run at once */
+  /** @param free maximum concurrency */
   constructor(private free: number) {}
 
-  /** Runs `work` when there is room for it. @throws what it throws */
+  /** Runs `work` when a slot is free. @throws any error of `work` */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.free > 0) this.free--;
     else await new Promise<void>((resolve) => this.waiting.push(resolve));

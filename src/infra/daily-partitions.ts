@@ -15,27 +15,27 @@ import { lockUntilCommit } from './partition-locks.js';
 
 const NAME = /^[a-z][a-z_]{0,39}$/;
 
-/** Names come from the code, never from outside; this keeps it so. @throws Error */
+/** Table names come from the code, never from outside; this enforces it. @throws Error */
 function assertPlainName({ table }: DailyTable): void {
   if (!NAME.test(table)) throw new Error('a table must have a plain lower-case name');
 }
 
-/** What one maintenance did. */
+/** Changes of one maintenance run. */
 export interface PartitionChanges {
   readonly created: string[];
   readonly dropped: string[];
 }
 
-/** What operators see of a table. */
+/** State of a table for operators. */
 export interface PartitionState {
-  /** Days after today that have a partition, without a gap; -1: today has none. */
+  /** Consecutive days after today with a partition; -1 when today has none. */
   readonly daysReady: number;
-  /** Days older than their retention; what is still needed keeps some. */
+  /** Days older than their retention; open deliveries keep some. */
   readonly daysOverdue: number;
   readonly attached: number;
 }
 
-/** What there is: `leaving` was detached by a process that ended before it dropped it. */
+/** Existing partitions: `leaving` was detached by a process that ended before dropping it. */
 interface Partitions {
   readonly today: Date;
   readonly attached: readonly string[];
@@ -45,10 +45,10 @@ interface Partitions {
 const FIRST_DAY = -1;
 
 /**
- * Makes the partitions of yesterday to in seven days, and drops those past their retention. No step locks the table
- * against readers or writers. Every step may be repeated and stands alone: what fails or is cut is made up for by the
- * next maintenance. There is no default partition: it would forbid to detach concurrently, and would have to be
- * searched before each day is attached.
+ * Creates partitions from yesterday through seven days ahead, and drops those past their retention. No step locks the
+ * table against readers or writers. Every step is repeatable and independent: the next maintenance completes what fails
+ * or is interrupted. There is no default partition, because it would prevent concurrent detaching and would have to be
+ * scanned before each day is attached.
  */
 @Injectable()
 export class DailyPartitions {
@@ -59,8 +59,9 @@ export class DailyPartitions {
   ) {}
 
   /**
-   * Makes what is missing and drops what is old.
-   * @param stopping after it no further day is looked at, and one that is being emptied stays for the next maintenance
+   * Creates missing partitions and drops old ones.
+   * @param stopping once aborted, no further day is processed, and a day that is being emptied stays for the next
+   * maintenance
    * @throws AggregateError after all steps were tried, when some failed
    */
   async maintain(daily: DailyTable, stopping?: AbortSignal): Promise<PartitionChanges> {
@@ -73,20 +74,20 @@ export class DailyPartitions {
     return { created: created.done, dropped: dropped.done };
   }
 
-  /** Makes what is missing; answers their names. @throws AggregateError as `maintain` */
+  /** Creates missing partitions and returns their names. @throws AggregateError as `maintain` */
   async ensure(daily: DailyTable): Promise<readonly string[]> {
     const { done, failures } = await this.createMissing(daily, await this.look(daily));
     throwFailures(daily, failures);
     return done;
   }
 
-  /** Whether what is written today and tomorrow has its partitions. */
+  /** Whether partitions for today and tomorrow exist. */
   async coversTomorrow(daily: DailyTable): Promise<boolean> {
     const { today, attached } = await this.look(daily);
     return [0, 1].every((days) => attached.includes(partitionName(daily.table, dayOf(today, days))));
   }
 
-  /** How far ahead what is written has its partitions, and how many days are kept beyond their retention. */
+  /** How many days ahead have partitions, and how many days are overdue for deletion. */
   async state(daily: DailyTable): Promise<PartitionState> {
     const partitions = await this.look(daily);
     const isThere = (days: number): boolean =>
@@ -108,7 +109,7 @@ export class DailyPartitions {
     return attemptEach([...missing.keys()], (name) => this.create(daily, name, missing.get(name)!));
   }
 
-  /** Today by the database's clock (D40), and the partitions there are. */
+  /** Today by the database's clock (D40), and the existing partitions. */
   private async look(daily: DailyTable): Promise<Partitions> {
     assertPlainName(daily);
     const { rows } = await sql<{ now: Date; attached: string[]; leaving: string[] }>(
@@ -126,7 +127,10 @@ export class DailyPartitions {
     return { today: dayOf(rows[0]!.now), attached: rows[0]!.attached, leaving: rows[0]!.leaving };
   }
 
-  /** Built apart and then attached: CREATE TABLE ... PARTITION OF would lock the whole table, behind every reader. */
+  /**
+   * Created separately and then attached, because CREATE TABLE ... PARTITION OF would lock the whole table behind every
+   * reader.
+   */
   private async create(daily: DailyTable, name: string, day: Date): Promise<boolean> {
     const { table } = daily;
     const [from, to] = boundsOf(daily, { from: day, to: dayOf(day, 1) });
@@ -144,7 +148,7 @@ export class DailyPartitions {
 }
 
 interface Attempted {
-  /** Names of what was done. */
+  /** Names of the completed changes. */
   readonly done: string[];
   readonly failures: readonly unknown[];
 }
@@ -165,7 +169,7 @@ async function attemptEach(
   return { done, failures };
 }
 
-/** The log shows an error's message, not what it aggregates. */
+/** The log shows an error's message, but not the errors it aggregates. */
 function throwFailures({ table }: DailyTable, failures: readonly unknown[]): void {
   if (failures.length === 0) return;
   const reasons = failures.map((failure) => (failure instanceof Error ? failure.message : 'unknown'));

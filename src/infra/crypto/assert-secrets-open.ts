@@ -5,7 +5,7 @@ import { keyIdOf, SEALED_COLUMNS, type SealedColumn } from './sealed-columns.js'
 /** Runs one statement without parameters and returns its rows. */
 export type Query = (statement: string) => Promise<readonly unknown[]>;
 
-/** One altered row must not look like a wrong key. */
+/** Several samples, so that one altered row does not look like a wrong key. */
 const SAMPLES = 3;
 
 interface Sample {
@@ -14,12 +14,12 @@ interface Sample {
   readonly sealed: string;
 }
 
-/** What keeps stored secrets from being opened. */
+/** Why stored secrets cannot be decrypted. */
 export interface KeyFault {
   readonly keyId: string;
-  /** `missing`: the ring has no key of this id. `wrong`: its bytes are not those that sealed. */
+  /** `missing`: the ring has no key with this id. `wrong`: the key's bytes differ from those that encrypted. */
   readonly kind: 'missing' | 'wrong';
-  /** The name of the column. */
+  /** Name of the column. */
   readonly column: string;
 }
 
@@ -38,7 +38,7 @@ function samplesOf({ table, owner, column }: SealedColumn): string {
     WHERE used.id = split_part(sample.sealed, '.', 2) COLLATE "C"`;
 }
 
-/** Opens a few stored secrets of every key id that is in use. Empty when the ring opens them. */
+/** Decrypts a few stored secrets of every key id in use. Empty when the ring decrypts them. */
 export async function findKeyFaults(query: Query, secretKeys: readonly SecretKey[]): Promise<KeyFault[]> {
   const box = new SecretBox({ secretKeys });
   const ring = new Set(secretKeys.map(({ id }) => id));
@@ -62,14 +62,14 @@ function canOpen(box: SecretBox, { sealed, owner }: Sample): boolean {
   }
 }
 
-/** One line for a person, with the key's id and never its bytes. */
+/** One line for a person, with the key's id but never its bytes. */
 export function describeKeyFault({ keyId, kind, column }: KeyFault): string {
   return kind === 'wrong'
     ? `SECRETS_KEYS: the key "${keyId}" is not the one that sealed the ${column} under this id. Put its bytes back; a new key needs a new id.`
     : `SECRETS_KEYS has no key "${keyId}", which sealed the ${column}. Put it back behind the newest key, and run npm run reseal before you drop it.`;
 }
 
-/** A process that cannot open what is stored must not start. @throws Error that names every such key */
+/** Keeps a process that cannot decrypt stored secrets from starting. @throws Error that names every such key */
 export async function assertSecretsOpen(query: Query, secretKeys: readonly SecretKey[]): Promise<void> {
   const faults = await findKeyFaults(query, secretKeys);
   if (faults.length > 0) throw new Error(faults.map(describeKeyFault).join(' '));

@@ -8,8 +8,8 @@ const TAG_BYTES = 16;
 const MAX_LENGTH = 1_024;
 
 /**
- * Opaque list cursors: a position, bound by an HMAC to the list, its filters and its owner (D11). Every key of the
- * ring verifies, so that rotating `SECRETS_KEYS` does not break a partner in the middle of a list.
+ * Opaque list cursors: a position bound by an HMAC to the list, its filters and its owner (D11). Every key of the ring
+ * verifies, so that a rotation of `SECRETS_KEYS` does not break a partner's list halfway.
  */
 @Injectable()
 export class CursorCodec {
@@ -26,13 +26,13 @@ export class CursorCodec {
     return Buffer.concat([this.tag(this.keys[0]!, payload, scope), payload]).toString('base64url');
   }
 
-  /** @throws AppError `invalid_cursor` when it was altered or belongs to another list, filter, partner or mode. */
+  /** @throws AppError `invalid_cursor` when it was altered or belongs to another list, filter, partner or mode */
   decode(cursor: string, scope: unknown): readonly (string | number)[] {
     const bytes = Buffer.from(cursor.slice(0, MAX_LENGTH), 'base64url');
     const tag = bytes.subarray(0, TAG_BYTES);
     const payload = bytes.subarray(TAG_BYTES);
     const known =
-      // base64url decoding drops what it does not know: only the one spelling that we issued counts.
+      // base64url decoding drops unknown characters: accept only the spelling that we issued.
       bytes.toString('base64url') === cursor &&
       tag.length === TAG_BYTES &&
       this.keys.some((key) => timingSafeEqual(tag, this.tag(key, payload, scope)));

@@ -1,6 +1,7 @@
 /**
- * What the keys of `SECRETS_KEYS` protect: stored secrets (`SecretBox`, D37) and list cursors (`CursorCodec`, D11). The
- * first key seals and signs, every key of the ring opens and verifies, so that keys can be rotated. Owns no table.
+ * Cryptography with the keys of `SECRETS_KEYS`: stored secrets (`SecretBox`, D37) and list cursors (`CursorCodec`,
+ * D11). The first key encrypts and signs, every key of the ring decrypts and verifies, so that keys can be rotated.
+ * Owns no table.
  */
 export { assertSecretsOpen, describeKeyFault, findKeyFaults } from './assert-secrets-open.js';
 export { CryptoModule } from './crypto.module.js';

@@ -1,4 +1,4 @@
-/** A column of sealed text. `owner` is the column that its ciphertexts are bound to; it is the primary key. */
+/** A column with encrypted text. `owner` is the primary key column to which its ciphertexts are bound. */
 export interface SealedColumn {
   readonly name: string;
   readonly table: string;
@@ -6,7 +6,7 @@ export interface SealedColumn {
   readonly column: string;
 }
 
-/** Every column with sealed text; a test finds one that is missing here. */
+/** Every column with encrypted text; a test finds missing ones. */
 export const SEALED_COLUMNS: readonly SealedColumn[] = [
   { name: 'install data of eSIMs', table: 'esims', owner: 'id', column: 'install_secrets' },
   { name: 'signing secrets of endpoints', table: 'webhook_endpoints', owner: 'id', column: 'secret' },
@@ -24,5 +24,5 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   },
 ];
 
-/** The key id of a sealed text; each column has an index on it, with this very collation. */
+/** SQL for the key id of an encrypted text; each column has an index on it with exactly this collation. */
 export const keyIdOf = (column: string): string => `split_part(${column}, '.', 2) COLLATE "C"`;

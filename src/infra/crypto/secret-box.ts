@@ -8,11 +8,11 @@ const TAG_BYTES = 16;
 
 /**
  * Encrypts stored secrets with AES-256-GCM and a key ring (D37): `v1.<key id>.<base64url of iv, tag, ciphertext>`.
- * `owner` (the row's id) is authenticated, so that a ciphertext copied to another row does not open.
+ * `owner` (the row's id) is authenticated, so that a ciphertext copied to another row cannot be decrypted.
  */
 @Injectable()
 export class SecretBox {
-  /** Made once: of bytes, Node.js makes a key object for each secret. */
+  /** Create the KeyObject once; raw bytes make Node create one per call. */
   private readonly ring: ReadonlyMap<string, KeyObject>;
   private readonly current: { readonly id: string; readonly key: KeyObject };
 
@@ -24,7 +24,7 @@ export class SecretBox {
     this.ring = new Map(keys.map(({ id, key }) => [id, key]));
   }
 
-  /** What everything that the newest key seals begins with. */
+  /** Prefix of every text encrypted with the newest key. */
   get newestPrefix(): string {
     return `v1.${this.current.id}.`;
   }
@@ -37,7 +37,9 @@ export class SecretBox {
     return `${this.newestPrefix}${sealed.toString('base64url')}`;
   }
 
-  /** @throws Error when the key left the ring, or the text or its owner was altered; the message holds neither. */
+  /**
+   * @throws Error when the key has left the ring, or the text or its owner was altered; the message contains neither
+   */
   open(sealed: string, owner: string): string {
     const [version, keyId, payload] = sealed.split('.');
     const key = keyId === undefined ? undefined : this.ring.get(keyId);

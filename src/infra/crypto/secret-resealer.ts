@@ -2,43 +2,49 @@ import type { Client } from 'pg';
 import type { SecretBox } from './secret-box.js';
 import { SEALED_COLUMNS, type SealedColumn } from './sealed-columns.js';
 
-/** Rows of one step: read, sealed again and written in one short statement. */
+/** Rows per step, which reads, re-encrypts and writes them in one short statement. */
 const STEP_ROWS = 500;
 
-/** $1: the last owner of the step before, $2: rows, $3: what the newest key's secrets begin with. */
+/** $1: the last owner of the previous step, $2: number of rows, $3: the newest key's prefix. */
 const nextOf = ({ table, owner, column }: SealedColumn): string =>
   `SELECT ${owner} AS owner, ${column} AS sealed FROM ${table}
    WHERE ${owner} > $1 AND NOT starts_with(${column}, $3) ORDER BY ${owner} LIMIT $2`;
 
-/** $1: owners, $2: as they were read, $3: sealed again. A row that has changed since is left to the next run. */
+/** $1: owners, $2: the texts as read, $3: re-encrypted. A row that has changed since is left to the next run. */
 const replaceIn = ({ table, owner, column }: SealedColumn): string =>
   `UPDATE ${table} t SET ${column} = n.again
    FROM unnest($1::text[], $2::text[], $3::text[]) AS n (owner, sealed, again)
    WHERE t.${owner} = n.owner AND t.${column} = n.sealed`;
 
-/** $1: what the newest key's secrets begin with. */
+/** $1: the newest key's prefix. */
 const countOf = ({ table, column }: SealedColumn): string =>
   `SELECT count(*)::int AS rows FROM ${table} WHERE NOT starts_with(${column}, $1)`;
 
-/** What became of one column. */
+/** Result of one column. */
 export interface ResealedColumn {
   readonly name: string;
   readonly resealed: number;
-  /** Could not be opened: the key left the ring too early, or the text was altered. Left as they are. */
+  /**
+   * Rows that could not be decrypted, because the key has left the ring too early or the text was altered. They do not
+   * change.
+   */
   readonly unreadable: number;
-  /** Rows that another key than the newest sealed, when the run ended; 0: older keys are no longer needed for it. */
+  /**
+   * Rows encrypted with an older key when the run ended; 0 means that the older keys are no longer needed for this
+   * column.
+   */
   readonly left: number;
 }
 
 /**
- * Seals every stored secret with the newest key of the ring (D37), so that the keys before it can be dropped. In small
- * steps beside the running service; repeatable, and a run that was cut goes on where it is needed.
+ * Re-encrypts every stored secret with the newest key of the ring (D37), so that older keys can be dropped. Works in
+ * small steps beside the running service. It is repeatable, and after an interruption the next run continues.
  */
 export class SecretResealer {
   constructor(
     private readonly client: Client,
     private readonly box: SecretBox,
-    /** Called after each step with the rows of the column so far. */
+    /** Called after each step with the number of processed rows of the column. */
     private readonly onProgress: (column: string, rows: number) => void = () => undefined,
   ) {}
 

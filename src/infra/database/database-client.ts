@@ -3,42 +3,48 @@ import { Client, type PoolConfig } from 'pg';
 import { parseDatabaseUrl } from '../../config/index.js';
 import { ServerContact, type ServerSession } from './server-contact.js';
 
-/** What a connection to the database is opened with. Times in milliseconds. */
+/** Settings of a database connection. Times in milliseconds. */
 export interface DatabaseClientSettings {
   readonly url: string;
   readonly applicationName: string;
   /** The schema of all names in the session's statements. */
   readonly schema?: string;
-  /** `url` leads to a pooler in transaction mode, which takes no start-up options: transactions set their limits. */
+  /**
+   * `url` points to a pooler in transaction mode, which takes no start-up options: transactions set their own limits.
+   */
   readonly isPooled?: boolean;
-  /** After this PostgreSQL cancels a statement; 0, the default: never, and the client waits as long. */
+  /**
+   * Timeout after which PostgreSQL cancels a statement; 0, the default, disables it, and the client waits indefinitely.
+   */
   readonly statementTimeoutMs?: number;
-  /** How long a statement waits for a lock; 0, the default: as long as it may take. */
+  /** Timeout of a statement's wait for a lock; 0, the default, disables it. */
   readonly lockTimeoutMs?: number;
-  /** False where a pooler in between forgets prepared statements (`DATABASE_PREPARED`). */
+  /** False when an intermediate pooler drops prepared statements (`DATABASE_PREPARED`). */
   readonly prepared?: boolean;
-  /** How long to wait for a connection. */
+  /** Timeout for connecting. */
   readonly connectTimeoutMs: number;
-  /** Statements take milliseconds and wait for nobody's lock. */
+  /** Statements take milliseconds and never wait for locks. */
   readonly isBrief?: boolean;
-  /** The idle session sends `SELECT 1` every 5 s. If it proves dead, `contact` closes the process's other connections. */
+  /**
+   * The idle session sends `SELECT 1` every 5 s. If it proves dead, `contact` closes the process's other connections.
+   */
   readonly hasHeartbeat?: boolean;
   /** The other connections of the process. */
   readonly contact?: ServerContact;
 }
 
-/** Of an idle socket, at both ends: less than what firewalls forget a connection after. */
+/** TCP keep-alive at both ends; shorter than the idle timeout of firewalls. */
 const KEEP_ALIVE_MS = 10_000;
-/** No transaction of ours waits for anything but the database. One that stands still was left behind with its locks. */
+/** Our transactions wait for nothing but the database. An idle one was abandoned together with its locks. */
 const IDLE_IN_TRANSACTION_MS = 10_000;
-/** The way to the server and back may take so much longer than a statement. */
+/** Network time allowed on top of the statement timeout. */
 const ANSWER_MARGIN_MS = 2_000;
-/** The server may take so long to close a connection that was told to end. */
+/** Time limit for the server to close an ended connection. */
 const END_LIMIT_MS = 2_000;
 
 /**
- * What the code relies on, and a database, a role or a server may set otherwise (D66): the form of values in both
- * directions, where names are looked up, and what transactions may do.
+ * Session settings that the code relies on, and that a database, a role or a server may change (D66): the format of
+ * values in both directions, name resolution, and transaction properties.
  */
 export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
   search_path: 'public',
@@ -51,14 +57,17 @@ export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
   default_transaction_deferrable: 'off',
 };
 
-/** As above; poolers in transaction mode know these and set them for each client. In the form that the server reports. */
+/**
+ * Same for poolers in transaction mode, which know these settings and apply them per client. In the format that the
+ * server reports.
+ */
 const POOLED_SETTINGS: Readonly<Record<string, string>> = {
   DateStyle: 'ISO, MDY',
   TimeZone: 'UTC',
   standard_conforming_strings: 'on',
 };
 
-/** How the server notices that this process is gone, and lets go of the locks of its sessions. */
+/** Let the server detect that this process is gone, and release its sessions' locks. */
 const LIVENESS_SETTINGS: Readonly<Record<string, string>> = {
   idle_session_timeout: '0',
   idle_in_transaction_session_timeout: String(IDLE_IN_TRANSACTION_MS),
@@ -68,7 +77,7 @@ const LIVENESS_SETTINGS: Readonly<Record<string, string>> = {
   tcp_user_timeout: '20000',
 };
 
-/** The settings that a session asks for at its start, as `options`. A pooler must not drop them. */
+/** Settings that a session requests at its start as `options`. A pooler must not drop them. */
 export function settingsOfSession(
   settings: Pick<DatabaseClientSettings, 'schema' | 'statementTimeoutMs' | 'lockTimeoutMs'>,
 ): Readonly<Record<string, string>> {
@@ -81,7 +90,7 @@ export function settingsOfSession(
   };
 }
 
-/** What the session's transactions set where a pooler lets the session set nothing. */
+/** Settings that transactions apply when a pooler prevents session settings. */
 export function settingsOfTransaction(
   settings: Pick<DatabaseClientSettings, 'statementTimeoutMs' | 'lockTimeoutMs'>,
 ): readonly (readonly [name: string, value: string])[] {
@@ -93,7 +102,7 @@ export function settingsOfTransaction(
   ];
 }
 
-/** The options of a pool or a client of the service. Every connection of ours is opened with them. */
+/** Options of every pool and client of the service. */
 export function clientConfig(settings: DatabaseClientSettings): PoolConfig {
   const config: ServiceConfig = {
     ...parseDatabaseUrl(settings.url),
@@ -107,17 +116,17 @@ export function clientConfig(settings: DatabaseClientSettings): PoolConfig {
   return config;
 }
 
-/** A connection of its own, not yet connected. */
+/** Creates a single connection, not yet connected. */
 export function createDatabaseClient(settings: DatabaseClientSettings): Client {
   return new DatabaseClient(clientConfig(settings) as ServiceConfig);
 }
 
 interface ServiceConfig extends PoolConfig {
-  /** pg's pool hands its own options to each client. */
+  /** pg's pool passes its own options to each client. */
   readonly service: DatabaseClientSettings;
 }
 
-/** What pg's types do not show. */
+/** Members of pg's client that its types do not show. */
 interface Wire {
   readonly stream: Writable;
   on(event: 'readyForQuery', listener: () => void): this;
@@ -125,7 +134,7 @@ interface Wire {
   once(event: 'readyForQuery' | 'end', listener: () => void): this;
 }
 
-/** pg's own methods, without the overloads of the one and with the other, which its types do not show. */
+/** pg's own methods in the form used here, which its types do not show. */
 const base = Client.prototype as unknown as {
   readonly connect: (...given: unknown[]) => unknown;
   readonly query: (...given: unknown[]) => unknown;
@@ -133,38 +142,42 @@ const base = Client.prototype as unknown as {
   readonly getStartupConf: () => Record<string, string>;
 };
 
-/** Not among the `options`: PostgreSQL 15 and 16 do not know the setting and refuse the connection. */
+/** Not among the `options`, because PostgreSQL 15 and 16 do not know the setting and would refuse the connection. */
 const NO_TRANSACTION_TIMEOUT = `SELECT set_config('transaction_timeout', '0', false)
   WHERE current_setting('transaction_timeout', true) IS NOT NULL`;
 
-/** How often a client looks whether its statement was answered. */
+/** Interval at which a client checks whether its statement got a response. */
 const LOOK_EVERY_MS = 1_000;
-/** A session that listens or has a heartbeat is asked something this often: it would not hear that it hears nothing. */
+/**
+ * Number of checks between two probes of a session that listens or has a heartbeat: silence alone would not reveal a
+ * dead connection.
+ */
 const HEARTBEAT_LOOKS = 5;
 
 /**
- * A server that is read-only, going down or starting; a connection that failed; a session or a server that is broken;
- * a session that `transaction_timeout` ended before it was lifted; prepared statements that the session and pg do not agree on: changed result type, does not exist, exists already.
+ * SQLSTATEs of a server that is read-only, stopping or starting; of a failed connection; of a broken session or server;
+ * of a session ended by `transaction_timeout` before that was lifted; and of prepared statements on which the session
+ * and pg disagree (changed result type, missing, already exists).
  */
 const UNUSABLE = /^(?:25006|08...|57P0.|XX...|25P04|0A000|26000|42P05)$/;
 const READ_ONLY = '25006';
 const PROTOCOL_VIOLATION = '08P01';
 const CONNECTION_FAILURE = '08006';
 
-/** A connection that is closed, because its server is not to be trusted any more. */
+/** The connection was closed, because its server can no longer be trusted. */
 class ConnectionAbandoned extends Error {
-  /** As PostgreSQL would say it. */
+  /** SQLSTATE as PostgreSQL would report it. */
   readonly code = CONNECTION_FAILURE;
 }
 
 /**
- * A connection that is not trusted: it sets what the code relies on, waits for no answer longer than a statement
- * may take, and ends itself when it proves read-only, broken or dead, so that its pool does not give it out again.
+ * A defensive connection: it applies the settings that the code relies on, waits for no response longer than a
+ * statement may take, and closes itself when it proves read-only, broken or dead, so that its pool does not reuse it.
  */
 export class DatabaseClient extends Client implements ServerSession {
   heardAtMs = -Infinity;
   silentSinceMs = 0;
-  /** How long a statement may go without its answer; 0: for ever. */
+  /** Maximum wait for a statement's response; 0: no limit. */
   private answerLimitMs: number;
   private readonly contact: ServerContact;
   private unanswered = 0;
@@ -177,8 +190,8 @@ export class DatabaseClient extends Client implements ServerSession {
     this.contact = config.service.contact ?? new ServerContact();
     this.answerLimitMs = limitOf(config.service.statementTimeoutMs ?? 0);
     this.asksWhenIdle = config.service.hasHeartbeat ?? false;
-    // pg hands a new connection over before TypeORM or BullMQ listens for its errors: a FATAL in that gap would be an
-    // uncaught exception and end the process. The pool itself replaces what was lost.
+    // pg hands over a new connection before TypeORM or BullMQ listens for its errors: a FATAL in that gap would be an
+    // uncaught exception and end the process. The pool replaces the lost connection by itself.
     this.on('error', () => undefined);
     const { wire } = this;
     wire.once('readyForQuery', () => this.contact.add(this));
@@ -191,7 +204,7 @@ export class DatabaseClient extends Client implements ServerSession {
     });
   }
 
-  /** What it was opened with. */
+  /** Settings with which it was opened. */
   get settings(): DatabaseClientSettings {
     return this.config.service;
   }
@@ -200,36 +213,38 @@ export class DatabaseClient extends Client implements ServerSession {
     return this.settings.isBrief ?? false;
   }
 
-  /** Whether a statement has no answer yet. */
+  /** Whether a statement is waiting for its response. */
   get isWaiting(): boolean {
     return this.unanswered > 0;
   }
 
-  /** Lets statements take as long as the session's `statement_timeout` of now; null: as when it was opened. */
+  /** Lets statements take as long as the session's current `statement_timeout`; null restores the initial one. */
   expectAnswersWithin(statementTimeoutMs: number | null): void {
     this.answerLimitMs = limitOf(statementTimeoutMs ?? this.settings.statementTimeoutMs ?? 0);
   }
 
-  /** Closes the connection without a word to the server. Its statements fail with `error`; its pool drops it. */
+  /** Closes the connection without notifying the server. Its statements fail with `error`, and its pool drops it. */
   abandon(error: Error): void {
     if (this.loss !== null) return;
     this.loss = error;
     this.contact.closed(this, error);
     this.wire.stream.destroy(error);
-    // A client that is ending is not given out again, whoever releases it and when.
+    // A client that is ending is never reused, whoever releases it and when.
     (this as Client).end().catch(() => undefined);
-    // The pool drops an idle one now; the socket says it some turns later.
+    // The pool drops an idle client now; the socket's own event comes some turns later.
     this.emit('error', error);
   }
 
-  /** What is written in this turn of the event loop becomes one write to the socket: each costs more than a statement. */
+  /**
+   * Combines all writes of this turn of the event loop into one socket write, because each costs more than a statement.
+   */
   joinWrites(): void {
     const { stream } = this.wire;
     stream.cork();
     process.nextTick(() => stream.uncork());
   }
 
-  /** As pg's. The session is handed over once its transactions have no limit of the role's. */
+  /** Same as pg's. The session is handed over after the role's transaction limit was lifted. */
   override connect(...given: unknown[]): never {
     const [callback] = given as [((error: unknown, client?: DatabaseClient) => void)?];
     const opened = this.open();
@@ -238,14 +253,14 @@ export class DatabaseClient extends Client implements ServerSession {
     return undefined as never;
   }
 
-  /** As pg's. If the server does not close its side, the socket is destroyed after END_LIMIT_MS. */
+  /** Same as pg's. If the server does not close its side, the socket is destroyed after END_LIMIT_MS. */
   override end(...given: unknown[]): never {
     const { stream } = this.wire;
     setTimeout(() => stream.destroy(), END_LIMIT_MS).unref();
     return Reflect.apply(base.end, this, given) as never;
   }
 
-  /** As pg's; its overloads cannot be written down again, so whoever calls it sees a `Client`. */
+  /** Same as pg's; its overloads cannot be repeated here, so callers see a `Client`. */
   override query(...given: unknown[]): never {
     const [statement, ...rest] = given as [string | { readonly text?: string; readonly name?: string }];
     if (this.unanswered++ === 0) {
@@ -261,7 +276,7 @@ export class DatabaseClient extends Client implements ServerSession {
     ]) as never;
   }
 
-  /** What pg writes into its first packet, and the settings of the session. */
+  /** pg's start-up parameters plus the session's settings. */
   getStartupConf(): Record<string, string> {
     const own = Reflect.apply(base.getStartupConf, this, []);
     const { settings } = this;
@@ -280,7 +295,7 @@ export class DatabaseClient extends Client implements ServerSession {
       return this;
     } catch (error) {
       this.abandon(error as Error);
-      // What the server said before it closed the connection tells more.
+      // The server's message before closing is more informative.
       throw this.loss ?? error;
     }
   }
@@ -295,9 +310,11 @@ export class DatabaseClient extends Client implements ServerSession {
     this.looksWithoutAnswer = 0;
   }
 
-  /** Before pg hands the error to whoever waits for the statement: who then releases the connection finds it ended. */
+  /**
+   * Runs before pg passes the error to the caller, so that a caller who then releases the connection finds it ended.
+   */
   private judge(error: Error & { code?: string | undefined }): void {
-    // pg says so, without a code, of bytes that are no message.
+    // pg reports bytes that are not a message without a code.
     error.code ??= PROTOCOL_VIOLATION;
     if (!UNUSABLE.test(error.code)) return;
     this.abandon(error);
@@ -308,8 +325,8 @@ export class DatabaseClient extends Client implements ServerSession {
   }
 
   /**
-   * Counts looks, not time: a process that stood still has not read its sockets either, and its statements may have been
-   * answered long ago.
+   * Counts checks instead of time: a process that was frozen has not read its sockets either, and its statements may
+   * have been answered long ago.
    */
   private look(): void {
     if (this.unanswered === 0) {

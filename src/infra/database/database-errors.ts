@@ -7,7 +7,7 @@ export function sqlState(error: unknown): string | null {
   return typeof code === 'string' ? code : null;
 }
 
-/** The violated constraint's name when `error` is a unique violation, else null. */
+/** The violated constraint's name when `error` is a unique violation, otherwise null. */
 export function violatedUniqueConstraint(error: unknown): string | null {
   if (sqlState(error) !== '23505') return null;
   const source: unknown = error instanceof QueryFailedError ? error.driverError : error;
@@ -19,23 +19,23 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlState(error) === '55P03';
 }
 
-/** PostgreSQL cancelled a statement that ran for too long (`statement_timeout`), or somebody did. */
+/** PostgreSQL canceled a statement that ran too long (`statement_timeout`), or an operator did. */
 export function isStatementTimeout(error: unknown): boolean {
   return sqlState(error) === '57014';
 }
 
-/** The statement names a table that is not there, or was dropped while it waited. */
+/** The statement names a table that does not exist, or was dropped while it waited. */
 export function isUndefinedTable(error: unknown): boolean {
   return sqlState(error) === '42P01';
 }
 
 /**
- * Whether one row may be to blame: anything that PostgreSQL says of a statement, and faults of the code that made it.
- * Not a lost or read-only session, and not a server that is going down, out of means or resolving a conflict.
+ * Whether one row may be at fault: any error that PostgreSQL reports about a statement, and bugs in the code that made
+ * it. Excludes lost or read-only sessions, and servers that are stopping, out of resources or resolving a conflict.
  */
 export function mayBeOfOneRow(error: unknown): boolean {
   const state = sqlState(error);
-  // Node's own codes, such as ECONNREFUSED and EPIPE, are no SQLSTATE.
+  // Node's own codes, such as ECONNREFUSED and EPIPE, are not SQLSTATEs.
   if (state !== null && /^(?=.*\d)[0-9A-Z]{5}$/.test(state))
     return !/^(08|25006|25P0[34]|40|53|57|58)/.test(state);
   return error instanceof TypeError || error instanceof RangeError;
@@ -44,7 +44,7 @@ export function mayBeOfOneRow(error: unknown): boolean {
 const DEADLOCK = '40P01';
 const SERIALIZATION_FAILURE = '40001';
 
-/** The same transaction may succeed when it is run again (D40). */
+/** The same transaction may succeed on a retry (D40). */
 export function isTransientConflict(error: unknown): boolean {
   const state = sqlState(error);
   return state === DEADLOCK || state === SERIALIZATION_FAILURE;

@@ -4,7 +4,7 @@ import type { Logger } from 'typeorm';
 import { counterIn, histogramIn } from '../metrics.js';
 import { sqlState } from './database-errors.js';
 
-/** From a free connection to the end of the usual `DATABASE_POOL_WAIT_MS`. */
+/** Histogram buckets from a free connection to the usual `DATABASE_POOL_WAIT_MS`. */
 const WAIT_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
 type Connected = (
@@ -14,8 +14,8 @@ type Connected = (
 ) => void;
 
 /**
- * Shows how long callers wait for a connection of `pool`, and what its connections do. `role` names the pool: a process
- * has one for each of its roles, and the edge's.
+ * Shows how long callers wait for a connection of `pool`, and the state of its connections. `role` names the pool: a
+ * process has one per role, plus the edge's.
  */
 export function watchPool(registry: Registry, role: string, pool: Pool): void {
   const waits = histogramIn(registry, {
@@ -28,7 +28,7 @@ export function watchPool(registry: Registry, role: string, pool: Pool): void {
   connectionsOf(registry).set(role, pool);
 }
 
-/** TypeORM and `pool.query` both come through `connect`: one with a callback, the other for a promise. */
+/** TypeORM and `pool.query` both call `connect`: one with a callback, the other for a promise. */
 function timeConnects(pool: Pool, waits: Histogram<'pool'>, role: string): void {
   const connect = pool.connect.bind(pool) as {
     (): Promise<PoolClient>;
@@ -48,7 +48,7 @@ function timeConnects(pool: Pool, waits: Histogram<'pool'>, role: string): void 
 
 const watched = new WeakMap<Registry, Map<string, Pool>>();
 
-/** The pools that one gauge of the process shows. */
+/** Pools shown by one gauge of the process. */
 function connectionsOf(registry: Registry): Map<string, Pool> {
   const known = watched.get(registry);
   if (known) return known;
@@ -70,7 +70,7 @@ function connectionsOf(registry: Registry): Map<string, Pool> {
   return pools;
 }
 
-/** SQLSTATEs that say something of the database's state; every other one is `other`. */
+/** SQLSTATEs that reveal the database's state; every other one is `other`. */
 const REASONS: Readonly<Record<string, string>> = {
   '57014': 'statement_timeout',
   '55P03': 'lock_timeout',
@@ -80,10 +80,10 @@ const REASONS: Readonly<Record<string, string>> = {
   '53300': 'too_many_connections',
   '25006': 'read_only',
 };
-/** What a use case expects and answers: a unique key that is taken, say. */
+/** Errors that use cases expect and handle, such as a unique violation. */
 const EXPECTED = /^(23|P0001$)/;
 
-/** Counts statements that PostgreSQL failed, by reason, as TypeORM reports them; it writes no log. */
+/** Counts failed statements by reason, as TypeORM reports them; writes no log. */
 export class StatementFailures implements Logger {
   private readonly failures;
 
@@ -93,7 +93,7 @@ export class StatementFailures implements Logger {
       help: 'Statements of this process that failed, by reason; violated constraints are not counted.',
       labelNames: ['reason'],
     });
-    // From the start: a rate needs a first value, and so does an alert.
+    // Start at 0, because rates and alerts need a first value.
     for (const reason of [...Object.values(REASONS), 'connection', 'other']) this.failures.inc({ reason }, 0);
   }
 
@@ -105,22 +105,22 @@ export class StatementFailures implements Logger {
   }
 
   logQuery(): void {
-    // Says nothing.
+    // Not logged.
   }
 
   logQuerySlow(): void {
-    // Says nothing.
+    // Not logged.
   }
 
   logSchemaBuild(): void {
-    // Says nothing.
+    // Not logged.
   }
 
   logMigration(): void {
-    // Says nothing.
+    // Not logged.
   }
 
   log(): void {
-    // Says nothing.
+    // Not logged.
   }
 }

@@ -12,32 +12,32 @@ import { Transactions } from './transactions.js';
 
 interface DataSourceSettings extends Omit<DatabaseClientSettings, 'connectTimeoutMs'> {
   readonly poolMax: number;
-  /** How long a caller waits for a connection; `DEFAULT_POOL_WAIT_MS` where no setting says. */
+  /** Maximum wait for a connection; defaults to `DEFAULT_POOL_WAIT_MS`. */
   readonly poolWaitMs?: number;
   readonly entities: NonNullable<DataSourceOptions['entities']>;
   readonly migrations?: NonNullable<DataSourceOptions['migrations']>;
-  /** Told of statements that fail. */
+  /** Receives failed statements. */
   readonly logger?: Logger;
 }
 
-/** D18: a duplicate of a running call waits this long for the first one's row lock. */
+/** How long a duplicate of a running call waits for the first one's row lock (D18). */
 const LOCK_TIMEOUT_MS = 5_000;
 
 /**
- * An idle connection stays for so long. pg's own ten seconds are shorter than what lies between two scrapes (a minute by
- * Prometheus' default): a process with little to do would open a dozen for each, whose backends read the catalogue of a
- * hundred partitions anew.
+ * Idle timeout of a connection. pg's own ten seconds are shorter than the interval between two scrapes (a minute by
+ * Prometheus' default): a lightly loaded process would open a dozen connections per scrape, whose backends read the
+ * catalog of a hundred partitions anew.
  */
 export const IDLE_CONNECTION_MS = 180_000;
 
-/** The connections of an open DataSource. */
+/** The pool of an open DataSource. */
 export function poolOf(dataSource: DataSource): Pool {
   return (dataSource.driver as PostgresDriver).master as Pool;
 }
 
 /**
- * The one DataSource of a role in a process; its Nest app gets it by value and does not destroy it. Statements wait for
- * a lock for LOCK_TIMEOUT_MS where the settings do not say.
+ * The one DataSource of a role in a process; its Nest app receives it by value and does not destroy it. Statements wait
+ * LOCK_TIMEOUT_MS for a lock unless the settings say otherwise.
  */
 export function createDataSource(settings: DataSourceSettings): DataSource {
   const clientSettings: DatabaseClientSettings = {
@@ -62,7 +62,7 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
       ...clientConfig(clientSettings),
       max: settings.poolMax,
       idleTimeoutMillis: IDLE_CONNECTION_MS,
-      // Statements go out as they come, and are answered in order (`OpenTransaction`).
+      // Statements leave immediately, and responses arrive in order (`OpenTransaction`).
       pipeline: true,
     },
   });
@@ -71,18 +71,19 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
 }
 
 /**
- * Injection token of a small `pg.Pool` apart from TypeORM's, for the two statements that every call runs (key
- * check with rate limit, call log): a burst of long transactions must not keep the edge from responding 401 or 429.
+ * Injection token of a small `pg.Pool`, separate from TypeORM's, for the two statements of every call (key check with
+ * rate limit, call log): a burst of long transactions must not keep the edge from returning 401 or 429.
  */
 export const EDGE_POOL = Symbol('EDGE_POOL');
 
 /**
- * Injection token of the DataSource whose sessions are this process's own (`DATABASE_DIRECT_URL`): for locks and settings of
- * a session, which a pooler in transaction mode would leave to somebody else. The usual DataSource where there is no pooler.
+ * Injection token of the DataSource with this process's own sessions (`DATABASE_DIRECT_URL`), for session locks and
+ * settings, which a pooler in transaction mode would leave to another client. Without a pooler it is the usual
+ * DataSource.
  */
 export const DIRECT_DATABASE = Symbol('DIRECT_DATABASE');
 
-/** Gives a process's connections to a Nest app by value, so that no app can close them under another. */
+/** Passes a process's connections to a Nest app by value, so that no app can close another's. */
 @Global()
 @Module({})
 export class DatabaseModule {

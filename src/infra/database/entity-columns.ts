@@ -1,15 +1,15 @@
 import type { EntityManager, ObjectLiteral } from 'typeorm';
 
-/** A column as hand-written SQL names it. */
+/** A column's name and type in hand-written SQL. */
 export interface SqlColumn {
   readonly name: string;
-  /** With `[]` for a list. */
+  /** Ends in `[]` for an array. */
   readonly type: string;
 }
 
 /**
- * The columns of these properties, in this order, so that hand-written SQL repeats nothing of the entity. A repository
- * calls it in its constructor.
+ * The columns of these properties in this order, so that hand-written SQL repeats nothing of the entity. Repositories
+ * call it in their constructor.
  * @throws Error for a property without a column
  */
 export function columnsOf<Entity extends ObjectLiteral>(

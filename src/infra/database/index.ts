@@ -1,7 +1,8 @@
 /**
- * PostgreSQL for every feature: the DataSource of the process and the small edge pool, transactions passed by hand (`Tx`),
- * hand-written SQL (`sql`, `prepared`), keyset pages, the database's clock. Owns no table. Features' repositories call it; a use case
- * opens a transaction with `Transactions.run` and hands `Tx` on; `afterCommit` holds what must not precede the commit.
+ * PostgreSQL for every feature: the process's DataSource and the small edge pool, explicit transactions (`Tx`),
+ * hand-written SQL (`sql`, `prepared`), keyset pages, the database's clock. Owns no table. Features' repositories call
+ * it. A use case opens a transaction with `Transactions.run` and passes `Tx` on; `afterCommit` holds actions that must
+ * not precede the commit.
  */
 export {
   bigintColumn,

@@ -6,7 +6,7 @@ import type { Page } from '../../common/page.js';
 import { CursorCodec } from '../crypto/index.js';
 import { type DayWindow, dayWindows } from './day-windows.js';
 
-/** What a caller may choose of a list (D11). */
+/** A caller's list options (D11). */
 export interface ListOptions {
   readonly limit: number;
   readonly cursor: string | undefined;
@@ -17,22 +17,24 @@ interface Listed extends ObjectLiteral {
   readonly id: string;
 }
 
-/** Newest first is the rule (D11); what waits for somebody is listed oldest first. */
+/** Lists are newest first (D11), except work queues, which are oldest first. */
 export type ListOrder = 'newest_first' | 'oldest_first';
 
-/** How a table that is partitioned by day is paged through. */
+/** How to page through a table partitioned by day. */
 interface ListedDays<T extends Listed> {
-  /** The oldest day that there is, or is asked for. */
+  /** The oldest day to read. */
   readonly oldest: Date;
-  /** The newest time that is asked for; null: now. */
+  /** The newest time to read; null: now. */
   readonly newest: Date | null;
-  /** The ids' prefix when the ids are what is partitioned; null: `created_at` is. */
+  /** Id prefix when ids are the partition key; null when it is `created_at`. */
   readonly ids: IdPrefix | null;
-  /** Select what lies in a partition that is no day's; read once, and first: it may come to lie in a day meanwhile. */
+  /**
+   * Queries of a partition that belongs to no day; read once and first, because its rows may move into a day meanwhile.
+   */
   readonly besides?: readonly SelectQueryBuilder<T>[];
 }
 
-/** Where a row stands in its list: creation time, as text that sorts and keeps the microseconds, and id. */
+/** A row's position in its list: creation time, as sortable text with microseconds, and id. */
 type Position = readonly [at: string, id: string];
 
 interface Placed<T> {
@@ -40,15 +42,15 @@ interface Placed<T> {
   readonly position: Position;
 }
 
-/** A part of a table that is looked at for rows that no index finds. */
+/** A part of a table that is scanned for rows without a suitable index. */
 interface Stretch<T extends Listed> {
-  /** Selects by an index, in the order of the list; its only alias is `t`. */
+  /** Selects by an index in list order; its only alias is `t`. */
   readonly rows: SelectQueryBuilder<T>;
-  /** How many of them one page looks at. */
+  /** Maximum number of rows that one page scans. */
   readonly most: number;
 }
 
-/** A list that is read by columns: time and id, or the id alone, which begins with a time. */
+/** Sort columns of a list: time and id, or the id alone, which begins with a time. */
 interface Sorting {
   readonly direction: 'ASC' | 'DESC';
   readonly byIdAlone: boolean;
@@ -61,14 +63,14 @@ const SORTINGS: Readonly<Record<ListOrder, Sorting>> = {
 
 const AT = `to_char(t.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
-/** Pages through a table by (created_at, id): stable while rows are inserted, no OFFSET (D11). */
+/** Pages through a table by (created_at, id): stable under concurrent inserts, no OFFSET (D11). */
 @Injectable()
 export class KeysetPages {
   constructor(private readonly cursors: CursorCodec) {}
 
   /**
-   * Lists what `query` selects; its only alias is `t`. The cursor is bound to the query's text and parameters, so
-   * to partner, mode and filters, wherever they are part of it.
+   * Lists the rows of `query`, whose only alias is `t`. The cursor is bound to the query's text and parameters, and
+   * therefore to partner, mode and filters.
    * @throws AppError `invalid_cursor`
    */
   async list<T extends Listed>(
@@ -80,8 +82,7 @@ export class KeysetPages {
   }
 
   /**
-   * As `list`, of what several queries select that have no row in common: no index has the order of all, and each
-   * query is read by its own.
+   * Like `list`, for several disjoint queries, each read by its own index because no index has the order of all.
    * @throws AppError `invalid_cursor`
    */
   async listMerged<T extends Listed>(
@@ -96,8 +97,8 @@ export class KeysetPages {
   }
 
   /**
-   * As `listMerged`, newest first, of a table that is partitioned by day: some days at a time, until the page is full.
-   * By ids, newest is what was recorded last.
+   * Like `listMerged`, newest first, for a table partitioned by day: reads a few days at a time until the page is full.
+   * With ids as the key, newest means last recorded.
    * @throws AppError `invalid_cursor`
    */
   async listByDay<T extends Listed>(
@@ -122,8 +123,8 @@ export class KeysetPages {
   }
 
   /**
-   * As `list`, newest first, for a filter without an index: looks at no more than `stretch.most` rows. A page that
-   * ends there has fewer items than asked for, or none, and its cursor goes on behind what was looked at.
+   * Like `list`, newest first, for a filter without an index: scans at most `stretch.most` rows. A page that ends there
+   * has fewer items than requested, or none, and its cursor continues after the scanned rows.
    * @throws AppError `invalid_cursor`
    */
   async search<T extends Listed>(
@@ -149,7 +150,7 @@ export class KeysetPages {
     return cursor === undefined ? null : (this.cursors.decode(cursor, scope) as unknown as Position);
   }
 
-  /** The last row of the stretch; null when the list ends before. */
+  /** The last row of the stretch; null when the list ends earlier. */
   private async endOf<T extends Listed>(
     { rows, most }: Stretch<T>,
     start: Position | null,
@@ -171,7 +172,7 @@ export class KeysetPages {
     sorting: Sorting,
   ): Promise<readonly Placed<T>[]> {
     const parts: Placed<T>[][] = [];
-    // One after the other: a list must not hold two connections.
+    // Sequentially, because a list must not hold two connections.
     for (const query of queries) parts.push(await readPart(behind(query, start, sorting), count, sorting));
     return parts.length === 1 ? parts[0]! : merge(parts, sorting).slice(0, count);
   }
@@ -200,7 +201,7 @@ function behind<T extends Listed>(
   });
 }
 
-/** `query`, of the days of `window` alone. */
+/** `query` limited to the days of `window`. */
 function within<T extends Listed>(
   query: SelectQueryBuilder<T>,
   { from, to }: DayWindow,
@@ -225,7 +226,7 @@ async function readPart<T extends Listed>(
   count: number,
   sorting: Sorting,
 ): Promise<Placed<T>[]> {
-  // A Date would cut the microseconds, and rows would be skipped or repeated.
+  // A Date would drop the microseconds, which would skip or repeat rows.
   const { entities, raw } = await ordered(query.addSelect(AT, 'cursor_at'), sorting)
     .limit(count)
     .getRawAndEntities<{ cursor_at: string }>();

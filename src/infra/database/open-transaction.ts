@@ -16,8 +16,8 @@ const IN_FAILED_TRANSACTION = '25P02';
 const openTransactions = new WeakMap<QueryRunner, OpenTransaction>();
 
 /**
- * Sends a statement that nobody waits for, in one write with the statement after it: it costs no round trip. When it
- * fails, so do the statements after it, and `Transactions.run` throws its error.
+ * Sends a statement without waiting for its response, in one write with the statement after it: it costs no round trip.
+ * If it fails, the statements after it fail too, and `Transactions.run` throws its error.
  * @throws Error outside `Transactions.run`, and when the transaction has ended
  */
 export function send(
@@ -35,20 +35,20 @@ export function openTransactionOf({ manager }: Tx): OpenTransaction {
   return transaction;
 }
 
-/** A statement that nobody waits for. */
+/** A statement whose response nobody awaits. */
 interface SentStatement {
   readonly answer: Promise<void>;
-  /** Set once PostgreSQL has refused it. */
+  /** Set once PostgreSQL has rejected it. */
   failure: { readonly error: unknown } | null;
 }
 
 /**
- * One transaction on one connection, in few conversations: BEGIN, savepoints and whatever else nobody reads the answer of
- * go out with the statement after them, COMMIT with the last one. PostgreSQL answers in order, so an error of a
- * statement that was only sent is known at the latest at the commit, which then commits nothing.
+ * One transaction on one connection in few round trips: BEGIN, savepoints and other statements whose response nobody
+ * reads leave together with the statement after them, COMMIT with the last one. PostgreSQL responds in order, so an
+ * error of an unawaited statement is known at the commit at the latest, which then commits nothing.
  */
 export class OpenTransaction {
-  /** In the order of sending, which is the order of the answers. What a savepoint has undone is no longer among them. */
+  /** In sending order, which is the order of the responses. Statements undone by a savepoint are removed. */
   private sent: SentStatement[] = [];
   private savepoints = 0;
   private hasEnded = false;
@@ -58,12 +58,12 @@ export class OpenTransaction {
     private readonly connection: PoolClient,
   ) {}
 
-  /** Takes a connection of the pool; `runner` is to be released by the caller. */
+  /** Takes a connection from the pool; the caller releases `runner`. */
   static async begin(runner: QueryRunner): Promise<OpenTransaction> {
     const connection = (await runner.connect()) as PoolClient;
     bindConnection(runner, connection);
-    // As `startTransaction` leaves it, but for the round trip: TypeORM refuses row locks outside a transaction, and
-    // opens one of its own around each write.
+    // Same state as after `startTransaction`, without the round trip: TypeORM refuses row locks outside a transaction,
+    // and opens its own around each write.
     Object.assign(runner, { isTransactionActive: true, transactionDepth: 1 });
     const transaction = new OpenTransaction(runner, connection);
     transaction.guardTypeOrm();
@@ -72,7 +72,7 @@ export class OpenTransaction {
     return transaction;
   }
 
-  /** Sends a statement without waiting for its answer. @throws Error when the transaction has ended */
+  /** Sends a statement without waiting for its response. @throws Error when the transaction has ended */
   send(statement: string | PreparedStatement, parameters: readonly SqlParameter[] = []): void {
     if (this.hasEnded) throw transactionHasEnded();
     (this.connection as unknown as DatabaseClient).joinWrites();
@@ -87,7 +87,7 @@ export class OpenTransaction {
     this.sent.push(one);
   }
 
-  /** Commits what `work` did, or rolls back and throws what it threw. Nothing of it is sent from then on. */
+  /** Commits the work, or rolls back and rethrows its error. Nothing is sent after that. */
   async end<T>(work: () => Promise<T>): Promise<T> {
     try {
       const result = await work();
@@ -105,11 +105,11 @@ export class OpenTransaction {
   }
 
   /**
-   * Runs `work` behind a savepoint; when it throws, its rows are gone, and so are the failures of what it only sent. Its
-   * own error is the one that is thrown, not that of a statement which failed because of it.
+   * Runs `work` behind a savepoint. If it throws, its rows are gone, and so are the failures of its unawaited
+   * statements. Rethrows its own error, not that of a statement that failed because of it.
    */
   async behindSavepoint<T>(work: () => Promise<T>): Promise<T> {
-    // Of one name, the outer of two would go back to the inner one.
+    // With equal names, the outer of two would roll back to the inner one.
     const name = `attempt_${++this.savepoints}`;
     this.send(`SAVEPOINT ${name}`);
     const kept = this.sent.length;
@@ -117,7 +117,7 @@ export class OpenTransaction {
       return await work();
     } catch (error) {
       const cause = this.causeOf(error);
-      // Its connection may be in the midst of somebody else's transaction, with a savepoint of this name.
+      // The connection may already run another transaction that has a savepoint of this name.
       if (this.hasEnded) throw cause;
       this.sent.length = kept;
       this.send(`ROLLBACK TO SAVEPOINT ${name}`);
@@ -125,7 +125,7 @@ export class OpenTransaction {
     }
   }
 
-  /** What still runs when the transaction ends, beside the part that failed, would write outside of it. */
+  /** Work that still runs when the transaction ends, after another part failed, would write outside of it. */
   private refuseMore(): void {
     this.hasEnded = true;
     bindConnection(this.runner, null);
@@ -133,7 +133,9 @@ export class OpenTransaction {
     this.runner.query = () => Promise.reject(transactionHasEnded());
   }
 
-  /** TypeORM waits for this and that before it sends a statement, and may do so behind the end: it is refused then. */
+  /**
+   * TypeORM awaits other things before it sends a statement, possibly until after the end: such a statement is refused.
+   */
   private guardTypeOrm(): void {
     const query = (...statement: Parameters<PoolClient['query']>): unknown =>
       this.hasEnded ? Promise.reject(transactionHasEnded()) : this.connection.query(...statement);
@@ -146,17 +148,17 @@ export class OpenTransaction {
     const [{ command }] = await Promise.all([committed, ...this.answers()]);
     const failure = this.firstFailure();
     if (failure) throw failure.error;
-    // PostgreSQL answers ROLLBACK to the COMMIT of a failed transaction, and no error.
+    // PostgreSQL responds ROLLBACK, and no error, to the COMMIT of a failed transaction.
     if (command !== 'COMMIT') throw new Error(`the transaction ended with ${command}`);
   }
 
   private async rollBack(): Promise<void> {
-    // A connection that is gone has rolled back.
+    // A lost connection has rolled back.
     await this.connection.query('ROLLBACK').catch(() => undefined);
     await Promise.all(this.answers());
   }
 
-  /** What failed before made the rest of the transaction fail. */
+  /** The first failure, which made the rest of the transaction fail. */
   private causeOf(error: unknown): unknown {
     const failure = sqlState(error) === IN_FAILED_TRANSACTION ? this.firstFailure() : null;
     return failure ? failure.error : error;

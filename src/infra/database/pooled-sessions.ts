@@ -2,14 +2,14 @@ import type { DataSource, QueryRunner } from 'typeorm';
 import { type DatabaseClientSettings, settingsOfTransaction } from './database-client.js';
 import { prepared, type PreparedStatement } from './sql.js';
 
-/** A statement and its parameters, as `send` takes them. */
+/** Arguments of `send`: a statement and its parameters. */
 type Prelude = readonly [statement: PreparedStatement, parameters: readonly string[]];
 
 const preludes = new WeakMap<DataSource, Prelude>();
 
 /**
- * Behind a pooler in transaction mode, which hands each transaction another session: from now on every transaction on
- * this DataSource makes the settings of its own. `Transactions.run` does, and TypeORM's are made to.
+ * For a pooler in transaction mode, which gives each transaction another session: makes every transaction on this
+ * DataSource apply its own settings, both those of `Transactions.run` and TypeORM's.
  */
 export function setInTransactions(dataSource: DataSource, settings: DatabaseClientSettings): void {
   const pairs = settingsOfTransaction(settings);
@@ -30,7 +30,7 @@ function preceded(runner: QueryRunner, [{ text }, parameters]: Prelude): QueryRu
   return runner;
 }
 
-/** What a transaction sends first; null where the sessions have their own settings. */
+/** First statement of a transaction; null when sessions have their own settings. */
 export function preludeOf(dataSource: DataSource): Prelude | null {
   return preludes.get(dataSource) ?? null;
 }

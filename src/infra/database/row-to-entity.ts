@@ -1,6 +1,9 @@
 import type { EntityManager, ObjectLiteral } from 'typeorm';
 
-/** SQL: the entity's columns, named one by one, as a prepared statement must not read more after a migration. */
+/**
+ * SQL list of the entity's columns. They are named one by one, because a prepared statement must not read new columns
+ * after a migration.
+ */
 export function selectList<Entity extends ObjectLiteral>(
   manager: EntityManager,
   target: new () => Entity,
@@ -14,8 +17,8 @@ export function selectList<Entity extends ObjectLiteral>(
 }
 
 /**
- * The entity of a row that hand-written SQL has read, with each column's transformer.
- * @throws Error when the row lacks a column: the entity has one more than the statement reads
+ * Converts a row of hand-written SQL to its entity, applying each column's transformer.
+ * @throws Error when the row lacks a column that the entity has
  */
 export function rowToEntity<Entity extends ObjectLiteral>(
   manager: EntityManager,

@@ -1,27 +1,30 @@
 /** An open session. Times are those of `performance.now`. */
 export interface ServerSession {
-  /** Its statements take milliseconds and wait for nobody's lock: that one waits says something about the server. */
+  /** Its statements take milliseconds and never wait for locks, so a waiting one reveals a problem of the server. */
   readonly isBrief: boolean;
-  /** Whether a statement has no answer yet. */
+  /** Whether a statement is waiting for its response. */
   readonly isWaiting: boolean;
-  /** Since when the statement that is next to be answered waits; of no meaning while none does. */
+  /** Start of the oldest wait for a response; meaningless while nothing waits. */
   readonly silentSinceMs: number;
-  /** When the server answered last. */
+  /** Time of the server's last response. */
   readonly heardAtMs: number;
-  /** `I` outside of a transaction. */
+  /** `I` outside a transaction. */
   getTransactionStatus(): string | null;
-  /** Closes the connection without a word to the server. */
+  /** Closes the connection without notifying the server. */
   abandon(error: Error): void;
 }
 
-/** Where every session is read-only, as on a standby, all are replaced this often and not with each call. */
+/**
+ * Interval for replacing sessions when all of them are read-only, as on a standby, so that not every call replaces
+ * them.
+ */
 const REPLACE_EVERY_MS = 5_000;
-/** For how long calls that have waited for lost connections are in each other's way. */
+/** How long calls that waited for lost connections may still queue up. */
 const AFTERMATH_MS = 10_000;
 
 /**
- * The open sessions of a process, all with the same server. One that proves dead or read-only says something about
- * those that are as old: a firewall forgets all of its connections at once, and a failover leaves all sessions behind.
+ * All open sessions of a process with the same server. A session that proves dead or read-only implies the same for
+ * those as old: a firewall drops all of its connections at once, and a failover invalidates all sessions.
  */
 export class ServerContact {
   private readonly clients = new Set<ServerSession>();
@@ -29,7 +32,7 @@ export class ServerContact {
   private lostAtMs = -Infinity;
   private onEmpty: () => void = () => undefined;
 
-  /** @param report is told why a connection was closed */
+  /** @param report receives the reason for closing a connection */
   constructor(private readonly report: (error: Error) => void = () => undefined) {}
 
   add(client: ServerSession): void {
@@ -41,13 +44,13 @@ export class ServerContact {
     if (this.clients.size === 0) this.onEmpty();
   }
 
-  /** Resolves when no session is open any more. A pool of pg that has ended may still have sockets that are closing. */
+  /** Resolves when no session is open. An ended pg pool may still have sockets that are closing. */
   async allClosed(): Promise<void> {
     if (this.clients.size === 0) return;
     await new Promise<void>((resolve) => (this.onEmpty = resolve));
   }
 
-  /** A client ends itself; nobody has to know of one that was not connected yet. */
+  /** Called by a client that closes itself; one that never connected is ignored. */
   closed(client: ServerSession, error: Error): void {
     if (!this.clients.has(client)) return;
     this.remove(client);
@@ -55,8 +58,8 @@ export class ServerContact {
   }
 
   /**
-   * Whether calls queue up for want of an answer: connections were lost a moment ago, or a brief statement has waited
-   * for `ms`.
+   * Whether calls queue up for lack of responses: connections were lost recently, or a brief statement has waited for
+   * `ms`.
    */
   isDisturbed(ms: number): boolean {
     const nowMs = performance.now();
@@ -66,13 +69,13 @@ export class ServerContact {
     );
   }
 
-  /** Closes the sessions that have not been heard since `sinceMs`, when one of them proved dead. */
+  /** Closes the sessions without a response since `sinceMs`, after one of them proved dead. */
   closeUnheard(sinceMs: number, error: Error): void {
     this.lostAtMs = performance.now();
     this.closeAll(error, (client) => client.heardAtMs < sinceMs);
   }
 
-  /** Closes the sessions that nobody works with, when one of them proved read-only. */
+  /** Closes the idle sessions, after one of them proved read-only. */
   closeUnused(error: Error): void {
     const nowMs = performance.now();
     if (nowMs - this.replacedAtMs < REPLACE_EVERY_MS) return;

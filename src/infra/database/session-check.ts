@@ -16,9 +16,9 @@ export async function assertSessionsOf(dataSource: DataSource): Promise<void> {
 }
 
 /**
- * Checks that an open connection has the settings that the code relies on (D66). A pooler may drop what a session asks
- * for at its start, or hand out sessions that begin otherwise.
- * @throws Error that says what to change; also when the database is not encoded in UTF8
+ * Checks that an open connection has the settings that the code relies on (D66). A pooler may drop a session's start-up
+ * options, or hand out sessions with other settings.
+ * @throws Error that says what to change; also when the database's encoding is not UTF8
  */
 export async function assertSession(client: ClientBase): Promise<void> {
   await assertUtf8(client);
@@ -38,9 +38,9 @@ async function assertUtf8(client: ClientBase): Promise<void> {
   );
 }
 
-/** Of the session itself, as it was asked for. */
+/** Checks the session's own settings. */
 async function assertOwnSettings(client: ClientBase, asked: Settings): Promise<void> {
-  // A Unix socket has no TCP keepalive: they read as 0.
+  // A Unix socket has no TCP keepalive settings: they read as 0.
   const wanted = Object.entries(asked).filter(([name]) => !name.startsWith('tcp_'));
   const wrong = await findMistaken(client, Object.fromEntries(wanted));
   if (wrong.length === 0) return;
@@ -51,7 +51,7 @@ async function assertOwnSettings(client: ClientBase, asked: Settings): Promise<v
   );
 }
 
-/** Of the sessions that the pooler hands out: statements outside of a transaction find what these began with. */
+/** Checks the pooler's sessions: statements outside a transaction run with their initial settings. */
 async function assertPooledSettings(client: ClientBase): Promise<void> {
   const { search_path: searchPath, ...others } = SESSION_SETTINGS;
   const wanted: Settings = { ...others, transaction_timeout: '0' };
@@ -69,7 +69,7 @@ async function assertPooledSettings(client: ClientBase): Promise<void> {
 
 const mendRole = (name: string, value: string): string => `ALTER ROLE CURRENT_USER SET ${name} = '${value}';`;
 
-/** Names of settings with another value than `wanted`, in its order. The server may not know all of them. */
+/** Names of settings that differ from `wanted`, in its order. The server may not know all of them. */
 async function findMistaken(client: ClientBase, wanted: Settings): Promise<string[]> {
   const { rows } = await client.query<{ name: string; setting: string }>(
     'SELECT name, setting FROM pg_settings WHERE name = ANY ($1)',

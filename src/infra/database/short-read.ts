@@ -2,12 +2,12 @@ import type { EntityManager } from 'typeorm';
 import type { DatabaseClient } from './database-client.js';
 import { sql } from './sql.js';
 
-/** What an index answers takes milliseconds; what takes longer than this is not worth a scraper's wait. */
+/** An index lookup takes milliseconds; a slower query is not worth a scraper's wait. */
 const SHORT_LIMIT_MS = 3_000;
 
 /**
- * Runs `read` in a transaction of its own whose statements PostgreSQL cancels after `limitMs`: by default for what only
- * operators look at, which must not hold a connection for long.
+ * Runs `read` in its own transaction, whose statements PostgreSQL cancels after `limitMs`. The default suits operator
+ * metrics, which must not hold a connection for long.
  * @throws Error when it takes longer
  */
 export async function readWithin<T>(
@@ -27,7 +27,7 @@ export async function readWithin<T>(
   });
 }
 
-/** The `seconds` of the one row that `text` reads; 0 when it reads none: nothing waits. */
+/** The `seconds` of the one row that `text` selects; 0 without a row, because nothing waits. */
 export async function readAgeSeconds(manager: EntityManager, text: string): Promise<number> {
   return readWithin(manager, async (inner) => {
     const { rows } = await sql<{ seconds: number }>(inner, text);

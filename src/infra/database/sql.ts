@@ -6,8 +6,8 @@ import { type EntityManager, QueryFailedError, type QueryRunner, type ValueTrans
 export interface Tx {
   readonly manager: EntityManager;
   /**
-   * Runs `action` after the commit, or `otherwise` when it fails or everything is rolled back. For hints only: the
-   * process may die before, and a commit whose answer was lost counts as failed.
+   * Runs `action` after the commit, or `otherwise` when the commit fails or everything is rolled back. For hints only:
+   * the process may die first, and a commit whose response was lost counts as failed.
    */
   afterCommit(action: () => void, otherwise?: () => void): void;
 }
@@ -20,31 +20,31 @@ export interface SqlResult<Row> {
   readonly affected: number;
 }
 
-/** A statement that a connection parses once and plans a few times; PostgreSQL knows it by its name. */
+/** A statement that each connection parses once and plans a few times; PostgreSQL identifies it by its name. */
 export interface PreparedStatement {
   readonly name: string;
   readonly text: string;
 }
 
-/** SQL: when the statement began, by the clock of the database (D40). */
+/** SQL for the start time of the statement by the database's clock (D40). */
 export const NOW = 'statement_timestamp()';
 
 /**
- * Prepares `text` on each connection that runs it. For constant texts that run often: a connection keeps every one of them
- * until it is closed. `DATABASE_PREPARED=off` sends the text each time instead.
+ * Prepares `text` on each connection that runs it. For constant texts that run often, because a connection keeps them
+ * until it closes. `DATABASE_PREPARED=off` sends the text each time instead.
  */
 export function prepared(text: string): PreparedStatement {
-  // PostgreSQL cuts names at 63 bytes.
+  // PostgreSQL truncates names to 63 bytes.
   return { name: `s_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`, text };
 }
 
 /**
- * The connections of transactions: a statement is sent in the turn of its call, so that calls keep their order. Null once
- * the transaction has ended: then the connection is somebody else's.
+ * Connections of transactions: statements are sent in the turn of their call, so that calls keep their order. Null once
+ * the transaction has ended, because the connection then belongs to another one.
  */
 const connections = new WeakMap<QueryRunner, PoolClient | null>();
 
-/** Says on which connection the statements of `runner` run from now on; null refuses them. */
+/** Sets the connection for the statements of `runner`; null refuses them. */
 export function bindConnection(runner: QueryRunner, connection: PoolClient | null): void {
   connections.set(runner, connection);
 }
@@ -52,9 +52,9 @@ export function bindConnection(runner: QueryRunner, connection: PoolClient | nul
 export const transactionHasEnded = (): Error => new Error('the transaction of this statement has ended');
 
 /**
- * Runs hand-written SQL on the manager's own connection (its transaction, if it has one).
- * `EntityManager.query` would return one of three shapes, by the command, and costs more than most statements.
- * @throws QueryFailedError; Error when the manager's transaction has ended: no statement of it may run outside it
+ * Runs hand-written SQL on the manager's own connection (its transaction, if it has one). `EntityManager.query` would
+ * return one of three shapes, depending on the command, and costs more than most statements.
+ * @throws QueryFailedError; Error when the manager's transaction has ended, because no statement of it may run outside
  */
 export async function sql<Row extends QueryResultRow = Record<string, unknown>>(
   manager: EntityManager,
@@ -75,7 +75,7 @@ export async function sql<Row extends QueryResultRow = Record<string, unknown>>(
   }
 }
 
-/** Sends one statement behind those that the runner's connection has not answered yet. @throws QueryFailedError */
+/** Sends one statement after those still unanswered on the runner's connection. @throws QueryFailedError */
 export async function submit<Row extends QueryResultRow>(
   runner: QueryRunner,
   connection: PoolClient,
@@ -96,25 +96,25 @@ export async function submit<Row extends QueryResultRow>(
   }
 }
 
-/** `bigint` columns arrive as text. @throws RangeError outside the safe integers. */
+/** Converts a `bigint` column, which arrives as text. @throws RangeError outside the safe integers */
 export function toSafeInteger(value: string | number): number {
   const number = Number(value);
   if (!Number.isSafeInteger(number)) throw new RangeError('bigint column outside the safe integers');
   return number;
 }
 
-/** As `toSafeInteger`, for nullable columns. */
+/** Like `toSafeInteger`, for nullable columns. */
 export function toSafeIntegerOrNull(value: string | number | null): number | null {
   return value === null ? null : toSafeInteger(value);
 }
 
-/** `bigint` columns as numbers. @throws RangeError on reading a value outside the safe integers. */
+/** `bigint` columns as numbers. @throws RangeError when reading a value outside the safe integers */
 export const bigintColumn: ValueTransformer = {
   to: (value: number | null | undefined) => value,
   from: (value: string | null) => toSafeIntegerOrNull(value),
 };
 
-/** The database's time of this moment, the clock of due times, leases and expiry (D40). */
+/** The database's current time, which is the clock of due times, leases and expiry (D40). */
 export async function databaseNow(tx: Tx): Promise<Date> {
   const { rows } = await sql<{ now: Date }>(tx.manager, 'SELECT clock_timestamp() AS now');
   return rows[0]!.now;

@@ -12,12 +12,12 @@ const MAX_ATTEMPTS = 4;
 
 const LIMIT_LOCK_WAIT = prepared(`SELECT set_config('lock_timeout', $1, true)`);
 
-/** Owns transaction boundaries. Deadlocks and serialization failures are run again up to three times (D40). */
+/** Owns transaction boundaries. Deadlocks and serialization failures are retried up to three times (D40). */
 @Injectable()
 export class Transactions {
   constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
 
-  /** Runs `work` in one READ COMMITTED transaction; it may run several times, so it must have no other effect. */
+  /** Runs `work` in one READ COMMITTED transaction. It may run several times, so it must have no other effect. */
   async run<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -49,20 +49,23 @@ export class Transactions {
   }
 }
 
-/** Statements of `tx` wait for a lock this many ms from now on, at least one: what fails then can be tried apart. */
+/**
+ * Limits lock waits of `tx` to this many milliseconds from now on, at least one, so that the failing part can be
+ * retried separately.
+ */
 export function limitLockWait(tx: Tx, ms: number): void {
   send(tx, LIMIT_LOCK_WAIT, [String(Math.max(1, Math.ceil(ms)))]);
 }
 
 /**
- * SQL of a FROM clause with one row: the commit of its transaction, which may be this statement alone, does not wait for
- * the disk (D61). For what may be done again when it is lost in a crash.
+ * SQL of a FROM clause with one row: the commit of its transaction, which may consist of this statement, does not wait
+ * for the disk (D61). For work that may be repeated when a crash loses it.
  */
 export const COMMIT_WITHOUT_DISK = `set_config('synchronous_commit', 'off', true)`;
 
 /**
- * Runs `work` behind a savepoint of `tx`. When it throws, its rows and its after-commit actions are gone and
- * the transaction goes on (D16). A statement that it sends last may still fail unseen, and fails the transaction.
+ * Runs `work` behind a savepoint of `tx`. If it throws, its rows and after-commit actions are discarded, and the
+ * transaction continues (D16). A statement that it sends last may still fail unseen, and then fails the transaction.
  */
 export async function withSavepoint<T>(tx: Tx, work: (inner: Tx) => Promise<T>): Promise<T> {
   const actions: EndActions[] = [];

@@ -1,7 +1,7 @@
 import type { EntityManager, EntityTarget, QueryDeepPartialEntity } from 'typeorm';
 
 /**
- * Changes the row of `id`, and answers the `version` that the table's trigger has given it (D48), in one statement.
+ * Changes the row of `id` and returns the `version` assigned by the table's trigger (D48), in one statement.
  * @throws Error when there is no such row
  */
 export async function updateVersioned<Entity extends { readonly id: string; readonly version: number }>(

@@ -20,12 +20,12 @@ const READS_A_LIST = 'reads-a-list';
 /** Marks a handler that reads a list from the database. */
 export const ReadsList = (): MethodDecorator => SetMetadata(READS_A_LIST, true);
 
-/** Half of the connections: the other half is for what changes something, and for single reads. */
+/** Half of the connections; the other half is for writes and single reads. */
 const SHARE_OF_LISTS = 0.5;
 
 /**
- * Lets a partner read only so many lists of a mode at a time; the catalogue is read from memory (D43). An admin token, which stands
- * for the whole portal, may have all that lists may have.
+ * Limits a partner's concurrent list reads per mode; the catalog is read from memory (D43). An admin token, which
+ * serves the whole portal, may use the full limit.
  */
 @Injectable()
 export class ListSlots {
@@ -45,20 +45,20 @@ export class ListSlots {
     this.ofTokens = new CallerSlots({ ...settings, perCaller: most });
   }
 
-  /** Answers what gives the slot back. @throws AppError `rate_limited`, `service_unavailable` */
+  /** Returns the function that releases the slot. @throws AppError `rate_limited`, `service_unavailable` */
   take(request: FastifyRequest): Promise<() => void> {
     const { slots, owner } = this.ownerOf(request);
     return slots.take(owner);
   }
 
-  /** Reads with a slot, for a handler that does not hold one all the time. @throws as `take` */
+  /** Reads with a slot, for a handler that does not hold one throughout. @throws as `take` */
   read<T>(request: FastifyRequest, list: () => Promise<T>): Promise<T> {
     const { slots, owner } = this.ownerOf(request);
     return slots.run(owner, list);
   }
 
   private ownerOf({ authResult }: FastifyRequest): { readonly slots: CallerSlots; readonly owner: string } {
-    // Sandbox lists must not refuse Live ones (D41).
+    // Sandbox lists must not cause refusals in Live (D41).
     const owner = authResult?.partnerId
       ? `${authResult.partnerId} ${authResult.mode}`
       : authResult?.slotOwner;
@@ -68,7 +68,7 @@ export class ListSlots {
   }
 }
 
-/** Holds a slot for the whole of every handler that reads a list. */
+/** Holds a slot during every handler that reads a list. */
 @Injectable()
 export class BoundedListsInterceptor implements NestInterceptor {
   constructor(

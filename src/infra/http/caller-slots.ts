@@ -1,15 +1,15 @@
 import { AppError } from '../../common/errors/index.js';
 
 export interface CallerSlotSettings {
-  /** What is bounded, as a partner is told of it, e.g. `lists`. */
+  /** The limited resource as named to partners, e.g. `lists`. */
   readonly what: string;
-  /** Of one caller under way. */
+  /** Maximum concurrency per caller. */
   readonly perCaller: number;
-  /** Of all callers together. */
+  /** Maximum concurrency for all callers together. */
   readonly most: number;
-  /** How long a call waits for its turn. */
+  /** Maximum wait of a call for its turn. */
   readonly waitMs: number;
-  /** Whether everybody's work stands still: then no caller is to blame for what it takes. */
+  /** Whether all work is stalled: then no caller is to blame for its wait. */
   readonly standsStill?: () => boolean;
 }
 
@@ -23,24 +23,24 @@ interface Caller {
   readonly waiting: Waiting[];
 }
 
-/** More than a key's burst wait only for somebody who does not mean to read what comes. */
+/** More than a key's burst of waiting calls means that the caller does not intend to read the responses. */
 const MOST_WAITING = 256;
 
 /**
- * Bounds how much of one kind of work a process does at a time, for each caller and for all together, so that something
- * is always left for the others and for other work (D43). Callers that wait take turns, each first come, first served.
+ * Limits one kind of work in a process, per caller and in total, so that capacity remains for other callers and other
+ * work (D43). Waiting callers take turns; each caller's calls run in order of arrival.
  */
 export class CallerSlots {
-  /** Callers with work under way or waiting; whose turn was last stands last. */
+  /** Callers with running or waiting work; the most recently served is last. */
   private readonly callers = new Map<string, Caller>();
   private running = 0;
 
   constructor(private readonly settings: CallerSlotSettings) {}
 
   /**
-   * Waits for a slot and answers what gives it back, to be called once.
-   * @throws AppError `rate_limited` when the caller's own calls take all that it may have for the whole wait, and
-   * `service_unavailable` when those of others do, or everybody's work stands still
+   * Waits for a slot and returns the function that releases it, to be called once.
+   * @throws AppError `rate_limited` when the caller's own calls use up its limit during the whole wait;
+   * `service_unavailable` when other callers do, or all work is stalled
    */
   async take(name: string): Promise<() => void> {
     const caller = this.callers.get(name) ?? { running: 0, waiting: [] };
@@ -50,12 +50,12 @@ export class CallerSlots {
     return () => this.end(name, caller);
   }
 
-  /** Callers with work under way or waiting. */
+  /** Number of callers with running or waiting work. */
   get size(): number {
     return this.callers.size;
   }
 
-  /** Does `work` with a slot of this caller. @throws as `take` */
+  /** Runs `work` with a slot of this caller. @throws as `take` */
   async run<T>(name: string, work: () => Promise<T>): Promise<T> {
     const release = await this.take(name);
     try {
@@ -78,7 +78,7 @@ export class CallerSlots {
 
   private waitFor(name: string, caller: Caller): Promise<void> {
     if (caller.waiting.length >= MOST_WAITING) return Promise.reject(this.refusal(caller));
-    // By the end of the wait the work may go on again, and the caller is as little to blame.
+    // The work may have resumed by the end of the wait, and the caller is still not to blame.
     const stoodStill = this.settings.standsStill?.();
     return new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {

@@ -9,16 +9,16 @@ export class ListResponse<T> {
 }
 
 /**
- * A response whose JSON after `"request_id":"...",` was serialized before, e.g. a cached page of the catalog.
- * `fields` has no outer braces: `"data":[...],"has_more":false`.
+ * A response whose JSON after `"request_id":"...",` is already serialized, e.g. a cached page of the catalog. `fields`
+ * has no outer braces: `"data":[...],"has_more":false`.
  */
 export class SerializedResponse {
   constructor(readonly fields: string) {}
 }
 
 /**
- * A list whose items were serialized before, as bytes: encoding 14 KB of text again for every call of a cached page
- * costs more than all the rest of the response.
+ * A list with items already serialized as bytes: encoding 14 KB of text again for every call of a cached page costs
+ * more than the rest of the response.
  */
 export class SerializedListResponse {
   constructor(
@@ -32,7 +32,7 @@ export class NotModified {}
 
 const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';
 
-/** Puts the request id into every success body (spec section 4, D5). Errors are written by the ProblemFilter. */
+/** Adds the request id to every success body (spec section 4, D5). The ProblemFilter writes errors. */
 @Injectable()
 export class EnvelopeInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
@@ -44,7 +44,7 @@ export class EnvelopeInterceptor implements NestInterceptor {
 }
 
 function wrap(result: unknown, requestId: string, reply: FastifyReply): unknown {
-  // Bytes are a response that the IdempotencyInterceptor has already rendered.
+  // The IdempotencyInterceptor has already rendered a response given as bytes.
   if (Buffer.isBuffer(result)) return result;
   if (result instanceof NotModified) {
     void reply.status(304);
@@ -69,7 +69,7 @@ function listBody(page: Page<unknown>, requestId: string): unknown {
 
 function splice({ items, nextCursor }: SerializedListResponse, requestId: string): Buffer {
   const cursor = nextCursor === null ? 'null' : `"${nextCursor}"`;
-  // Both are ASCII: an id of ours and base64url.
+  // Both values are ASCII: one of our ids, and base64url.
   const head = `{"request_id":"${requestId}","data":`;
   const tail = `,"has_more":${nextCursor !== null},"next_cursor":${cursor}}`;
   const bytes = Buffer.allocUnsafe(head.length + items.length + tail.length);
@@ -80,7 +80,7 @@ function splice({ items, nextCursor }: SerializedListResponse, requestId: string
 }
 
 /**
- * Sets ETag and Cache-Control, and tells whether the caller already has this version: `If-None-Match` as a list,
+ * Sets ETag and Cache-Control, and returns whether the caller already has this version: `If-None-Match` as a list or
  * `*`, compared weakly (RFC 9110 section 13.1.2).
  */
 export function isNotModified(request: FastifyRequest, reply: FastifyReply, etag: string): boolean {

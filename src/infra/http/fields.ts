@@ -2,7 +2,7 @@ import { Transform } from 'class-transformer';
 import { IsInt, IsOptional, IsString, Matches, Max, MaxLength, Min, ValidateBy } from 'class-validator';
 import { LINE_PATTERN, LINES_PATTERN } from '../../common/plain-text.js';
 
-/** A field of a query that is a whole number; conversion is explicit, never implicit (D9). */
+/** An integer query field; conversion is explicit, never implicit (D9). */
 export function QueryInteger(range: { min: number; max: number }): PropertyDecorator {
   return compose(
     Transform(({ value }: { value: unknown }) =>
@@ -15,7 +15,7 @@ export function QueryInteger(range: { min: number; max: number }): PropertyDecor
 }
 
 /**
- * An RFC 3339 time with a zone, whose instant in UTC is in the years 1 to 9999 (D10): dates beyond have no form there, and
+ * An RFC 3339 time with a zone, whose UTC instant is in the years 1 to 9999 (D10): the format has no later dates, and
  * PostgreSQL has no year 0. The DTO keeps the text.
  */
 export function Rfc3339(): PropertyDecorator {
@@ -38,23 +38,23 @@ function isRfc3339(value: unknown): boolean {
   if (typeof value !== 'string' || !RFC_3339.test(value)) return false;
   const instantMs = Date.parse(value);
   if (instantMs < FIRST_MS || instantMs > LAST_MS) return false;
-  // Date.parse takes 31 February for 3 March: the day must survive the round trip.
+  // Date.parse reads 31 February as 3 March: the day must survive the round trip.
   const day = value.slice(0, 10);
   const midnight = new Date(`${day}T00:00:00Z`);
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().slice(0, 10) === day;
 }
 
-/** Text of 1 to `max` characters without NUL or lone surrogates, to compare with. */
+/** Text of 1 to `max` characters without NUL or lone surrogates, for comparisons. */
 export function ShortText(max: number): PropertyDecorator {
   return text(max, /^[^\0]+$/, 'must not be empty or contain NUL');
 }
 
-/** Text that is kept and shown: one line of 1 to `max` characters. Its schema has `LINE_PATTERN`. */
+/** Stored and displayed text: one line of 1 to `max` characters. Its schema has `LINE_PATTERN`. */
 export function SingleLineText(max: number): PropertyDecorator {
   return text(max, LINE, 'must be one line of text without control or direction characters');
 }
 
-/** As `SingleLineText`, with line breaks. Its schema has `LINES_PATTERN`. */
+/** Like `SingleLineText`, with line breaks. Its schema has `LINES_PATTERN`. */
 export function MultiLineText(max: number): PropertyDecorator {
   return text(max, LINES, 'must be text without control or direction characters other than line breaks');
 }
@@ -89,12 +89,12 @@ const METADATA_MAX_PAIRS = 20;
 const METADATA_MAX_KEY = 40;
 const METADATA_MAX_VALUE = 500;
 
-/** `metadata` in the OpenAPI documents; `Metadata` is the rule. */
+/** OpenAPI schema of `metadata`; `Metadata` validates it. */
 export const METADATA_SCHEMA = {
   type: 'object',
   nullable: true,
   maxProperties: METADATA_MAX_PAIRS,
-  // Swagger's types do not know it, OpenAPI 3.1 does.
+  // OpenAPI 3.1 has this keyword; Swagger's types do not.
   propertyNames: { type: 'string', minLength: 1, maxLength: METADATA_MAX_KEY },
   additionalProperties: { type: 'string', maxLength: METADATA_MAX_VALUE },
   example: { traveller: 'A-17' },

@@ -4,7 +4,7 @@ import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
 
 const AUTHENTICATES = Symbol('authenticates');
 
-/** Marks a guard class as one that establishes who is calling. */
+/** Marks a guard class that authenticates callers. */
 export function Authenticates(): ClassDecorator {
   return (guard) => void Reflect.defineMetadata(AUTHENTICATES, true, guard);
 }
@@ -13,15 +13,15 @@ type GuardClass = (new (...args: never[]) => unknown) & { readonly name: string 
 
 /** One handler of a controller, as its decorators describe it. */
 export interface RouteHandler {
-  /** For messages: `OrdersController.placeOrder (/)`. */
+  /** Name for messages: `OrdersController.placeOrder (/)`. */
   readonly name: string;
   readonly controller: { readonly name: string };
   readonly handler: object;
   readonly handlerName: string;
   readonly method: RequestMethod;
-  /** With the controller's part, such as `/v1/orders/:id/cancel`. */
+  /** Includes the controller's part, such as `/v1/orders/:id/cancel`. */
   readonly path: string;
-  /** Those of the class, then those of the method. */
+  /** Guards of the class, then those of the method. */
   readonly guards: readonly GuardClass[];
 }
 
@@ -34,7 +34,7 @@ export function routeHandlers(discovery: DiscoveryService): RouteHandler[] {
 
 /**
  * Closed by default: a route whose class and method have no authenticating guard stops the boot (D7).
- * @throws Error that names every such route.
+ * @throws Error that names every such route
  */
 export function assertEveryRouteIsGuarded(discovery: DiscoveryService): void {
   const open = routeHandlers(discovery).filter(

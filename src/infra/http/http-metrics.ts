@@ -3,8 +3,8 @@ import { counterIn, histogramIn, LATENCY_SECONDS } from '../metrics.js';
 import { type CallRecorder, type FinishedCall, METHODS } from './edge/index.js';
 
 /**
- * Counts and times the calls of a port, by route, and hands each on to `recorder`. What no route matches is `unmatched`:
- * a caller must not be able to make series (D43).
+ * Counts and times a port's calls by route, and passes each to `recorder`. Calls without a route are `unmatched`,
+ * because a caller must not be able to create series (D43).
  */
 export function countCalls(registry: Registry, port: string, recorder: CallRecorder): CallRecorder {
   const requests = counterIn(registry, {
@@ -31,7 +31,7 @@ export function countCalls(registry: Registry, port: string, recorder: CallRecor
   };
   return {
     record: (call) => {
-      // Together, at the end of the turn, so before any scrape: one by one among other work costs several times as much.
+      // Count all at the end of the turn, before any scrape: one by one among other work costs several times as much.
       if (fresh.push(call) === 1) setImmediate(count);
       recorder.record(call);
     },

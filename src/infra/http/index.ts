@@ -1,6 +1,7 @@
 /**
- * What controllers share: the response envelope (D5), strict validation (D9), path ids, lists (D11), money, and the boot
- * check that every route is guarded (D7). `edge` stands before Nest, `openapi` describes the routes. Owns no table.
+ * Common parts of controllers: the response envelope (D5), strict validation (D9), path ids, lists (D11), money, and
+ * the boot check that every route is guarded (D7). `edge` runs before Nest, `openapi` describes the routes. Owns no
+ * table.
  * Flow of a call: edge -> guards -> pipes -> idempotency -> handler -> `EnvelopeInterceptor` -> edge.
  */
 export { BoundedListsInterceptor, ListSlots, ListSlotsModule } from './bounded-lists.interceptor.js';

@@ -1,17 +1,17 @@
 import { NetworkList } from '../network/ip-address.js';
 
 const LOOPBACK = new NetworkList(['127.0.0.0/8', '::1']);
-/** A name or an address, in brackets where it is IPv6, and a port; nothing that a URL has besides. */
+/** A name or address, bracketed if it is IPv6, with an optional port and no other URL parts. */
 const HOST = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::\d{1,5})?$/i;
 
-/** Whether a listener at this address is reached from its own machine alone. */
+/** Whether a listener at this address is reachable only from its own machine. */
 export function isLoopback(address: string): boolean {
   return address === 'localhost' || LOOPBACK.includes(address);
 }
 
 /**
- * Whether a `Host` header names this machine: `localhost`, a name below it, or a loopback address. A page whose name was
- * rebound to 127.0.0.1 says its own name, and is all that a browser lets it read.
+ * Whether a `Host` header names this machine: `localhost`, a name below it, or a loopback address. A page whose name
+ * was rebound to 127.0.0.1 sends its own name, and must not be able to read the response.
  */
 export function namesLocalHost(host: string): boolean {
   const [, ipv6, name = ''] = HOST.exec(host) ?? [];
@@ -20,6 +20,6 @@ export function namesLocalHost(host: string): boolean {
   return bare === 'localhost' || bare.endsWith('.localhost') || LOOPBACK.includes(bare);
 }
 
-/** What a refused caller is told. */
+/** Message to a refused caller. */
 export const LOCAL_ONLY =
   'This path is for callers on this machine. Call it by localhost or 127.0.0.1, or let your proxy send that as Host.';

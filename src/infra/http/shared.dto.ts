@@ -27,7 +27,7 @@ export class ListQueryDto {
   cursor?: string;
 }
 
-/** The mode of a portal list, which has no key to say it; the session decides whether it is allowed (D50). */
+/** The mode of a portal list, which no key determines; the session decides whether it is allowed (D50). */
 export function PortalMode(): PropertyDecorator {
   return compose(
     ApiProperty({ enum: MODES, description: 'One that the session allows.' }),
@@ -68,7 +68,7 @@ export class MoneyResponse {
   currency!: string;
 }
 
-/** Why something that was accepted did not come about (D22). */
+/** Why an accepted order or top-up failed (D22). */
 export class FailureResponse {
   @ApiProperty({ type: String, example: 'package_unavailable' })
   code!: string;

@@ -3,18 +3,20 @@ import type { Socket } from 'node:net';
 import { callerNetwork } from '../network/ip-address.js';
 
 /**
- * Why a connection was cut: it took no byte of its answers, its address has too many, the port has too many, or another
- * caller needs its place.
+ * Why a connection was closed: its caller read no bytes, its address has too many connections, the port has too many,
+ * or another caller needs its place.
  */
 export const CUT_REASONS = ['write_timeout', 'address_limit', 'port_limit', 'evicted'] as const;
 export type CutReason = (typeof CUT_REASONS)[number];
 
 export interface SocketLimits {
-  /** For how long a caller may leave bytes of its answers untaken, in milliseconds. */
+  /** How long a caller may leave response bytes unread, in milliseconds. */
   readonly writeTimeoutMs: number;
-  /** Connections of the port at once. */
+  /** Maximum concurrent connections of the port. */
   readonly maxConnections: number;
-  /** Connections of one address (an IPv6 /64 is one); null behind a proxy, whose address is everybody's. */
+  /**
+   * Maximum connections per address (an IPv6 /64 counts as one); null behind a proxy, whose address all callers share.
+   */
   readonly maxConnectionsPerAddress: number | null;
   onCut?(reason: CutReason): void;
 }
@@ -31,24 +33,24 @@ const LONGEST_LOOK_MS = 5_000;
 interface Watched {
   readonly network: string;
   progress: WriteProgress;
-  /** Since when `progress` is as it is; monotonic milliseconds. */
+  /** Start of the current value of `progress`; monotonic milliseconds. */
   sinceMs: number;
 }
 
-/** How far a socket's writes have come. */
+/** Progress of a socket's writes. */
 interface WriteProgress {
-  /** Bytes of the writes that have ended. */
+  /** Bytes of finished writes. */
   readonly written: number;
-  /** Bytes of the write under way that the kernel has not taken. */
+  /** Bytes of the current write that the kernel has not taken. */
   readonly queued: number;
-  /** Bytes that wait in all. */
+  /** Waiting bytes in total. */
   readonly pending: number;
 }
 
 /**
- * Keeps one caller from holding the sockets of a port (D43). A connection whose caller takes no byte for the write
- * time-out is reset: its kernel memory, up to 4 MB, is free at once. Connections are bounded, also for each address; when
- * there are too many, an idle one of the address that has the most, or of the caller's own, makes room.
+ * Keeps one caller from holding a port's sockets (D43). A connection whose caller reads no byte within the write
+ * timeout is reset, which frees up to 4 MB of kernel memory. Connections are limited in total and per address. When
+ * there are too many, an idle one of the address with the most connections, or of the caller's own address, is closed.
  */
 export function limitSockets(
   server: Server,
@@ -63,7 +65,7 @@ export function limitSockets(
 }
 
 class SocketGuard {
-  /** In the order of their arrival. */
+  /** In order of arrival. */
   private readonly sockets = new Map<Socket, Watched>();
   private readonly counts = new Map<string, number>();
 
@@ -97,14 +99,17 @@ class SocketGuard {
     }
   }
 
-  /** Cuts the oldest idle connection of the address that has the most, or of the caller's own when none has more. */
+  /**
+   * Closes the oldest idle connection of the address with the most connections, or of the caller's own if none has
+   * more.
+   */
   private makeRoomFor(network: string): boolean {
     const count = this.counts.get(network) ?? 0;
     const [busiest, most] = [...this.counts].reduce((a, b) => (b[1] > a[1] ? b : a), ['', 0] as const);
     return (most > count + 1 && this.evictIdleOf(busiest)) || this.evictIdleOf(network);
   }
 
-  /** Many callers may share an address (a balancer, a NAT): one that idles makes room for the next. */
+  /** Many callers may share an address (a load balancer, a NAT): an idle one makes room for the next. */
   private evictIdleOf(network: string): boolean {
     for (const [socket, watched] of this.sockets) {
       if (watched.network !== network || !this.isIdle(socket)) continue;
@@ -131,8 +136,8 @@ class SocketGuard {
 }
 
 /**
- * Node tells of a write only when it has ended; a large answer is one. How much of it the kernel has taken is in the
- * handle, where Node's own socket time-out looks, too.
+ * Node reports a write only when it has ended, and a large response is one write. The kernel's progress is in the
+ * handle, which Node's own socket timeout reads too.
  */
 function progressOf(socket: Socket): WriteProgress {
   const pending = socket.writableLength;

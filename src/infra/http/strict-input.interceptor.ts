@@ -11,8 +11,8 @@ interface DeclaredInput {
 }
 
 /**
- * Refuses a query or a body where the handler declares none, so that no operation ignores input (D9). An
- * operation without fields takes no body at all or `{}`.
+ * Refuses a query or body for a handler that declares none, so that no operation ignores input (D9). An operation
+ * without fields takes no body or `{}`.
  */
 @Injectable()
 export class StrictInputInterceptor implements NestInterceptor {

@@ -6,7 +6,7 @@ import { type IdPrefix, isId } from '../../common/ids.js';
 const MAX_REPORTED = 50;
 
 /**
- * The one validation pipe: unknown fields, wrong types and repeated scalars are 400 `validation_failed` (D9).
+ * The one validation pipe: unknown fields, wrong types and repeated scalars return 400 `validation_failed` (D9).
  * Messages never repeat the submitted value (D6).
  */
 @Injectable()
@@ -26,7 +26,7 @@ export class StrictValidationPipe extends ValidationPipe {
   }
 
   override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
-    // Most lists are asked for without a query, and what no query means depends on the class alone.
+    // Most list calls have no query, and the result of an empty query depends on the class alone.
     if (metadata.type === 'query' && metadata.metatype && isEmpty(value)) {
       return this.emptyQuery(value, metadata, metadata.metatype as new () => unknown);
     }
@@ -62,8 +62,8 @@ export class StrictValidationPipe extends ValidationPipe {
 }
 
 /**
- * `toString`, `constructor` and the like are found in every object: class-transformer takes them for inherited and
- * drops them before the whitelist sees them, so they are refused here. Bodies are at most 32 levels deep (D9).
+ * `toString`, `constructor` and similar names exist in every object: class-transformer treats them as inherited and
+ * drops them before the whitelist sees them, so they are refused here. Bodies have at most 32 levels (D9).
  */
 function refuseInheritedNames(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
@@ -85,7 +85,7 @@ function isPlainObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A field that is not there breaks every rule of its own: it is told once, as what it is. */
+/** A missing field violates all of its rules: report it once, as missing. */
 function withMissingFields(error: ValidationFailed, value: unknown): ValidationFailed {
   return new ValidationFailed(
     (error.errors ?? []).map((field) =>
@@ -112,10 +112,13 @@ function withQueryPointers(error: ValidationFailed): ValidationFailed {
   );
 }
 
-/** What a value is comes first: one of another type breaks the rules about its size, too, and for no true reason. */
+/** Type rules come first: a value of the wrong type also violates size rules, which would be misleading. */
 const TYPE_RULES = new Set(['isInt', 'isNumber', 'isString', 'isBoolean', 'isArray', 'isObject']);
 
-/** One for each field, as the first rule that it breaks says enough. At most 50, as a body may have 1,000 wrong names. */
+/**
+ * One error per field, because its first violated rule is enough. At most 50, because a body may have 1,000 wrong
+ * names.
+ */
 function toFieldErrors(errors: readonly ValidationError[], parent: string): FieldError[] {
   const reported = errors.slice(0, MAX_REPORTED).flatMap((error) => {
     const pointer = `${parent}/${escapePointer(error.property)}`;
@@ -129,7 +132,7 @@ function toFieldErrors(errors: readonly ValidationError[], parent: string): Fiel
 
 function toFieldError(pointer: string, constraint: string, error: ValidationError): FieldError {
   if (constraint === 'whitelistValidation') {
-    // The name is the caller's own text: it is cut, and not repeated in the message.
+    // The name is caller text: cut it in the pointer and omit it from the message.
     return {
       pointer: pointer.slice(0, 100),
       code: 'unknown_field',

@@ -1,21 +1,21 @@
 import type { ErrorCode } from '../../common/errors/index.js';
 
-/** What identifies one POST for idempotency (D17). */
+/** Identity of one POST for idempotency (D17). */
 export interface IdempotencyKey {
   /** Partner and mode, or the admin token's name. */
   readonly scope: string;
-  /** Whose writes are bounded together (D43). */
+  /** Owner whose writes are limited together (D43). */
   readonly slotOwner: string;
-  /** The header's value. Null on the admin API when it was not sent: then nothing is claimed or stored. */
+  /** The header's value. Null if the admin API got none: then nothing is claimed or stored. */
   readonly key: string | null;
   /** SHA-256 of method, path and canonical body. */
   readonly fingerprint: Buffer;
   readonly requestId: string;
-  /** The status that the route declares for its success. */
+  /** The route's declared success status. */
   readonly successStatus: number;
 }
 
-/** What a handler responds with, before it is rendered. The status is the route's, see `IdempotentPost`. */
+/** A handler's response before it is rendered. The status is the route's, see `IdempotentPost`. */
 export interface IdempotentResponse {
   readonly data: unknown;
   readonly location?: string;
@@ -29,7 +29,7 @@ export interface RenderedResponse {
   readonly contentType: string;
   readonly location: string | null;
   readonly body: string;
-  /** The request id in the body: the first call's, in replays too (D8). */
+  /** Request id in the body: the first call's, in replays too (D8). */
   readonly requestId: string;
   readonly replayed: boolean;
   readonly errorCode: ErrorCode | null;

@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { prepared, send, sql, type Tx } from '../database/index.js';
 import type { IdempotencyKey, RenderedResponse } from './idempotency-key.js';
 
-/** A finished call as it is kept for replays. */
+/** A finished call as stored for replays. */
 export interface StoredResponse {
   readonly fingerprint: Buffer;
   readonly status: number;
@@ -22,7 +22,7 @@ interface StoredResponseRow {
   request_id: string;
 }
 
-/** How long a key is remembered, from completion (spec section 5, D20). */
+/** Retention of a key from completion on (spec section 5, D20). */
 const RETENTION = "interval '24 hours'";
 
 const CLAIM = prepared(`
@@ -46,8 +46,8 @@ const FIND = prepared(`
 @Injectable()
 export class IdempotencyKeysRepository {
   /**
-   * Claims the key; false when a finished call holds it. Waits while another transaction holds an uncommitted
-   * claim, until `lock_timeout`. A key past its retention is taken over: the purge job is not the rule.
+   * Claims the key; false when a finished call holds it. Waits for another transaction's uncommitted claim, until
+   * `lock_timeout`. A key past its retention is claimed too, because the purge may lag.
    */
   async claim(manager: EntityManager, key: IdempotencyKey & { key: string }): Promise<boolean> {
     const { affected } = await sql(manager, CLAIM, [key.scope, key.key, key.fingerprint, key.requestId]);
@@ -66,7 +66,7 @@ export class IdempotencyKeysRepository {
     return row ? { ...row, contentType: row.content_type, requestId: row.request_id } : null;
   }
 
-  /** Deletes keys past their retention, `limit` at a time; returns how many. */
+  /** Deletes up to `limit` keys past their retention and returns their number. */
   async purgeExpired(manager: EntityManager, limit: number): Promise<number> {
     const { affected } = await sql(
       manager,

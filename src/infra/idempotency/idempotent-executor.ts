@@ -11,12 +11,12 @@ const STATUS_NOT_FINAL = new Set([401, 403, 408, 429]);
 
 const nothing = (): Promise<void> => Promise.resolve();
 
-/** A key that was sent. */
+/** A key from the request. */
 type PresentKey = IdempotencyKey & { key: string; waitedMs: number };
 
 /**
- * Runs a POST exactly once per key: claim, business rows, events and the stored response are one transaction, so
- * there is nothing to recover and nothing to do twice (D16). `work` must not call anything outside the database.
+ * Runs a POST exactly once per key: claim, business rows, events and stored response are one transaction, so there is
+ * nothing to recover and nothing to repeat (D16). `work` must not call anything outside the database.
  */
 @Injectable()
 export class IdempotentExecutor {
@@ -30,8 +30,8 @@ export class IdempotentExecutor {
 
   /**
    * Executes `work`, or replays the response to the first call with this key.
-   * @throws AppError `idempotency_key_reused`, `idempotency_in_progress`, and `rate_limited` or `service_unavailable` when
-   * too much is written at a time; whatever is not final passes through and leaves the key free.
+   * @throws AppError `idempotency_key_reused`, `idempotency_in_progress`, and `rate_limited` or `service_unavailable`
+   * when there are too many concurrent writes; errors that are not final pass through and leave the key free
    */
   async execute(
     key: IdempotencyKey,
@@ -41,8 +41,8 @@ export class IdempotentExecutor {
   }
 
   /**
-   * As `execute`, for work that begins by reading: `read` goes to the database together with the claim, as a round trip
-   * costs more than a read that turns out to be needless. It must write nothing, and refuse nothing.
+   * Like `execute`, for work that begins by reading: `read` is sent together with the claim, because a round trip costs
+   * more than an unnecessary read. It must neither write nor refuse anything.
    */
   async executeReading<T>(
     key: IdempotencyKey,
@@ -63,8 +63,8 @@ export class IdempotentExecutor {
   }
 
   /**
-   * As `execute`, for work that needs what somebody outside the database says: `ask` is called before the transaction, and
-   * not at all for a call whose response is stored already.
+   * Like `execute`, for work that needs data from outside the database: `ask` runs before the transaction, and not at
+   * all when the call's response is already stored.
    */
   async executeAfter<T>(
     key: IdempotencyKey,
@@ -96,10 +96,11 @@ export class IdempotentExecutor {
     return fresh;
   }
 
-  /** Another process may be at the same key: past the lock timeout its caller is told so (D18). */
+  /** Another process may be using the same key: after the lock timeout its caller gets a refusal (D18). */
   private async claim(tx: Tx, key: PresentKey): Promise<boolean> {
     try {
-      // A duplicate waits five seconds in all, here and there: its connection is others' meanwhile.
+      // A duplicate waits five seconds in total, in the mutex and for the lock, because it holds a connection others
+      // need.
       if (key.waitedMs === 0) return await this.store.claim(tx.manager, key);
       limitLockWait(tx, WAIT_LIMIT_MS - key.waitedMs);
       const claimed = await this.store.claim(tx.manager, key);
@@ -129,7 +130,7 @@ export class IdempotentExecutor {
 
   private async replay(tx: Tx, key: PresentKey): Promise<RenderedResponse> {
     const stored = await this.store.find(tx.manager, key.scope, key.key);
-    // Gone between the two statements: the purge job took it at the very end of its 24 h.
+    // The purge deleted it between the two statements, at the very end of its 24 h.
     if (!stored) throw inProgress();
     return replayOf(stored, key);
   }

@@ -30,23 +30,23 @@ declare module 'fastify' {
   }
 }
 
-/** Who the key belongs to; every principal of a guarded route has it (D17). */
+/** The key's owner; every principal of a guarded route has it (D17). */
 export interface IdempotencyOwner {
   readonly idempotencyScope: string;
 }
 
 export interface IdempotentPostOptions extends RespondsOptions {
-  /** The status of the success, stated here only: of the route, the document and the stored response. */
+  /** Success status of the route, the document and the stored response, stated only here. */
   readonly status: NonNullable<RespondsOptions['status']>;
   /** The model of `data`. */
   readonly response: Type<unknown>;
-  /** The codes that this operation adds to those that every operation has. */
+  /** Refusal codes of this operation, in addition to those of every operation. */
   readonly refusals?: readonly ErrorCode[];
 }
 
 /**
- * A POST that takes effect once per `Idempotency-Key`. The handler takes `@IdempotencyKeyParam()` and responds with
- * what `IdempotentExecutor.execute` gives it.
+ * A POST that takes effect once per `Idempotency-Key`. The handler takes `@IdempotencyKeyParam()` and returns the
+ * result of `IdempotentExecutor.execute`.
  */
 export function IdempotentPost(
   path: string,
@@ -63,10 +63,10 @@ export function IdempotentPost(
 
 const NO_KEY_NEEDED = Symbol('no-key-needed');
 
-/** Marks a POST that a retry cannot make take effect twice: it spends a single-use code, or changes nothing. */
+/** Marks a POST that is safe to retry: it spends a single-use code, or changes nothing. */
 export const NoIdempotencyKey = (): MethodDecorator => SetMetadata(NO_KEY_NEEDED, true);
 
-/** Gives a handler the key that it passes to `IdempotentExecutor.execute`. */
+/** Injects the key that a handler passes to `IdempotentExecutor.execute`. */
 export const IdempotencyKeyParam = createParamDecorator(
   (_: unknown, context: ExecutionContext): IdempotencyKey => {
     const key = context.switchToHttp().getRequest<FastifyRequest>().idempotencyKey;
@@ -76,7 +76,7 @@ export const IdempotencyKeyParam = createParamDecorator(
 );
 
 /**
- * Names the key before the handler and writes the rendered response after it. It claims nothing: Nest runs
+ * Computes the key before the handler and writes the rendered response after it. It claims nothing, because Nest runs
  * interceptors before pipes, and a validation failure must leave no claim (D16).
  */
 @Injectable()
@@ -93,7 +93,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   }
 }
 
-/** Whether the interceptor stands before this handler, by its method or its class. */
+/** Whether the interceptor applies to this handler, through its method or its class. */
 export function isIdempotent({ controller, handler }: RouteHandler): boolean {
   return [controller, handler].some((target) =>
     ((Reflect.getMetadata(INTERCEPTORS_METADATA, target) ?? []) as unknown[]).includes(
@@ -103,8 +103,9 @@ export function isIdempotent({ controller, handler }: RouteHandler): boolean {
 }
 
 /**
- * Closed by default: a POST without the interceptor stops the boot, as it would take effect with every retry (D16).
- * @throws Error that names every such route.
+ * Closed by default: a POST without the interceptor stops the boot, because it would take effect with every retry
+ * (D16).
+ * @throws Error that names every such route
  */
 export function assertEveryPostIsIdempotent(discovery: DiscoveryService): void {
   const open = routeHandlers(discovery).filter(
@@ -117,7 +118,7 @@ export function assertEveryPostIsIdempotent(discovery: DiscoveryService): void {
     throw new Error(`POST routes without idempotency: ${open.map(({ name }) => name).join(', ')}`);
 }
 
-/** What Nest itself would respond to a POST with. */
+/** Nest's own success status for the handler's POST. */
 function successStatusOf(handler: object): number {
   return (Reflect.getMetadata(HTTP_CODE_METADATA, handler) as number | undefined) ?? HttpStatus.CREATED;
 }

@@ -1,8 +1,10 @@
 /**
- * A POST takes effect once per `Idempotency-Key` (spec section 5, D16 to D20). Owns the table `idempotency_keys`.
- * Used by every controller with a POST: `@IdempotentPost` names the key, the handler passes it to `IdempotentExecutor`.
- * Flow: interceptor (key and fingerprint), mutex of this process, claim, work and stored response in one transaction;
- * a later call with the key gets the stored response. The worker purges keys past their 24 hours.
+ * Idempotency: a POST takes effect once per `Idempotency-Key` (spec section 5, D16 to D20). Owns the table
+ * `idempotency_keys`.
+ * Used by every controller with a POST: `@IdempotentPost` computes the key, the handler passes it to
+ * `IdempotentExecutor`.
+ * Flow: interceptor (key and fingerprint), mutex of this process, claim, work and stored response in one transaction; a
+ * later call with the key gets the stored response. The worker purges keys after their 24 hours.
  */
 export type { IdempotencyKey, IdempotentResponse, RenderedResponse } from './idempotency-key.js';
 export { IdempotencyModule } from './idempotent-executor.js';

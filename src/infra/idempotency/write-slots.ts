@@ -3,14 +3,14 @@ import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { ServerContact } from '../database/index.js';
 import { CallerSlots } from '../http/index.js';
 
-/** Of the connections, for one caller: its own wallet is one row, and whoever waits for it holds a connection. */
+/** One caller's share of the connections: its wallet is one row, and each call waiting for it holds a connection. */
 const SHARE_OF_CALLER = 0.5;
-/** Of the connections, for all writes together: the others are for single reads while lists have theirs. */
+/** Share of the connections for all writes together; the rest is for single reads, while lists have their own share. */
 const SHARE_OF_WRITES = 0.75;
 
 /**
- * Lets one caller write only so much at a time, so that calls that wait for one wallet leave connections to everybody else
- * (D43). Sandbox and Live of a partner are two callers (D41).
+ * Limits one caller's concurrent writes, so that calls waiting for one wallet leave connections to everyone else (D43).
+ * A partner's Sandbox and Live are two callers (D41).
  */
 @Injectable()
 export class WriteSlots {
@@ -32,9 +32,9 @@ export class WriteSlots {
   }
 
   /**
-   * Writes with a slot of this caller: a partner and mode, a partner's portal sessions together, or an admin token.
-   * @throws AppError `rate_limited` when its own writes are in the way for the whole wait (`DATABASE_POOL_WAIT_MS`),
-   * `service_unavailable` when those of others are, or the database does not answer
+   * Writes with a slot of this caller: a partner and mode, all portal sessions of a partner, or an admin token.
+   * @throws AppError `rate_limited` when its own writes are in the way for the whole wait (`DATABASE_POOL_WAIT_MS`);
+   * `service_unavailable` when other callers' writes are, or the database does not respond
    */
   write<T>(owner: string, work: () => Promise<T>): Promise<T> {
     return this.slots.run(owner, work);

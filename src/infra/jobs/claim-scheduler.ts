@@ -1,34 +1,34 @@
-/** Below this a timer of this process is exact and cheap; above, the queue remembers, whichever process dies (D1, D51). */
+/** Shorter waits use a timer of this process; longer ones use the queue, which survives the process (D1, D51). */
 const NEAR_MS = 1_000;
-/** The due time of one job comes back with some jitter: it is converted from the database's clock to ours. */
+/** Tolerance for the due time of one job, which is converted from the database's clock and therefore jitters. */
 const SAME_MS = 100;
-/** A job that is due and was not claimed is locked by another transaction: no hot loop. */
+/** Minimum wait: a due but unclaimed job is locked by another transaction, and polling it must not be a hot loop. */
 const SHORTEST_MS = 25;
-/** From this many groups on, times that have passed are removed before one is added. */
+/** From this many groups on, past times are removed before one is added. */
 const MANY = 1_000;
 
 export interface ClaimSchedulerOptions {
   /** Claims from the group now. */
   claim(group: string): void;
-  /** Asks the queue for a notification of the group at that time; it survives this process. */
+  /** Schedules a notification of the group in the queue; it survives this process. */
   notifyAt(group: string, at: Date): void;
 }
 
-/** Schedules the next claim from a group, once: a near one by a timer, a far one by a delayed job of the queue. */
+/** Schedules a group's next claim once: a near one with a timer, a later one with a delayed job of the queue. */
 export class ClaimScheduler {
   private readonly timers = new Map<string, { readonly at: number; readonly timer: NodeJS.Timeout }>();
   private readonly askedFor = new Map<string, number>();
 
   constructor(private readonly options: ClaimSchedulerOptions) {}
 
-  /** @param waitMs milliseconds from now; 0 and less mean now */
+  /** @param waitMs milliseconds from now; 0 or less means now */
   schedule(group: string, waitMs: number): void {
     const dueMs = Date.now() + Math.max(waitMs, SHORTEST_MS);
     if (waitMs < NEAR_MS) this.setTimer(group, dueMs);
     else this.askQueue(group, dueMs);
   }
 
-  /** Drops the timers. What the queue was asked for stays there. */
+  /** Drops the timers. Jobs in the queue remain. */
   stop(): void {
     for (const { timer } of this.timers.values()) clearTimeout(timer);
     this.timers.clear();

@@ -1,7 +1,7 @@
 /**
- * Work that tables owe, done by workers. A table (`JobSource`) says what is due and who holds a lease on it; a
- * `JobRunner` claims from it, group by group. Notifications of now go to the worker of this process or, by a signal
- * (`WorkSignals`), to others; those of a later time are delayed jobs of the queue (BullMQ).
+ * Background work on table rows, done by workers. A table (`JobSource`) knows the due rows and their leases; a
+ * `JobRunner` claims from it, group by group. Immediate notifications go to this process's worker or, as signals
+ * (`WorkSignals`), to others; later ones are delayed jobs of the queue (BullMQ).
  * Callers: a feature's use cases notify (`WorkerNotifier`) after their commit; its worker extends `JobWorker`.
  * Flow: notify -> signal, or queue -> JobWorker -> JobRunner.notify -> JobSource.claim -> JobWorker.run.
  */

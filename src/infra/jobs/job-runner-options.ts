@@ -1,30 +1,30 @@
 import type { Logger } from 'pino';
 import type { Concerns } from '../tracing/index.js';
 
-/** How jobs of one kind are worked off: slots, times in ms, and what the runner tells others. */
+/** How to run jobs of one kind: slots, times in milliseconds, and callbacks. */
 export interface JobRunnerOptions<Job> {
-  /** As it appears in the log: `orders`. */
+  /** Name in the log: `orders`. */
   readonly name: string;
-  /** Jobs of one group under way at once in this process: a hanging group fills its own part only (D34). */
+  /** Maximum concurrent jobs per group in this process: a hanging group fills only its own part (D34). */
   readonly concurrencyPerGroup: number;
-  /** Jobs under way at once in this process, over all groups. */
+  /** Maximum concurrent jobs in this process, over all groups. */
   readonly concurrency: number;
-  /** Of the slots, how much one owner may hold in all: a part of 1, which is the default (D41, D42). */
+  /** Maximum share of the slots for one owner; default 1 (D41, D42). */
   readonly ownerShare?: number;
-  /** Of the slots, how much is kept for owners that hold none: a part of 1; by default nothing. */
+  /** Share of the slots reserved for owners without any; default none. */
   readonly keptForOthers?: number;
-  /** A job that runs longer makes its group slow, which keeps it out of half of the slots (D42); by default none does. */
+  /** A job that runs longer marks its group as slow, which excludes it from half of the slots (D42); default: never. */
   readonly slowAfterMs?: number;
   readonly sweepIntervalMs: number;
-  /** The heartbeat renews every third of it, so that two beats may be lost. */
+  /** The heartbeat renews three times per lease, so that two beats may be lost. */
   readonly leaseMs: number;
-  /** How long a stop lets jobs end by themselves. */
+  /** Time that shutdown gives jobs to end by themselves. */
   readonly drainMs: number;
-  /** How long it waits after that for jobs that it has interrupted to record so; 0: it leaves them at once. */
+  /** Time for interrupted jobs to record their interruption; 0: they are abandoned at once. */
   readonly recordMs: number;
   readonly logger: Logger;
-  /** Whom a job concerns, for the log. */
+  /** The subject of a job, for the log. */
   concernsOf?(job: Job): Concerns;
-  /** Asks the queue for a notification of the group at that time. */
+  /** Schedules a notification of the group in the queue. */
   notifyAt(group: string, at: Date): void;
 }

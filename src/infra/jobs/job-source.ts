@@ -1,18 +1,18 @@
 import type { GroupOwner } from './slot-shares.js';
 
-/** The table behind a `JobRunner`: it alone says what is due, whose it is, and who holds a lease on it (D1, D40). */
+/** The table behind a `JobRunner`: it alone knows the due rows, their owners and their leases (D1, D40). */
 export interface JobSource<Job> {
-  /** Leases up to `limit` due jobs of the group, oldest due first. Must not lease one twice. */
+  /** Leases up to `limit` due jobs of the group, longest due first. Must not lease one twice. */
   claim(group: string, limit: number): Promise<Claim<Job>>;
-  /** The same for several groups, each of them once, in one statement; answers their claims in their order. */
+  /** Same for several distinct groups in one statement; returns their claims in order. */
   claimMany?(requests: readonly ClaimRequest[]): Promise<readonly Claim<Job>[]>;
-  /** Groups after `after`, in their order, with something due that nobody holds: their notification was lost (D1). */
+  /** Groups after `after`, in order, with due and unleased jobs: their notification was lost (D1). */
   listGroupsDue(after: string, limit: number): Promise<readonly string[]>;
-  /** Whose the group's jobs are (D41); null as long as nothing has said so. Without it each group is its own owner. */
+  /** The owner of the group's jobs (D41); null while unknown. Without this method each group is its own owner. */
   ownerOf?(group: string): GroupOwner | null;
-  /** Reads whose these groups are, so that `ownerOf` knows; of a group that is not there it stays null. */
+  /** Reads the owners of these groups for `ownerOf`; the owner of a group that does not exist stays null. */
   learnOwners?(groups: readonly string[]): Promise<void>;
-  /** Extends those of the leases that are still held by this process. Called with no jobs, too. */
+  /** Extends the leases that this process still holds. Also called without jobs. */
   renew(jobs: readonly Job[]): Promise<void>;
 }
 
@@ -22,25 +22,25 @@ export interface ClaimRequest {
   readonly limit: number;
 }
 
-/** What one claim from a group came to. */
+/** Result of one claim from a group. */
 export interface Claim<Job> {
   readonly items: readonly Job[];
-  /** Milliseconds until the next claim is worth it; 0 or less for now; null when no time is known to this process. */
+  /** Milliseconds until the next useful claim; 0 or less for now; null when this process knows no time. */
   readonly nextDueInMs: number | null;
-  /** Something due may be left for which the end of a job makes room: then such an end claims again. */
+  /** More work may be due but no slot is free; claim again when a job finishes. */
   readonly more: boolean;
 }
 
-/** How a job ended. */
+/** Result of a job. */
 export interface JobEnd {
-  /** It may have made something due in its group, now or later: the group claims again. */
+  /** The job may have made work in its group due, now or later: the group claims again. */
   readonly refetch: boolean;
-  /** Its time tells how long the group's jobs take; not when it was given back, or found interrupted. */
+  /** Whether its duration reveals the group's speed; not when it was put back, or found interrupted. */
   readonly wasTimed?: boolean;
 }
 
 /**
- * Does one job and records its outcome. A stop aborts `control` with `JobInterrupted`. What it throws is logged; the
- * lease then lapses.
+ * Runs one job and records its outcome. Shutdown aborts `control` with `JobInterrupted`. An error is logged; the lease
+ * then lapses.
  */
 export type RunJob<Job> = (job: Job, control: AbortController) => Promise<JobEnd>;

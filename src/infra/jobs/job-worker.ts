@@ -11,9 +11,9 @@ export interface JobWorkerOptions<Job> extends Omit<JobRunnerOptions<Job>, 'noti
 }
 
 /**
- * One kind of jobs in one worker process: takes signals and the delayed notifications of its queue, and runs what is
- * due. A subclass names the queue with `@Processor` and does one job in `run`. The job of the queue itself ends at
- * once: it only names groups.
+ * One kind of job in one worker process: receives signals and delayed notifications of its queue, and runs due work. A
+ * subclass names the queue with `@Processor` and runs one job in `run`. The queue's own job ends at once, because it
+ * only names groups.
  */
 export abstract class JobWorker<Job>
   extends WorkerHost
@@ -33,17 +33,17 @@ export abstract class JobWorker<Job>
     });
   }
 
-  /** Whether this process alone may claim from the group, now or when it has a slot. */
+  /** Whether only this process may claim from the group, now or once it has a slot. */
   protected has(_group: string): boolean {
     return false;
   }
 
-  /** How many groups this process has, for the other processes. */
+  /** Number of groups of this process, reported to the other processes. */
   protected load(): number {
     return 0;
   }
 
-  /** Does one job and records its outcome, as `RunJob` says. */
+  /** Runs one job and records its outcome, see `RunJob`. */
   protected abstract run(job: Job, control: AbortController): Promise<JobEnd>;
 
   override process({ data }: QueueJob<NotifyJob>): Promise<void> {
@@ -61,8 +61,8 @@ export abstract class JobWorker<Job>
   }
 
   /**
-   * Begins here, so that every drain of the process has the whole time: Nest waits for hooks one by one. A worker of BullMQ
-   * that is not closing when its connection ends asks it again and again without a pause, and the process never ends.
+   * Draining begins here, so that every drain of the process has the whole time: Nest awaits hooks one by one. A BullMQ
+   * worker that is not closing when its connection ends retries without a pause, and the process never ends.
    */
   onModuleDestroy(): void {
     this.detach();

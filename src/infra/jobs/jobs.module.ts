@@ -14,7 +14,7 @@ import type { QueueConnection } from './queue-connection.js';
 import { WorkSignals } from './signals/work-signals.js';
 import { type NotifyJob, WorkerNotifier } from './worker-notifier.js';
 
-/** Gives the process's queue connection and signals to a Nest app. Workers start when `BullRegistrar.register()` is called. */
+/** Passes the process's queue connection and signals to a Nest app. Workers start with `BullRegistrar.register()`. */
 @Module({})
 export class JobsModule {
   static of(connection: QueueConnection): DynamicModule {

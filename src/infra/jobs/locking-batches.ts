@@ -4,9 +4,9 @@ import { isLockTimeout, isTransientConflict, mayBeOfOneRow } from '../database/i
 const LOCK_WAIT_MS = 500;
 const LOCK_WAIT_AGAIN_MS = 50;
 const PAUSE_MS = 250;
-/** Of an item with a locked row: some five seconds. Then its job fails and is claimed again. */
+/** Maximum failures of an item with a locked row: about five seconds. Then its job fails and is claimed again. */
 const MAX_FAILURES_BY_LOCKS = 20;
-/** Of a batch. Then each of its items is tried alone, whatever the error looks like (D43). */
+/** Maximum failures of a batch. Then each of its items is tried alone, whatever the error (D43). */
 const MAX_FAILURES_TOGETHER = 3;
 
 /** Options of a `Batcher` whose batches lock rows of several partners: one locked row delays its own partner only. */
@@ -23,7 +23,7 @@ export const LOCKING_BATCHES = {
   },
 } as const satisfies Partial<BatcherOptions<unknown, unknown>>;
 
-/** How long a statement of such a batch waits for a lock, milliseconds: hardly, once a batch with its items has failed. */
+/** Lock timeout of a statement in such a batch, in milliseconds: very short once a batch with its items has failed. */
 export function lockWaitMs(failures: number): number {
   return failures === 0 ? LOCK_WAIT_MS : LOCK_WAIT_AGAIN_MS;
 }

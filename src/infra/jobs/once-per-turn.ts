@@ -1,4 +1,4 @@
-/** A function that has `action` run once at the end of this turn of the event loop, however often it is called in it. */
+/** Returns a function that runs `action` once at the end of this turn of the event loop, however often it is called. */
 export function oncePerTurn(action: () => void): () => void {
   let isPlanned = false;
   return () => {

@@ -10,39 +10,39 @@ import { PostgresChannel } from './signals/postgres-channel.js';
 import { RedisChannel } from './signals/redis-channel.js';
 import { WorkSignals } from './signals/work-signals.js';
 
-/** BullMQ's own schema: its table names (job, event, migration) must not meet ours. */
+/** BullMQ's own schema, because its table names (job, event, migration) must not collide with ours. */
 export const QUEUE_SCHEMA = 'bullmq';
 
-/** The connection that all queues and workers of a process share, and the signals between processes. */
+/** The connection shared by all queues and workers of a process, and the signals between processes. */
 export interface QueueConnection {
   readonly options: ConnectionOptions;
   readonly signals: WorkSignals;
-  /** To be called last, after every queue and worker is closed. */
+  /** Call it last, after every queue and worker has closed. */
   close(): Promise<void>;
 }
 
 export interface QueueConnectionSettings {
   readonly databaseUrl: string;
-  /** Of PostgreSQL itself: the connection that hears signals must not go through a pooler (D51). */
+  /** URL of PostgreSQL itself: the connection that receives signals must not go through a pooler (D51). */
   readonly listenUrl: string;
   readonly redis: RedisAddress | null;
-  /** Every worker pins one connection for LISTEN; fewer than workers + 2 hang in silence. */
+  /** Every worker pins one connection for LISTEN; fewer than workers + 2 hang silently. */
   readonly poolMax: number;
   readonly contact?: ServerContact;
   readonly logger: Logger;
 }
 
 /**
- * Chooses BullMQ's backend for this process: PostgreSQL, or Redis when `REDIS_URL` is set (D1). BullMQ keeps the
+ * Selects BullMQ's backend for this process: PostgreSQL, or Redis when `REDIS_URL` is set (D1). BullMQ stores the
  * choice process-wide and `@nestjs/bullmq` has no option for it, so this must run before any queue exists.
  */
 export function openQueueConnection(settings: QueueConnectionSettings): QueueConnection {
   return settings.redis === null ? openPostgres(settings) : openOnRedis(settings.redis, settings.logger);
 }
 
-/** BullMQ's statements are short, but for a burst of jobs that a sweep adds. */
+/** BullMQ's statements are short, except for a burst of jobs added by a sweep. */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/** Every worker begins with two connections of the pool at once. */
+/** Every worker starts with two concurrent connections of the pool. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
 function openPostgres(settings: QueueConnectionSettings): QueueConnection {
@@ -59,7 +59,7 @@ function openPostgres(settings: QueueConnectionSettings): QueueConnection {
     }),
     max: poolMax,
   });
-  // Each queue adds an error listener of its own; a pool without any would end the process on an idle error.
+  // Each queue adds its own error listener; a pool without any would end the process on an idle error.
   pool.setMaxListeners(0);
   pool.on('error', () => undefined);
   const signals = new WorkSignals(new PostgresChannel({ pool, listenUrl, logger, contact }), logger);
@@ -83,13 +83,16 @@ function openOnRedis(address: RedisAddress, logger: Logger): QueueConnection {
     signals,
     close: async () => {
       await signals.close();
-      // quit() would wait for a server that is away.
+      // quit() would wait for a server that is down.
       redis.disconnect();
     },
   };
 }
 
-/** When no sentinel helps, ioredis's error says that none was reached, even of a wrong name: this says what each said. */
+/**
+ * When no sentinel helps, ioredis reports that none was reachable, even for a wrong name: this logs each sentinel's
+ * reply.
+ */
 function reportSentinels(redis: EventEmitter, logger: Logger): void {
   let last = '';
   redis.on('sentinelError', (error: Error) => {

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createPostgresBackend } from 'bullmq';
 
-/** BullMQ asks again at once after most errors of PostgreSQL: without a pause it asks as fast as it can. */
+/** BullMQ retries at once after most PostgreSQL errors, so a pause is needed. */
 const PAUSE_AFTER_FAILURE_MS = 500;
 
-/** What BullMQ keeps and this reaches into; the types of 6.7 do not show it. */
+/** Private members of BullMQ's backend, which the types of 6.7 do not show. */
 interface Readiness {
   readyPromise?: Promise<void> | undefined;
   waitUntilReady(): Promise<void>;
@@ -14,9 +14,9 @@ interface Backend {
 }
 
 /**
- * BullMQ's backend for PostgreSQL, of a connection that is tried again. BullMQ 6.7 keeps the promise of the first
- * connection for good: a database that goes away while a worker starts leaves it rejected, and the worker's loop asks it
- * again and again without ever giving the event loop back, so that the process neither works nor ends.
+ * BullMQ's PostgreSQL backend with a connection that is retried. BullMQ 6.7 keeps the promise of the first connection
+ * forever: a database that goes down while a worker starts leaves it rejected, and the worker's loop retries without
+ * ever yielding the event loop, so that the process neither works nor ends.
  */
 export const createRetryingPostgresBackend: typeof createPostgresBackend = (
   name,

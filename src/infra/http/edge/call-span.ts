@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { parseTraceparent, type Span, type Tracer } from '../../tracing/index.js';
 
-/** What a caller may name a series or a span after. */
+/** Methods that may appear in metrics and spans. */
 export const METHODS: ReadonlySet<string> = new Set([
   'DELETE',
   'GET',
@@ -12,14 +12,14 @@ export const METHODS: ReadonlySet<string> = new Set([
   'PUT',
 ]);
 
-/** The pattern, such as `/v1/orders/:id`; null for a path that no route has. */
+/** The route pattern, such as `/v1/orders/:id`; null when no route matches. */
 export function routeOf(request: FastifyRequest): string | null {
   return request.is404 ? null : (request.routeOptions.url ?? null);
 }
 
 /**
- * The first span of a trace of ours, named by its route. What the caller's `traceparent` names is linked and no parent: a
- * stranger decides neither which of our traces are kept nor what they are part of (D53).
+ * The first span of a new trace, named by its route. The caller's `traceparent` is linked instead of becoming the
+ * parent: a stranger decides neither which of our traces are kept nor what they belong to (D53).
  */
 export function startCallSpan(tracer: Tracer, request: FastifyRequest): Span {
   const { headers, method: sent = '' } = request.raw;
@@ -36,7 +36,7 @@ export function startCallSpan(tracer: Tracer, request: FastifyRequest): Span {
   });
 }
 
-/** The answer has left, or the caller is gone. */
+/** Called when the response has left, or the caller is gone. */
 export function endCallSpan(span: Span, { authResult, errorCode }: FastifyRequest, status: number): void {
   span.set({
     'http.response.status_code': status,

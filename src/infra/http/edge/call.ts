@@ -10,7 +10,7 @@ export function toEdgeCall(requestId: string, raw: IncomingMessage, trustProxyHo
   return {
     requestId,
     method: raw.method ?? '-',
-    // `url` is what is routed, see `toOriginForm`.
+    // `url` is the routed target, see `toOriginForm`.
     url: (raw as { originalUrl?: string }).originalUrl ?? raw.url ?? '-',
     headers: raw.headers,
     rawHeaders: raw.rawHeaders,
@@ -19,16 +19,16 @@ export function toEdgeCall(requestId: string, raw: IncomingMessage, trustProxyHo
 }
 
 /**
- * The caller's address (D15): each trusted proxy has appended the address it saw, so with n hops it is the n-th
- * element of `X-Forwarded-For` from the right. Anything further left is the caller's own invention. Empty when that
- * element names no address: the proxy's own address would then open allow-lists that are meant for the proxy's network.
+ * The caller's address (D15): each trusted proxy has appended the address it saw, so with n hops it is the n-th element
+ * of `X-Forwarded-For` from the right. The caller may forge everything further left. Empty when that element is not an
+ * address: the proxy's own address would otherwise pass allow-lists meant for the proxy's network.
  */
 export function clientAddress({ socket, headers }: IncomingMessage, trustProxyHops: number): string {
   const forwarded = headers['x-forwarded-for'];
   if (trustProxyHops === 0 || forwarded === undefined) return parseAddress(socket.remoteAddress ?? '') ?? '';
-  // Empty elements count: a caller that sends one must not move the element that a trusted proxy appended.
+  // Empty elements count: a caller that sends one must not shift the element appended by a trusted proxy.
   const seen = String(forwarded).split(',');
-  // With fewer elements than hops the call came around a proxy; the leftmost is the best known.
+  // With fewer elements than hops the call bypassed a proxy; the leftmost element is the best known.
   return parseForwardedAddress(seen[Math.max(0, seen.length - trustProxyHops)]!) ?? '';
 }
 
@@ -42,10 +42,10 @@ export function pathOf(url: string): string {
 }
 
 /**
- * The target to route. A proxy may send the absolute form, `GET http://host/v1/orders`, of which the path
- * counts. Everything else that does not begin with a slash (`*`, `*v1/orders`, `ftp://host/x`) becomes a
- * path that no route has: the router would serve `*v1/orders` as `/v1/orders`, and Nest responds to such targets
- * in a hook of its own that runs before ours, so before the authenticator.
+ * The target to route. A proxy may send the absolute form, `GET http://host/v1/orders`, of which the path counts. Every
+ * other target without a leading slash (`*`, `*v1/orders`, `ftp://host/x`) becomes a path without a route. Otherwise
+ * the router would serve `*v1/orders` as `/v1/orders`, and Nest would respond to such targets in a hook that runs
+ * before the authenticator.
  */
 export function toOriginForm(target: string): string {
   if (target.charCodeAt(0) === 47 /* / */) return target;
@@ -81,7 +81,7 @@ interface ResponseFacts {
   readonly traceId?: string | null;
 }
 
-/** Reports any call of which at least the head was read. */
+/** Reports any call whose head, at least, was read. */
 export function recordResponse(recorder: CallRecorder, call: EdgeCall, response: ResponseFacts): void {
   const clientRequestId = call.headers['x-request-id'];
   recorder.record({
@@ -104,7 +104,7 @@ export function recordResponse(recorder: CallRecorder, call: EdgeCall, response:
   });
 }
 
-/** Reports what Node's HTTP parser refused: nobody knows who called, or what for. */
+/** Reports a request that Node's HTTP parser rejected: caller and target are unknown. */
 export function recordUnreadable(
   recorder: CallRecorder,
   requestId: string,

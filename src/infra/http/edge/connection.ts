@@ -3,30 +3,30 @@ import type { FastifyReply } from 'fastify';
 import { recordCall } from './call.js';
 import type { CallRecorder, EdgeCall } from './contract.js';
 
-/** Calls of one connection that are served at once; others that were sent ahead wait for them. */
+/** Maximum concurrent calls per connection; further pipelined calls wait. */
 const MAX_CALLS_SERVED = 8;
-/** Beyond these the connection is reset: no key has so many tokens at once (spec section 8). */
+/** Beyond this the connection is reset: no key has that many tokens at once (spec section 8). */
 const MAX_CALLS_WAITING = 256;
 
-/** The status of a call whose caller hung up before the response. */
+/** Status of a call whose caller hung up before the response. */
 export const CLIENT_GONE = 499;
 
 /**
- * What is owed to the caller at the other end of one socket. It makes "recorded exactly once" (D38) hold for
- * responses, abandoned calls and responses written past Fastify alike, without a listener per request.
+ * Outstanding calls of one socket. It ensures "recorded exactly once" (D38) for responses, abandoned calls and
+ * responses written past Fastify alike, without a listener per request.
  */
 export class Connection {
-  /** Calls without a response, oldest first; null is a call that is not recorded. */
+  /** Calls without a response, oldest first; null for a call that is not recorded. */
   private readonly owed = new Map<FastifyReply, EdgeCall | null>();
-  /** Those of them that wait until fewer of their connection are served, oldest first. */
+  /** Calls that wait until fewer of their connection are running, oldest first. */
   private readonly waiting: ((isServed: boolean) => void)[] = [];
   private newest: FastifyReply | null = null;
   private reading: FastifyReply | null = null;
   private waitingForReading: (() => void) | null = null;
   private waitingForResponses: { readonly owed: number; readonly act: () => void } | null = null;
-  /** The parser has given up: nothing more can be read from this socket. */
+  /** The parser has failed: nothing more can be read from this socket. */
   broken = false;
-  /** The server is closing: nothing more is to be read from this socket. */
+  /** The server is closing: nothing more may be read from this socket. */
   private closing = false;
 
   constructor(
@@ -39,24 +39,24 @@ export class Connection {
     this.newest = reply;
   }
 
-  /** More calls are under way than are served of one connection at once: the newest has to wait for `turn`. */
+  /** The connection has more calls than may run at once: the newest must wait for `turn`. */
   get isCrowded(): boolean {
     return this.owed.size - this.waiting.length > MAX_CALLS_SERVED;
   }
 
   /**
-   * The turn of the call that has just begun; false when its connection has ended meanwhile. A caller that sends on and
-   * on without reading would otherwise have all its answers made, and kept in our memory.
+   * Resolves when the newest call may run; false when its connection has ended meanwhile. Without this, a caller that
+   * keeps sending without reading would have all its responses computed and kept in memory.
    */
   turn(): Promise<boolean> {
     if (this.socket.destroyed) return Promise.resolve(false);
     const turn = new Promise<boolean>((resolve) => this.waiting.push(resolve));
-    // Node reads on whatever waits, so this is the only end to it.
+    // Node keeps reading whatever waits, so this is the only limit.
     if (this.waiting.length > MAX_CALLS_WAITING) this.socket.resetAndDestroy();
     return turn;
   }
 
-  /** The call has its response. Whatever comes later for it is not recorded again. */
+  /** Marks the call as responded to. Later responses to it are not recorded again. */
   finish(reply: FastifyReply, status: number): void {
     const call = this.owed.get(reply);
     if (call === undefined) return;
@@ -72,13 +72,13 @@ export class Connection {
     next?.(!this.socket.destroyed);
   }
 
-  /** An idle connection must not keep its last call in memory. Half a body may still break off, though. */
+  /** An idle connection must not keep its last call in memory, unless its body may still be cut off. */
   private forget(reply: FastifyReply): void {
     if (this.reading === reply) this.reading = null;
     if (this.newest === reply && reply.request.raw.complete) this.newest = null;
   }
 
-  /** No call waits for its answer. */
+  /** Whether no call waits for its response. */
   get isIdle(): boolean {
     return this.owed.size === 0;
   }
@@ -87,17 +87,17 @@ export class Connection {
     return this.owed.has(reply);
   }
 
-  /** The socket is gone, and with it every call that waited for a response. */
+  /** Ends every waiting call after the socket was lost. */
   abandon(): void {
     for (const reply of this.owed.keys()) this.finish(reply, CLIENT_GONE);
   }
 
-  /** The newest call, if its body is not there yet. */
+  /** The newest call, if its body is incomplete. */
   get arriving(): FastifyReply | null {
     return this.newest && !this.newest.request.raw.complete ? this.newest : null;
   }
 
-  /** The head of the call is fine; from here on a broken body is what it is refused for (D7). */
+  /** The head of the call has passed; from here on it is refused for a broken body (D7). */
   startReading(reply: FastifyReply): void {
     this.reading = reply;
     const act = this.waitingForReading;
@@ -105,23 +105,23 @@ export class Connection {
     act?.();
   }
 
-  /** Runs `act` once the head of the call has passed. If it does not, the call has its response by that. */
+  /** Runs `act` once the head of the call has passed. Otherwise the call already has its response. */
   whenReading(reply: FastifyReply, act: () => void): void {
     if (!this.owed.has(reply)) this.afterResponse();
     else if (this.reading === reply) act();
     else this.waitingForReading = act;
   }
 
-  /** Runs `act` once no more than `owed` responses are outstanding: responses leave in the order of the calls. */
+  /** Runs `act` once at most `owed` responses are outstanding: responses leave in call order. */
   whenOwed(owed: number, act: () => void): void {
     this.waitingForResponses = { owed, act };
     this.afterResponse();
   }
 
-  /** Ends the connection as soon as every call has its response. */
+  /** Ends the connection once every call has its response. */
   close(): void {
     this.closing = true;
-    // On the last one only: said any earlier, it would cut off the responses after it.
+    // Only on the last response: sent earlier, it would cut off the responses after it.
     if (this.newest && this.owed.has(this.newest) && !this.newest.raw.headersSent) {
       this.newest.raw.setHeader('connection', 'close');
     }
@@ -153,7 +153,7 @@ export class Connections {
     return this.isClosing;
   }
 
-  /** The connection of a socket; tracked from its first use on. */
+  /** The connection of a socket, tracked from its first use on. */
   of(socket: Socket): Connection {
     const known = (socket as TrackedSocket)[connectionKey];
     if (known) return known;
@@ -168,9 +168,9 @@ export class Connections {
   }
 
   /**
-   * Ends every connection as soon as its calls have their responses, idle ones at once. What is still arriving gets
-   * `arrivingMs`: Node looks for slow requests no longer once a server closes, so they could hold it open. After
-   * `withinMs` every connection is reset, whoever does not take its answers.
+   * Ends every connection once its calls have their responses, idle ones at once. Incomplete requests get `arrivingMs`:
+   * a closing server no longer times slow requests out, so they could keep it open. After `withinMs` every connection
+   * is reset, even if its caller does not read.
    */
   close(arrivingMs: number, withinMs: number): void {
     this.isClosing = true;
@@ -184,7 +184,7 @@ export class Connections {
   }
 }
 
-/** Marks the call as responded to on the connection that it came by. */
+/** Marks the call as responded to on its connection. */
 export function finishCall(reply: FastifyReply, status: number): void {
   (reply.request.raw.socket as TrackedSocket)[connectionKey]?.finish(reply, status);
 }

@@ -5,7 +5,7 @@ import { MAX_BODY_BYTES, MAX_URL_LENGTH } from './contract.js';
 
 const IDEMPOTENCY_KEY = /^[A-Za-z0-9_-]{8,128}$/;
 
-/** Everything that the head of an authenticated call can be refused for, in the order of D7. */
+/** Checks the head of an authenticated call for every possible refusal, in the order of D7. */
 export function checkHead(request: FastifyRequest, idempotencyKeyRequired: boolean): AppError | null {
   const { raw } = request;
   return (
@@ -30,7 +30,7 @@ function countHostLines(rawHeaders: readonly string[]): number {
   let lines = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i];
-    // The length first: lower-casing every name of every call would show.
+    // Compare the length first: lower-casing every name of every call would be measurable.
     if (name?.length === 4 && (name === 'Host' || name === 'host' || name.toLowerCase() === 'host')) lines++;
   }
   return lines;
@@ -56,7 +56,7 @@ function checkBodyHead(request: FastifyRequest, idempotencyKeyRequired: boolean)
   );
 }
 
-/** Whether the head announces a body. Only of such a call does the content type matter. */
+/** Whether the head announces a body. Only then the content type matters. */
 export function announcesBody(headers: IncomingHttpHeaders): boolean {
   if (headers['transfer-encoding'] !== undefined) return true;
   const length = headers['content-length'];
@@ -65,7 +65,7 @@ export function announcesBody(headers: IncomingHttpHeaders): boolean {
 
 function checkBody(headers: IncomingHttpHeaders): AppError | null {
   if (!announcesBody(headers)) {
-    // Fastify looks for a parser as soon as there is a type, and would respond 415 to an empty text/plain.
+    // With a type, Fastify looks for a parser, and would return 415 for an empty text/plain.
     delete headers['content-type'];
     return null;
   }
@@ -79,7 +79,7 @@ function checkDeclaredSize(contentLength: string | undefined): AppError | null {
   });
 }
 
-/** D17. Node joins repeated lines with a comma, which the pattern has no place for. */
+/** D17. Node joins repeated lines with a comma, which the pattern does not permit. */
 function checkIdempotencyKey(key: string | string[] | undefined, required: boolean): AppError | null {
   if (key === undefined ? !required : typeof key === 'string' && IDEMPOTENCY_KEY.test(key)) return null;
   return new AppError('idempotency_key_required', {
@@ -107,7 +107,7 @@ function allowedMethods({ server, raw }: FastifyRequest): string[] {
   });
 }
 
-/** The router lets `/v1/orders//cancel` match `/v1/orders/:id/cancel`; Nest would notice after the body. */
+/** The router matches `/v1/orders//cancel` with `/v1/orders/:id/cancel`; Nest would notice only after the body. */
 function hasEmptyParam(params: unknown): boolean {
   const values = params as Readonly<Record<string, string | undefined>>;
   for (const name in values) {
@@ -116,7 +116,7 @@ function hasEmptyParam(params: unknown): boolean {
   return false;
 }
 
-/** Only uncompressed `application/json` in UTF-8 is taken (D9). */
+/** Accepts only uncompressed `application/json` in UTF-8 (D9). */
 function checkMediaType(headers: IncomingHttpHeaders): AppError | null {
   const type = headers['content-type'];
   const encoding = headers['content-encoding'];

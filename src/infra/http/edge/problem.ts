@@ -6,8 +6,8 @@ import { finishCall } from './connection.js';
 import { LINGER_BYTES, LINGER_MS, MAX_BODY_BYTES, NO_STORE } from './contract.js';
 
 /**
- * Writes the one error body for everything thrown behind the edge: by guards, pipes, handlers, Nest and
- * Fastify (D6). The only exception filter of an app; register it as `APP_FILTER` or with `useGlobalFilters`.
+ * Writes the one error body for everything thrown behind the edge: by guards, pipes, handlers, Nest and Fastify (D6).
+ * The app's only exception filter; register it as `APP_FILTER` or with `useGlobalFilters`.
  */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
@@ -24,17 +24,17 @@ export class ProblemFilter implements ExceptionFilter {
   }
 }
 
-/** Half a response cannot become an error body; cutting it off tells the caller that it is not whole. */
+/** A partial response cannot become an error body; cutting it off shows the caller that it is incomplete. */
 function cutOff(reply: FastifyReply, error: AppError): void {
   reply.request.errorCode = error.code;
   finishCall(reply, error.status);
   reply.raw.destroy();
 }
 
-/** The refusal that a thrown value becomes. */
+/** The refusal for a thrown value. */
 export interface Failure {
   readonly error: AppError;
-  /** Nobody foresaw it: it must be logged with its stack. */
+  /** An unforeseen error, which must be logged with its stack. */
   readonly unexpected: boolean;
 }
 
@@ -54,7 +54,7 @@ const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   503: 'service_unavailable',
 };
 
-/** What Node.js says of a server that cannot be reached, or whose connection broke. */
+/** Node.js error codes of an unreachable server or a broken connection. */
 const DATABASE_DOWN = new Set([
   'EAI_AGAIN',
   'ECONNABORTED',
@@ -69,11 +69,11 @@ const DATABASE_DOWN = new Set([
   'ETIMEDOUT',
 ]);
 /**
- * SQLSTATEs of a PostgreSQL that is read-only, busy with a lock, stopping, starting, or that ended the session; of a
- * connection that failed; of a disk, memory or connections that are used up.
+ * SQLSTATEs of a PostgreSQL that is read-only, waiting for a lock, stopping or starting, or that ended the session; of
+ * a failed connection; of exhausted disk, memory or connections.
  */
 const DATABASE_DOWN_STATES = /^(?:25006|25P0[34]|55P03|57P0.|08...|53...)$/;
-/** What pg and its pool say without a code. */
+/** Messages of pg and its pool without a code. */
 const DATABASE_DOWN_MESSAGES = [
   'timeout exceeded when trying to connect',
   'timeout expired',
@@ -83,20 +83,20 @@ const DATABASE_DOWN_MESSAGES = [
 ];
 
 /**
- * The response to anything thrown behind the edge (D6). The words of an unknown error are never sent.
- * Null: the caller hung up in the middle of its body, so nobody waits for a response and there is nothing to log.
+ * The response to anything thrown behind the edge (D6). An unknown error's message is never sent. Null when the caller
+ * hung up during its body, because then nobody waits for a response.
  */
 export function toFailure(exception: unknown): Failure | null {
   if (exception instanceof AppError) return { error: exception, unexpected: false };
   if (isClientAbort(exception)) return null;
-  // Somebody has to know which statement takes so long: the log has the stack, and not what was submitted.
+  // Log the stack, without the submitted values, so that operators can find the slow statement.
   if (isStatementCancelled(exception)) return { error: unavailable(exception), unexpected: true };
   if (isDatabaseDown(exception)) return { error: unavailable(exception), unexpected: false };
   const status = exception instanceof HttpException ? exception.getStatus() : fastifyStatus(exception);
   return fromStatus(status, exception);
 }
 
-/** 503 for a call that may succeed in a moment. */
+/** 503 for a call that may soon succeed. */
 export function unavailable(cause?: unknown): AppError {
   return new AppError('service_unavailable', { headers: { 'retry-after': '1' }, cause });
 }
@@ -109,13 +109,13 @@ function fromStatus(status: number, cause: unknown): Failure {
   return { error: new AppError(CODE_BY_STATUS[status] ?? 'bad_request', { cause }), unexpected: false };
 }
 
-/** Fastify's own refusals; Nest hands on those of 5xx as they are. */
+/** Status of Fastify's own refusals; Nest passes its 5xx on unchanged. */
 function fastifyStatus(exception: unknown): number {
   const { name, statusCode } = (exception ?? {}) as { name?: unknown; statusCode?: unknown };
   return name === 'FastifyError' && typeof statusCode === 'number' ? statusCode : 500;
 }
 
-/** Node destroys a body that ends early with exactly this error; one of pg says `read ECONNRESET`. */
+/** Node destroys a truncated body with exactly this error; pg's message is `read ECONNRESET`. */
 function isClientAbort(exception: unknown): boolean {
   return exception instanceof Error && exception.message === 'aborted' && codeOf(exception) === 'ECONNRESET';
 }
@@ -124,7 +124,7 @@ function isDatabaseDown(exception: unknown): boolean {
   if (!(exception instanceof Error)) return false;
   const code = codeOf(exception);
   if (code !== null && (DATABASE_DOWN.has(code) || DATABASE_DOWN_STATES.test(code))) return true;
-  // The folder or the file of a Unix socket is gone.
+  // The folder or file of a Unix socket is missing.
   if (code === 'ENOENT' && (exception as NodeJS.ErrnoException).syscall === 'connect') return true;
   return DATABASE_DOWN_MESSAGES.some((message) => exception.message.includes(message));
 }
@@ -139,14 +139,11 @@ function codeOf(exception: Error): string | null {
   return typeof code === 'string' ? code : null;
 }
 
-/**
- * Responds to a call with the one error body (D6). The header repeats the body's request id, whatever an earlier
- * step put there.
- */
+/** Sends the one error body (D6). The header repeats the body's request id, whatever an earlier step has set. */
 export function sendProblem(reply: FastifyReply, error: AppError): void {
   const { request } = reply;
   request.errorCode = error.code;
-  // A buffer, because Fastify adds a charset to the type of JSON text.
+  // A buffer, because Fastify adds a charset to the content type of JSON text.
   const body = Buffer.from(JSON.stringify(toProblem(error, request.id)));
   void reply
     .code(error.status)
@@ -160,9 +157,8 @@ export function sendProblem(reply: FastifyReply, error: AppError): void {
 
 function sendAndKeepAlive(reply: FastifyReply, body: Buffer): void {
   const { raw: response, request } = reply;
-  // Fastify closes the connection after every body that it could not parse. One that was read to its end is
-  // no reason to, and would take pipelined calls down with it. (Taking the header back would make Node send
-  // none at all.)
+  // Fastify closes the connection after every body that it could not parse. A completely read body is no reason to, and
+  // closing would lose pipelined calls. (Removing the header would make Node send none at all.)
   if (request.raw.complete && reply.hasHeader('connection') && !response.hasHeader('connection')) {
     reply.header('connection', response.shouldKeepAlive ? 'keep-alive' : 'close');
   }
@@ -170,8 +166,8 @@ function sendAndKeepAlive(reply: FastifyReply, body: Buffer): void {
 }
 
 /**
- * Whether the rest of the body is too much, or of unknown length, to read it for the sake of keeping the
- * connection. A caller that waits for `100 Continue` may never send it.
+ * Whether the rest of the body is too large, or of unknown length, to read it just to keep the connection. A caller
+ * that waits for `100 Continue` may never send it.
  */
 function leavesMuchUnread(raw: IncomingMessage): boolean {
   if (raw.complete) return false;
@@ -183,8 +179,8 @@ function leavesMuchUnread(raw: IncomingMessage): boolean {
 }
 
 /**
- * Sends the response at once and closes, but only after the caller had its chance to read it: closing a socket
- * with unread bytes in it sends a reset, and a caller that is still writing never sees the response.
+ * Sends the response at once, but closes only after the caller had time to read it: closing a socket with unread bytes
+ * sends a reset, and a caller that is still writing would never see the response.
  */
 function sendAndLinger(reply: FastifyReply, body: Buffer): void {
   const { raw: response, statusCode } = reply;

@@ -23,8 +23,8 @@ import { onClientError, onConnect } from './socket-problems.js';
 
 /**
  * The HTTP edge of a port as a Nest adapter: request id, authentication, limits and the error body of D5 to D9 for
- * everything that arrives, and one record per response (D38). Create the app with `{ bodyParser: false }` (Nest
- * would add parsers of its own) and register `ProblemFilter`.
+ * every request, and one record per response (D38). Create the app with `{ bodyParser: false }`, because Nest would add
+ * its own parsers, and register `ProblemFilter`.
  */
 export function createEdgeAdapter(options: EdgeOptions): FastifyAdapter {
   const edge: Edge = {
@@ -51,7 +51,10 @@ export function createEdgeAdapter(options: EdgeOptions): FastifyAdapter {
   return adapter;
 }
 
-/** Everything behind it runs within the call. Here, because reading a body would leave what an earlier hook entered. */
+/**
+ * Runs everything after it within the call's context. Placed here, because reading a body leaves the context that an
+ * earlier hook entered.
+ */
 function nameCall({ span, id }: FastifyRequest, _reply: FastifyReply, done: () => void): void {
   runWithin(span?.context ?? null, { requestId: id }, done);
 }
@@ -63,9 +66,9 @@ function fastifyOptions(edge: Edge): FastifyHttpOptions<Server> {
     exposeHeadRoutes: false,
     requestIdHeader: false,
     genReqId: () => newId('req'),
-    // The hook responds instead, in the one error body and after authentication.
+    // The hook responds instead, with the one error body and after authentication.
     return503OnClosing: false,
-    // A parameter of any length reaches its route, whose response is 404: the head as a whole is limited.
+    // A parameter of any length reaches its route, which returns 404: the head as a whole is limited.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     rewriteUrl: (raw) => toOriginForm(raw.url ?? ''),
     serverFactory: (listener) => createHttpServer(edge, listener),
@@ -79,7 +82,7 @@ function fastifyOptions(edge: Edge): FastifyHttpOptions<Server> {
   };
 }
 
-/** Declared up front, so that every request has the same shape. */
+/** Declared up front, so that all request objects have the same shape. */
 function decorateRequests(fastify: FastifyInstance): void {
   fastify.decorateRequest('principal', null);
   fastify.decorateRequest('startedAtMs', 0);
@@ -90,8 +93,8 @@ function decorateRequests(fastify: FastifyInstance): void {
 }
 
 /**
- * The server below Fastify. Made here, because Fastify opens a second one for `localhost`, with the limits
- * but without the listeners.
+ * The server below Fastify. Created here, because Fastify opens a second one for `localhost`, with the limits but
+ * without the listeners.
  */
 function createHttpServer(edge: Edge, listener: RequestListener): Server {
   const { requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS, socketLimits = DEFAULT_SOCKET_LIMITS } =
@@ -99,15 +102,15 @@ function createHttpServer(edge: Edge, listener: RequestListener): Server {
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
-      // Checked by us: Node's own 400 has neither id nor body.
+      // Checked by the edge: Node's own 400 has neither id nor body.
       requireHostHeader: false,
       requestTimeout: requestTimeoutMs,
-      // Longer than `requestTimeout`, and a body may trickle for that long.
+      // Node's default exceeds `requestTimeout`, and a body may trickle for that long.
       headersTimeout: requestTimeoutMs,
       connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-      // Spares a request without a body the life of a stream: 2 of 14 us of CPU for a GET. The price: such a
-      // request emits no 'close', so do not use `request.signal` to learn that the caller is gone.
+      // Saves the stream of a request without a body: 2 of 14 us of CPU for a GET. Such a request emits no 'close', so
+      // do not use `request.signal` to detect that the caller is gone.
       optimizeEmptyRequests: true,
     },
     listener,
@@ -116,7 +119,7 @@ function createHttpServer(edge: Edge, listener: RequestListener): Server {
   server.maxHeadersCount = 0;
   limitSockets(server, socketLimits, (socket) => edge.connections.of(socket).isIdle);
   server.on('connection', (socket: Socket) => edge.connections.of(socket));
-  // Node would respond to the one by itself, and the other before anybody has looked at the head.
+  // Node would respond to one by itself, and to the other before the head has been checked.
   server.on('checkExpectation', listener);
   server.on('checkContinue', listener);
   server.on('connect', (raw, socket) => {

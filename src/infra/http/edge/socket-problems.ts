@@ -14,16 +14,17 @@ const CODE_BY_PARSER_ERROR: Readonly<Record<string, ErrorCode>> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'payload_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 };
-/** The caller closed its side in the middle of a request. */
+/** The caller closed its side during a request. */
 const TRUNCATED = 'HPE_INVALID_EOF_STATE';
 
 /**
- * Responds to what Node's HTTP parser refuses, in the bytes of D6. It is the one response that cannot authenticate
- * first, unless the head was fine and the body broke off: that call has its id and its rate headers already.
+ * Responds to requests that Node's HTTP parser rejects, in the format of D6. It is the only response without prior
+ * authentication, unless the head was valid and the body broke off: that call already has its id and rate-limit
+ * headers.
  */
 export function onClientError(edge: Edge, error: NodeJS.ErrnoException, socket: Socket): void {
   const connection = edge.connections.of(socket);
-  // The parser repeats itself with every further chunk.
+  // The parser reports the error again with every further chunk.
   if (connection.broken) return;
   connection.broken = true;
   const parserError = error.code ?? '';
@@ -62,7 +63,7 @@ function toAppError(parserError: string): AppError {
   return new AppError(CODE_BY_PARSER_ERROR[parserError] ?? 'bad_request');
 }
 
-/** CONNECT never becomes a request: Node hands over the bare socket, without any of its own listeners. */
+/** CONNECT never becomes a request: Node hands over the bare socket without its own listeners. */
 export async function onConnect(edge: Edge, raw: IncomingMessage, socket: Socket): Promise<void> {
   const startedAtMs = performance.now();
   socket.on('error', () => socket.destroy());
@@ -100,7 +101,7 @@ function respondOnSocket(
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n${body}`);
-  // Not at once: a reset for unread bytes would take the response with it. Not never: the caller may keep its
-  // side open for ever.
+  // Not at once, because a reset for unread bytes would discard the response. Not never, because the caller may keep
+  // its side open forever.
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }

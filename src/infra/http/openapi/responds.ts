@@ -10,34 +10,34 @@ import {
 } from '@nestjs/swagger';
 import type { ErrorCode } from '../../../common/errors/index.js';
 import { ReadsList } from '../bounded-lists.interceptor.js';
-/** Operation extensions that carry what the decorators say to the document; none of them stays in it. */
+/** Operation extensions that carry the decorators' data; all are removed from the document. */
 export const REFUSALS = 'x-refusals';
 export const RESPONSE_TRAITS = 'x-response-traits';
 export const WORDING = 'x-wording';
 
-/** How the document of one port describes an operation that the admin API and the portal share. */
+/** A port's description of an operation that the admin API and the portal share. */
 export type Wording = Partial<
   Record<'admin' | 'portal', { summary?: string; description?: string; tag?: string }>
 >;
 
-/** What the success response of an operation has besides its body. */
+/** Properties of an operation's success response besides its body. */
 export interface ResponseTraits {
-  /** A `Location` header with the path of what was made. */
+  /** A `Location` header with the path of the created object. */
   readonly location?: true;
-  /** An `ETag`; a matching `If-None-Match` gets 304 and no body (D5). */
+  /** An `ETag`; a matching `If-None-Match` returns 304 without a body (D5). */
   readonly cached?: true;
-  /** It honours `Prefer: wait=N`, and says so in `Preference-Applied` (D39). */
+  /** Honors `Prefer: wait=N`, and confirms it in `Preference-Applied` (D39). */
   readonly waits?: true;
-  /** The call needs no credential: its body is one. */
+  /** The call needs no credential, because its body is one. */
   readonly anonymous?: true;
 }
 
 interface Described extends ResponseTraits {
   /** One line of the reference, at most 90 characters. */
   readonly summary: string;
-  /** What the call does beyond the summary, in one to three sentences. */
+  /** Details beyond the summary, in one to three sentences. */
   readonly description: string;
-  /** Replaces words and tag in the document of one port. */
+  /** Replaces texts and tag in one port's document. */
   readonly on?: Wording;
 }
 
@@ -47,7 +47,10 @@ export interface RespondsOptions extends Described {
 }
 
 export interface PageOptions extends Described {
-  /** The list has no last page: `next_cursor` is never null (D39). Its handler takes `ListSlots`: it may wait without one. */
+  /**
+   * The list has no last page: `next_cursor` is never null (D39). Its handler takes `ListSlots` itself, because it may
+   * wait without a slot.
+   */
   readonly endless?: true;
 }
 
@@ -56,7 +59,7 @@ export function Responds(model: Type<unknown>, options: RespondsOptions): Method
   return responds(model, options, { status: options.status ?? 200, schema: envelopeOf(model) });
 }
 
-/** The operation responds with a list of `model` in the envelope (D5, D11); so many of them are read at a time (D43). */
+/** The operation responds with a list of `model` in the envelope (D5, D11); concurrent list reads are limited (D43). */
 export function RespondsPage(model: Type<unknown>, options: PageOptions): MethodDecorator {
   const documented = responds(model, options, {
     status: 200,
@@ -65,7 +68,7 @@ export function RespondsPage(model: Type<unknown>, options: PageOptions): Method
   return options.cached || options.endless ? documented : applyDecorators(documented, ReadsList());
 }
 
-/** The codes that this operation adds to those that every operation has. */
+/** Refusal codes of this operation, in addition to those of every operation. */
 export function ApiRefusals(...codes: readonly ErrorCode[]): MethodDecorator {
   return ApiExtension(REFUSALS, codes);
 }

@@ -7,17 +7,17 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const STATEMENT_TIMEOUT_MS = 5_000;
 
 export interface PostgresChannelOptions {
-  /** Sends; any connection will do, a pooler's too. */
+  /** Pool for sending; any connection works, including a pooler's. */
   readonly pool: Pool;
-  /** Where to LISTEN: a connection of the server itself, because a pooler in transaction mode forgets it. */
+  /** URL for LISTEN: a direct connection to the server, because a pooler in transaction mode drops it. */
   readonly listenUrl: string;
   readonly logger: Logger;
   readonly contact: ServerContact;
 }
 
 /**
- * NOTIFY and LISTEN (D51). It sends outside of every business transaction: transactions that notify commit one by one,
- * each with its write to the disk.
+ * NOTIFY and LISTEN (D51). Sends outside every business transaction, because transactions that notify commit one by
+ * one, each with its own disk write.
  */
 export class PostgresChannel implements SignalChannel {
   private heard: (text: string) => void = () => undefined;

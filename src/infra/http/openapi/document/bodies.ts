@@ -2,8 +2,8 @@ import type { OpenAPIObject, ReferenceObject, SchemaObject } from '@nestjs/swagg
 import type { DescribedOperation } from './operation.js';
 
 /**
- * Makes every request body say what the validation does: unknown fields are refused (D9), and a body none of whose
- * fields is required may be left out.
+ * Makes every request body match its validation: unknown fields are refused (D9), and a body without required fields
+ * may be omitted.
  */
 export function closeRequestBodies(document: OpenAPIObject, operations: readonly DescribedOperation[]): void {
   for (const [name, fields] of Object.entries(EXACTLY_ONE_OF)) requireExactlyOne(document, name, fields);
@@ -18,17 +18,19 @@ export function closeRequestBodies(document: OpenAPIObject, operations: readonly
   }
 }
 
-/** Some field is required, or one of several. */
+/** Whether a field is required, or one of several. */
 function needsField({ required = [], minProperties = 0 }: SchemaObject): boolean {
   return required.length > 0 || minProperties > 0;
 }
 
-/** Bodies that take one of several fields, which no decorator can say; the first is the one of the example. */
+/** Bodies that take exactly one of several fields, which no decorator can express; the first is in the example. */
 const EXACTLY_ONE_OF: Readonly<Record<string, readonly [string, ...string[]]>> = {
   ConsumeRequest: ['bytes', 'percent'],
 };
 
-/** Counts the fields: generators turn a choice of required fields (`oneOf`) into types that do not compile. */
+/**
+ * Limits the number of fields: generators turn a choice of required fields (`oneOf`) into types that do not compile.
+ */
 function requireExactlyOne(
   document: OpenAPIObject,
   name: string,
@@ -40,7 +42,7 @@ function requireExactlyOne(
   Object.assign(schema, { example: { [first]: example }, minProperties: 1, maxProperties: 1 });
 }
 
-/** The schema behind a reference. @throws Error when there is none. */
+/** The schema of a reference. @throws Error when there is none */
 export function resolve(document: OpenAPIObject, schema: SchemaObject | ReferenceObject): SchemaObject {
   if (!('$ref' in schema)) return schema;
   const found = document.components?.schemas?.[schema.$ref.slice('#/components/schemas/'.length)];
@@ -55,7 +57,7 @@ function closeSchema(document: OpenAPIObject, schema: SchemaObject | ReferenceOb
   for (const part of partsOf(target)) closeSchema(document, part);
 }
 
-/** The schemas of the properties, items and alternatives of a schema. */
+/** Schemas of a schema's properties, items and alternatives. */
 export function partsOf({
   properties = {},
   items,
@@ -65,7 +67,7 @@ export function partsOf({
   return [...Object.values(properties), ...anyOf, ...allOf, ...(items ? [items] : [])];
 }
 
-/** Text that nothing else bounds is kept as it is, and PostgreSQL has no U+0000 in text. */
+/** Whether text has no other constraint: it is stored unchanged, and PostgreSQL text cannot contain U+0000. */
 function isFreeText({ type, enum: choices, format, pattern }: SchemaObject): boolean {
   const isString = type === 'string' || (Array.isArray(type) && type.includes('string'));
   return isString && choices === undefined && format === undefined && pattern === undefined;
@@ -73,10 +75,10 @@ function isFreeText({ type, enum: choices, format, pattern }: SchemaObject): boo
 
 const EXAMPLE_TIME = '2026-11-21T10:00:00.000Z';
 
-/** Whether optional fields without an example of their own are shown. */
+/** Whether to show optional fields that have no example of their own. */
 export type Completeness = 'shortest' | 'every field';
 
-/** An example of a schema, put together from the examples, defaults and first choices of its parts. */
+/** An example of a schema, built from the examples, defaults and first choices of its parts. */
 export function exampleOf(
   document: OpenAPIObject,
   schema: SchemaObject | ReferenceObject,
@@ -88,7 +90,7 @@ export function exampleOf(
   if (target.enum) return target.enum[0] as unknown;
   const alternatives = target.oneOf ?? target.allOf;
   if (alternatives) return exampleOf(document, alternatives[0]!, completeness);
-  // Of objects, `anyOf` is what Swagger makes of `nullable`.
+  // For objects, Swagger turns `nullable` into `anyOf`.
   if (target.anyOf) return null;
   const type = Array.isArray(target.type) ? target.type.at(-1) : target.type;
   if (type === 'null') return null;

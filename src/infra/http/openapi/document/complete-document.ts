@@ -14,13 +14,13 @@ import { addProblems, problemExamples, rateHeaders, shareProblems } from './prob
 import { nameEnvelopes, withSchemaNames } from './schema-names.js';
 import { useCommonForms } from './value-forms.js';
 
-/** The name of a port's security scheme: a token in `Authorization`, or the cookie of a session. */
+/** Name of a port's security scheme: a token in `Authorization`, or a session cookie. */
 export function securitySchemeOf(port: Port): string {
   return port === 'portal' ? 'session' : 'bearer';
 }
 
 /**
- * Adds to a fresh document of Swagger what holds for every operation of a port: security, headers, parameters, the
+ * Adds to a fresh Swagger document everything common to a port's operations: security, headers, parameters, the
  * problems of D6 and D7, closed request bodies, examples. Names its schemas, and returns it in a stable order.
  */
 export function completeDocument(fresh: OpenAPIObject, port: Port): OpenAPIObject {
@@ -103,7 +103,7 @@ const OPERATION_KEYS = [
   'responses',
 ] as const;
 
-/** Removes the components that nothing refers to any more. */
+/** Removes components without references. */
 function withoutUnusedComponents(document: OpenAPIObject): OpenAPIObject {
   for (;;) {
     const used = new Set(JSON.stringify(document).match(/(?<="\$ref":")[^"]+/g));
@@ -120,7 +120,7 @@ function withoutUnusedComponents(document: OpenAPIObject): OpenAPIObject {
   }
 }
 
-/** Paths stay in the order of the modules; everything below has one order, so that a diff shows changes only. */
+/** Paths keep the order of the modules; everything below is sorted, so that a diff shows changes only. */
 function inReadingOrder(document: OpenAPIObject): OpenAPIObject {
   for (const items of [document.paths, document.webhooks ?? {}]) {
     for (const item of Object.values(items)) {

@@ -2,7 +2,7 @@ import type { HeaderObject, ParameterObject, ReferenceObject, SchemaObject } fro
 import { ERROR_CODES } from '../../../../common/errors/index.js';
 import { REQUEST_ID_SCHEMA } from '../responds.js';
 
-/** Response headers that operations share; the keys are the names on the wire. */
+/** Response headers shared by operations; the keys are the wire names. */
 export const HEADERS = {
   'X-Request-Id': {
     description: 'The same id as `request_id` in the body; quote it to support.',
@@ -72,7 +72,7 @@ const IDEMPOTENCY_KEY = {
   example: '6f1c2c0a-6f1e-4c43-9d5e-2f9a4b1f7a10',
 } as const;
 
-/** Request headers that operations share. */
+/** Request headers shared by operations. */
 export const PARAMETERS = {
   IdempotencyKey: { ...IDEMPOTENCY_KEY, required: true },
   OptionalIdempotencyKey: { ...IDEMPOTENCY_KEY, required: false },
@@ -107,7 +107,7 @@ export type ParameterName = keyof typeof PARAMETERS;
 
 export const PROBLEM_SCHEMA = 'Problem';
 
-/** Schemas that no class of the code stands for (D6, D8). */
+/** Schemas without a class in the code (D6, D8). */
 export const SCHEMAS: Readonly<Record<string, SchemaObject>> = {
   [REQUEST_ID_SCHEMA]: {
     type: 'string',
@@ -140,7 +140,7 @@ export const SCHEMAS: Readonly<Record<string, SchemaObject>> = {
   },
 };
 
-/** References to shared headers, as the `headers` of a response. */
+/** References to shared headers, for the `headers` of a response. */
 export function headerRefs(names: readonly HeaderName[]): Record<string, ReferenceObject> {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

@@ -1,7 +1,7 @@
 import type { ResponseObject } from '@nestjs/swagger';
 import type { DescribedOperation } from './operation.js';
 
-/** What the answer's object is, and so what can be asked about it next. */
+/** Follow-up operations by the type of the response's object. */
 const NEXT: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   order: {
     getOrder: 'path.id',
@@ -32,7 +32,7 @@ const ANSWERED: Readonly<Record<string, keyof typeof NEXT>> = {
   getTopup: 'topup',
 };
 
-/** Links from an answer to the operations that take its id; a partner's alone, whose ids these are. */
+/** Links from a response to the operations that take its id; only in the partner document, where these ids are used. */
 export function linksOf({ operation, port }: DescribedOperation): Pick<ResponseObject, 'links'> {
   const answered = ANSWERED[operation.operationId ?? ''];
   if (port !== 'partner' || answered === undefined) return {};

@@ -15,7 +15,7 @@ export type Port = 'partner' | 'admin' | 'portal';
 export const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 export type Method = (typeof METHODS)[number];
 
-/** One operation as Swagger found it, with what its decorators said beyond OpenAPI. */
+/** One operation as Swagger found it, with the additional data of its decorators. */
 export interface DescribedOperation {
   readonly port: Port;
   readonly path: string;
@@ -31,7 +31,7 @@ interface Extensions {
   [WORDING]?: Wording;
 }
 
-/** Every operation of a fresh document; the decorators' extensions are taken out of it. */
+/** Every operation of a fresh document; removes the decorators' extensions from it. */
 export function describeOperations(document: OpenAPIObject, port: Port): DescribedOperation[] {
   return Object.entries(document.paths).flatMap(([path, item]) =>
     METHODS.flatMap((method) => {
@@ -42,7 +42,7 @@ export function describeOperations(document: OpenAPIObject, port: Port): Describ
       for (const name of [REFUSALS, RESPONSE_TRAITS, WORDING] as const) delete extensions[name];
       const { tag, ...words } = (port === 'partner' ? undefined : on[port]) ?? {};
       Object.assign(operation, words, tag === undefined ? {} : { tags: [tag] });
-      // Only the sessions of the portal step up, and its pages follow no `Location`.
+      // Only portal sessions step up, and the portal's pages follow no `Location`.
       const refusals = port === 'admin' ? all.filter((code) => code !== 'step_up_required') : all;
       return [
         {
@@ -63,7 +63,7 @@ export function parametersOf({ operation }: DescribedOperation): ParameterObject
   return (operation.parameters ?? []).filter((parameter) => 'name' in parameter);
 }
 
-/** Those of the path, in its order: Swagger does not see the one that `@PartnerId()` reads. */
+/** Path parameters in path order, including the one read by `@PartnerId()`, which Swagger does not see. */
 function pathParametersOf(described: DescribedOperation): ParameterObject[] {
   const known = parametersOf(described).filter((parameter) => parameter.in === 'path');
   return [...described.path.matchAll(/\{(\w+)\}/g)].map(
@@ -82,7 +82,7 @@ export function successOf(operation: OperationObject): { status: string; respons
   return { status, response };
 }
 
-/** What the id after a path segment begins with (D10). */
+/** Id prefix after each path segment (D10). */
 const ID_AFTER: Readonly<Record<string, IdPrefix>> = {
   'api-keys': 'key',
   catalog: 'pkg',
@@ -99,7 +99,7 @@ const ID_AFTER: Readonly<Record<string, IdPrefix>> = {
 };
 const EXAMPLE_ULID = '01KAEXAMPLE000000000000000';
 
-/** Describes the ids of the path and adds the headers that the operation takes. */
+/** Describes the path's ids and adds the operation's request headers. */
 export function addParameters(described: DescribedOperation): void {
   const { operation, port, method, traits } = described;
   const headers: ReferenceObject[] = [];

@@ -10,7 +10,7 @@ import {
 import { type DescribedOperation, parametersOf } from './operation.js';
 import { type HeaderName, headerRefs, PROBLEM_SCHEMA } from './components.js';
 
-/** What every call can be refused with, whatever it asks for (D7). */
+/** Refusals that every call can receive (D7). */
 const ALWAYS: readonly ErrorCode[] = [
   'bad_request',
   'validation_failed',
@@ -33,7 +33,7 @@ const POST: readonly ErrorCode[] = [
   'idempotency_key_reused',
 ];
 
-/** Every code that the operation can be refused with, by status, in the order of the catalogue. */
+/** All refusal codes of the operation by status, in catalog order. */
 function problemCodes(described: DescribedOperation): Map<number, ErrorCode[]> {
   const possible = new Set(possibleCodes(described));
   const byStatus = new Map<number, ErrorCode[]>();
@@ -65,19 +65,19 @@ const RATE_HEADERS: readonly HeaderName[] = [
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
 ];
-/** Decided before a key is known, or without reading the request at all. */
+/** Statuses decided before a key is known, or without reading the request. */
 const BEFORE_AUTHENTICATION = new Set([401, 408, 431]);
 /** Refusals that are stored and replayed (D18). */
 const REPLAYABLE = new Set([402, 404, 409]);
 
-/** Adds every problem that the operation can be refused with to its responses. */
+/** Adds every possible problem of the operation to its responses. */
 export function addProblems(described: DescribedOperation): void {
   for (const [status, codes] of problemCodes(described)) {
     described.operation.responses[String(status)] = problemResponse(described, status, codes);
   }
 }
 
-/** What a partner is told about the bucket of the key (D21). */
+/** Headers that show a partner its key's bucket (D21). */
 export function rateHeaders({ port }: DescribedOperation): readonly HeaderName[] {
   return port === 'partner' ? RATE_HEADERS : [];
 }
@@ -136,8 +136,8 @@ interface Use {
 }
 
 /**
- * Moves the problem responses that several operations share to the components, named after their codes. What only one
- * operation says stays where it is read.
+ * Moves problem responses shared by several operations to the components, named after their codes. Responses of a
+ * single operation stay inline.
  */
 export function shareProblems(operations: readonly DescribedOperation[]): Record<string, ResponseObject> {
   const shared: Record<string, ResponseObject> = {};
@@ -163,7 +163,7 @@ function problemsByName(operations: readonly DescribedOperation[]): Map<string, 
   return uses;
 }
 
-/** The same codes are described alike, but for the header that only a replayed response has. */
+/** Equal codes have equal descriptions, except for the header of replayed responses. */
 function nameOf(response: ResponseObject | ReferenceObject | undefined): string | null {
   if (!response || '$ref' in response) return null;
   const codes = Object.keys(response.content?.[PROBLEM_CONTENT_TYPE]?.examples ?? {});

@@ -4,9 +4,9 @@ import { type DescribedOperation, METHODS, successOf } from './operation.js';
 const PREFIX = '#/components/schemas/';
 
 /**
- * Names the schemas for the people who generate a client. `OrderResponse` becomes `Order`. A class `…Dto` that is a body
- * becomes `…Request`, one within a body `…Input`: `PlaceOrderRequest`, `MoneyInput`.
- * @throws Error when two classes would get the same name.
+ * Names the schemas for readers of generated clients. `OrderResponse` becomes `Order`. A class `…Dto` becomes
+ * `…Request` if it is a body, and `…Input` inside a body: `PlaceOrderRequest`, `MoneyInput`.
+ * @throws Error when two classes would get the same name
  */
 export function withSchemaNames(document: OpenAPIObject): OpenAPIObject {
   const bodies = bodyNames(document);
@@ -45,8 +45,8 @@ function bodyNames(document: OpenAPIObject): Set<string> {
 }
 
 /**
- * Makes each envelope a component: `OrderResponse` has one `Order`, `OrderPage` has a list of them.
- * @throws Error when two envelopes of one name differ.
+ * Makes each envelope a component: `OrderResponse` contains one `Order`, `OrderPage` a list of them.
+ * @throws Error when two envelopes of one name differ
  */
 export function nameEnvelopes(document: OpenAPIObject, operations: readonly DescribedOperation[]): void {
   const schemas = ((document.components ??= {}).schemas ??= {});

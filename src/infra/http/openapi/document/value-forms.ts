@@ -5,8 +5,9 @@ import { type DescribedOperation, parametersOf } from './operation.js';
 const MAX_INT32 = 2 ** 31 - 1;
 
 /**
- * Writes values in the forms that most generators understand.
- * - An integer that 32 bits may not hold is `int64`. Java and Go otherwise use 32 bits, and 10 GB in bytes do not fit.
+ * Writes values in forms that most generators understand.
+ * - An integer that may exceed 32 bits is `int64`. Java and Go would otherwise use 32 bits, which cannot hold 10 GB in
+ *   bytes.
  * - The default of a request becomes text and `x-default`. Generators otherwise make the field required, send the
  *   default, or do not compile.
  */
@@ -28,7 +29,7 @@ export function useCommonForms(document: OpenAPIObject, operations: readonly Des
   }
 }
 
-/** A schema and those within it, without those that it refers to. */
+/** A schema and its inline schemas, without referenced ones. */
 function inlineSchemas(schema: SchemaObject | ReferenceObject | undefined): SchemaObject[] {
   if (!schema || '$ref' in schema) return [];
   return [schema, ...partsOf(schema).flatMap(inlineSchemas)];
