@@ -1,23 +1,23 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { Counter, type Registry } from 'prom-client';
 
-/** Lines that wait for their reader. What a busy process says in a few seconds; more is dropped, not kept. */
+/** Maximum bytes of waiting lines, about a few seconds of a busy process; further lines are dropped. */
 const MAX_WAITING_BYTES = 4 * 1_024 * 1_024;
-/** A line for each call must not cost a system call for each. */
+/** Lines are combined, because a system call per line is too expensive. */
 const WRITE_AT_BYTES = 4_096;
-/** How long an end waits for a reader that takes nothing. */
+/** Maximum wait for a stuck reader at the end of the process. */
 const CLOSE_LIMIT_MS = 300;
 const REPORT_EVERY_MS = 5_000;
 
 export interface LogDestinationOptions {
-  /** A descriptor, or the path of a file; stdout unless said. */
+  /** A file descriptor or path; default stdout. */
   readonly dest?: number | string;
   readonly maxWaitingBytes?: number;
 }
 
 /**
- * Where log lines go. A reader of stdout that is slow or hangs costs lines and nothing else: not our memory, which the
- * lines that wait for it would fill, and not our end, which would wait for it for ever (D43).
+ * Destination of log lines. A slow or hanging reader of stdout costs lines and nothing else: waiting lines do not fill
+ * the memory, and shutdown does not wait for the reader (D43).
  */
 export class LogDestination implements DestinationStream {
   private readonly stream: ReturnType<typeof pino.destination>;
@@ -29,7 +29,8 @@ export class LogDestination implements DestinationStream {
   private reports: NodeJS.Timeout | undefined;
 
   constructor({ dest = 1, maxWaitingBytes = MAX_WAITING_BYTES }: LogDestinationOptions = {}) {
-    // Asked for once, Node makes a pipe non-blocking. Otherwise a write to a full one holds a thread, and with it exit.
+    // Accessing it makes Node set the pipe to non-blocking. Otherwise a write to a full pipe blocks a thread, and exit
+    // with it.
     if (dest === 1) void process.stdout;
     this.stream = pino.destination({
       dest,
@@ -39,7 +40,7 @@ export class LogDestination implements DestinationStream {
       retryEAGAIN: () => performance.now() < this.writesUntilMs,
     });
     this.stream.on('drop', () => this.drop());
-    // A full disk, say: what was to be written stays, until there is too much of it.
+    // For example a full disk: lines stay buffered until there are too many.
     this.stream.on('error', () => undefined);
     this.endInTime();
   }
@@ -48,17 +49,17 @@ export class LogDestination implements DestinationStream {
     if (!this.isClosed) this.stream.write(line);
   }
 
-  /** Writes what waits, without waiting for it. */
+  /** Starts writing the waiting lines and returns at once. */
   flush(): void {
     if (!this.isClosed) this.stream.flush();
   }
 
-  /** Lines that no reader took in time, since the start. */
+  /** Number of dropped lines since the start. */
   get droppedLines(): number {
     return this.dropped;
   }
 
-  /** Counts dropped lines in `log_lines_dropped_total`, and says how many there were once there is room again. */
+  /** Counts dropped lines in `log_lines_dropped_total`, and logs their number once there is room again. */
   reportTo(logger: Logger, registry: Registry): void {
     this.counter = new Counter({
       name: 'log_lines_dropped_total',
@@ -68,7 +69,7 @@ export class LogDestination implements DestinationStream {
     this.reports = setInterval(() => this.report(logger), REPORT_EVERY_MS).unref();
   }
 
-  /** Writes what waits, for a moment at most. For the end of the process: later lines wait no longer. */
+  /** Writes the waiting lines within a short limit, for the end of the process; later lines are not buffered. */
   async close(): Promise<void> {
     clearInterval(this.reports);
     if (this.isClosed) return;
@@ -87,7 +88,7 @@ export class LogDestination implements DestinationStream {
     const lines = dropped - this.reported;
     if (lines === 0) return;
     logger.warn({ event: 'log.dropped', lines }, 'nobody read the log in time');
-    // Unless this line was dropped, too.
+    // Unless this line was dropped too.
     if (this.dropped === dropped) this.reported = dropped;
   }
 
@@ -96,7 +97,7 @@ export class LogDestination implements DestinationStream {
     this.counter?.inc();
   }
 
-  /** pino writes what waits when the process exits, and would try again for ever. */
+  /** pino writes waiting lines when the process exits, and would retry forever. */
   private endInTime(): void {
     const flushSync = this.stream.flushSync.bind(this.stream);
     this.stream.flushSync = () => {
@@ -105,7 +106,7 @@ export class LogDestination implements DestinationStream {
       try {
         flushSync();
       } catch {
-        // Nobody reads: the lines are lost.
+        // The reader is stuck: the lines are lost.
       }
     };
   }

@@ -27,8 +27,8 @@ interface LoggableError {
 }
 
 /**
- * Only name, message, code and stack of an error are logged: database errors carry their statement's parameters,
- * which may be secrets.
+ * Reduces an error to name, message, code and stack: database errors carry their statement's parameters, which may be
+ * secrets.
  */
 export function toLoggableError(error: unknown): LoggableError {
   if (!(error instanceof Error))
@@ -44,7 +44,10 @@ export function toLoggableError(error: unknown): LoggableError {
 
 const destinations = new WeakMap<Logger, LogDestination>();
 
-/** JSON lines, on stdout unless said. Each names what the work concerns that it is written in, and its trace (D53). */
+/**
+ * Creates a logger of JSON lines, on stdout by default. Each line names the subject of the current work, and its trace
+ * (D53).
+ */
 export function createLogger(
   level: string,
   role: string,
@@ -60,7 +63,7 @@ export function createLogger(
       redact: { paths: REDACTED_PATHS, censor: '[redacted]' },
       mixin: fieldsOfWork,
       mixinMergeStrategy: mergeFields,
-      // JSON alone leaves C1 controls and direction marks of a path or an upstream message as they are.
+      // JSON alone does not escape C1 controls and direction marks in a path or a provider's message.
       hooks: { streamWrite: escapeControls },
     },
     destination,
@@ -69,7 +72,7 @@ export function createLogger(
   return logger;
 }
 
-/** The destination that `createLogger` gave the logger; null for one that writes elsewhere. */
+/** The destination that `createLogger` gave the logger; null for a logger with another one. */
 export function logDestinationOf(logger: Logger): LogDestination | null {
   return destinations.get(logger) ?? null;
 }
@@ -82,7 +85,7 @@ export class LoggerModule {
   }
 }
 
-/** Sends Nest's own words to the process's logger; its start-up chatter is debug. */
+/** Redirects Nest's own messages to the process's logger; its start-up messages become debug. */
 export class NestLogger implements LoggerService {
   constructor(private readonly logger: Logger) {}
 

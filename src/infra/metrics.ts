@@ -7,11 +7,11 @@ export const METRICS = Symbol('METRICS');
 interface MetricText<Label extends string> {
   readonly name: string;
   readonly help: string;
-  /** Values must be few and from the code: never a partner, an endpoint or anything else that a caller chooses. */
+  /** Values must be few and come from the code: never a partner, an endpoint or another caller-chosen value. */
   readonly labelNames?: readonly Label[];
 }
 
-/** The registry's counter of this name, made when it is asked for first: apps of one process share it. */
+/** The registry's counter of this name, created on first use: the apps of one process share it. */
 export function counterIn<Label extends string = never>(
   registry: Registry,
   { name, help, labelNames = [] }: MetricText<Label>,
@@ -20,7 +20,7 @@ export function counterIn<Label extends string = never>(
   return known ?? new Counter<Label>({ name, help, labelNames: [...labelNames], registers: [registry] });
 }
 
-/** As `counterIn`. @param buckets upper bounds, in the unit of the metric's name */
+/** Like `counterIn`. @param buckets upper bounds, in the unit of the metric's name */
 export function histogramIn<Label extends string = never>(
   registry: Registry,
   { name, help, labelNames = [], buckets }: MetricText<Label> & { readonly buckets: readonly number[] },
@@ -36,7 +36,7 @@ export function histogramIn<Label extends string = never>(
   });
 }
 
-/** As `counterIn`. */
+/** Like `counterIn`. */
 export function gaugeIn<Label extends string = never>(
   registry: Registry,
   { name, help, labelNames = [] }: MetricText<Label>,
@@ -45,13 +45,13 @@ export function gaugeIn<Label extends string = never>(
   return known ?? new Gauge<Label>({ name, help, labelNames: [...labelNames], registers: [registry] });
 }
 
-/** Seconds, from a cached answer to a call that is given up. */
+/** Histogram buckets in seconds, from a cached response to a timed-out call. */
 export const LATENCY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const;
 
-/** What is done in batches; `observeBatches` counts them. */
+/** Names of batched work; `observeBatches` counts it. */
 export type BatchName = 'api_calls' | 'key_checks' | 'webhook_outcomes';
 
-/** Answers what counts the items of each batch of `batch` in `batch_items`. */
+/** Returns a function that records the size of each batch of `batch` in `batch_items`. */
 export function observeBatches(registry: Registry, batch: BatchName): (items: number) => void {
   const sizes = histogramIn(registry, {
     name: 'batch_items',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** Ours, whatever folder of it the process runs from: `src` or `dist/src`. */
+/** The service's package, whether the process runs from `src` or `dist/src`. */
 export interface PackageRoot {
   readonly folder: string;
   readonly version: string;
@@ -9,7 +9,7 @@ export interface PackageRoot {
 
 const NAME = 'partner-esim-service';
 
-/** The nearest folder above this file with the service's package.json. @throws Error where there is none */
+/** The nearest folder above this file with the service's package.json. @throws Error if there is none */
 export const PACKAGE_ROOT: PackageRoot = findAbove(import.meta.dirname);
 
 function findAbove(folder: string): PackageRoot {

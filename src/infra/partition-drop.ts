@@ -4,14 +4,14 @@ import { type DatabaseClient, isLockTimeout, sql } from './database/index.js';
 import { boundsOf, type DailyTable, type Day, dayOf, dayOfPartition } from './partition-days.js';
 import { lockSession, releaseSession } from './partition-locks.js';
 
-/** How long a step waits for a lock at a time: not so long that the server would cancel an autovacuum that has it. */
+/** Lock timeout of a step: short enough that the server does not cancel an autovacuum that holds the lock. */
 const TRY_MS = 80;
 const PAUSE_MS = 20;
 const STEP_MS = 60_000;
-/** How long it is tried; then the next maintenance finishes. */
+/** Total time limit; then the next maintenance finishes. */
 const PATIENCE_MS = 2_000;
 
-/** A day's partition that is dropped. */
+/** A day's partition to be dropped. */
 interface OldDay {
   readonly partition: string;
   readonly day: Day;
@@ -19,9 +19,9 @@ interface OldDay {
 }
 
 /**
- * Detaches and drops. Readers and writers go on meanwhile; a transaction that uses the table already is waited for,
- * for a moment, and else the next maintenance finishes. Answers whether the day is gone.
- * @param direct connections of its own: no transaction may be open around DETACH ... CONCURRENTLY
+ * Detaches and drops a partition and returns whether it is gone. Readers and writers continue meanwhile. A transaction
+ * that already uses the table is awaited briefly; otherwise the next maintenance finishes.
+ * @param direct separate connections, because no transaction may be open around DETACH ... CONCURRENTLY
  */
 export async function dropPartition(
   direct: DataSource,
@@ -33,9 +33,9 @@ export async function dropPartition(
   const day = { from, to: dayOf(from, 1) };
   const runner = direct.createQueryRunner();
   try {
-    // A process that freezes with the lock would keep everybody from making partitions: the server ends its session.
+    // A frozen process with the lock would prevent all partition changes, so the server ends its session.
     await sql(runner.manager, `SET idle_session_timeout = '60s'`);
-    // To drop the files of a large day, or to look through it, takes longer than the other statements of a worker.
+    // Scanning a large day or dropping its files takes longer than a worker's other statements.
     await sql(runner.manager, `SET statement_timeout = ${STEP_MS}`);
     ((await runner.connect()) as DatabaseClient).expectAnswersWithin(STEP_MS);
     if (!(await lockSession(runner, daily.table))) return false;
@@ -58,7 +58,8 @@ async function detachAndDrop(
     (await daily.isNeeded?.(manager, partition, day, stopping)) ?? false;
   if (state === 'attached' && (await isNeeded())) return false;
   await patiently(manager, () => detach(manager, table, partition));
-  // Who came to need it between the look and the detachment has committed by now; nobody can from here on.
+  // Transactions that began to need the day before it was detached have committed by now; no new one can begin to need
+  // it.
   if (await isNeeded()) {
     const [from, to] = boundsOf(daily, day);
     await patiently(manager, () =>
@@ -73,7 +74,7 @@ async function detachAndDrop(
   return true;
 }
 
-/** Goes on where an earlier try, or another process, was cut. */
+/** Continues where an earlier attempt, or another process, was interrupted. */
 async function detach(manager: EntityManager, table: string, partition: string): Promise<void> {
   const state = await partitionState(manager, table, partition);
   if (state === 'attached')
@@ -82,7 +83,7 @@ async function detach(manager: EntityManager, table: string, partition: string):
     await sql(manager, `ALTER TABLE ${table} DETACH PARTITION ${partition} FINALIZE`);
 }
 
-/** Again and again, as long as only a lock is missing. @throws QueryFailedError of the last try */
+/** Retries while only a lock is missing. @throws QueryFailedError of the last attempt */
 async function patiently(manager: EntityManager, step: () => Promise<unknown>): Promise<void> {
   const deadline = performance.now() + PATIENCE_MS;
   await sql(manager, `SET lock_timeout = '${TRY_MS}ms'`);
@@ -98,7 +99,7 @@ async function patiently(manager: EntityManager, step: () => Promise<unknown>): 
   await sql(manager, 'RESET lock_timeout');
 }
 
-/** `detaching`: by a process that was cut before the second half. */
+/** `detaching`: by a process that was interrupted before the second half. */
 type AttachState = 'attached' | 'detaching' | 'detached' | 'gone';
 
 export async function partitionState(

@@ -1,18 +1,18 @@
 import type { QueryRunner } from 'typeorm';
 import { type DatabaseClient, sql, type Tx } from './database/index.js';
 
-/** Any number; with the table's name it names this lock among the advisory locks of the database. */
+/** An arbitrary number; together with the table's name it identifies this lock among the database's advisory locks. */
 const LOCK_CLASS = 7_302_115;
 
-/** Until the end of the transaction. Two workers at once: the second finds the work done. */
+/** Locks until the end of the transaction. Of two concurrent workers, the second finds the work done. */
 export async function lockUntilCommit(tx: Tx, table: string): Promise<void> {
-  // A process that freezes in here must not keep everybody from making partitions: the server ends its session. One that
-  // waits for a core must not lose it, or a start on a busy machine would fail.
+  // A frozen process must not prevent all partition changes, so the server ends its session. A process that waits for
+  // CPU must keep its session, or a start on a busy machine would fail.
   await sql(tx.manager, `SET LOCAL idle_in_transaction_session_timeout = '10s'`);
   await sql(tx.manager, 'SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK_CLASS, table]);
 }
 
-/** False when another process is at it. */
+/** False when another process holds the lock. */
 export async function lockSession(runner: QueryRunner, table: string): Promise<boolean> {
   const { rows } = await sql<{ locked: boolean }>(
     runner.manager,
@@ -23,8 +23,8 @@ export async function lockSession(runner: QueryRunner, table: string): Promise<b
 }
 
 /**
- * Gives the session back without its lock and its time limits, or closes it when that fails: the next one who gets it from
- * the pool must not hold the lock. Unlocking what is not locked only makes a warning of the server.
+ * Releases the session without its lock and its timeouts, or closes it when that fails: its next user from the pool
+ * must not hold the lock. Unlocking a free lock only causes a server warning.
  */
 export async function releaseSession(runner: QueryRunner, table: string): Promise<void> {
   const session = (await runner.connect()) as DatabaseClient;

@@ -4,21 +4,21 @@ const BATCH_ROWS = 1_000;
 
 export interface PurgeSteps {
   readonly batchRows?: number;
-  /** Nothing begins after it. */
+  /** No step starts after it is aborted. */
   readonly stopping?: AbortSignal | undefined;
 }
 
-/** What one step of a purge did, and whether another one has anything to do. */
+/** Result of one purge step, and whether another one would find work. */
 export interface PurgeStep {
   readonly purged: number;
   readonly more: boolean;
 }
 
 /**
- * Runs `step` until it finds less than a full batch; answers how many it has deleted in all. A step deletes at most
- * `limit` rows in a transaction of its own and passes over rows that others have locked, so that nobody waits for a
- * purge for long and a process that dies in one leaves whole steps behind (D44). It rests as long as it works, however
- * much there is: the database is others' as well.
+ * Runs `step` until it finds less than a full batch, and returns the total number of deleted rows. A step deletes at
+ * most `limit` rows in its own transaction and skips locked rows, so that nobody waits long for a purge, and a process
+ * that dies leaves whole steps behind (D44). Between steps it pauses for as long as each step took, because others use
+ * the database too.
  */
 export async function purgeInSteps(
   step: (limit: number) => Promise<number>,
@@ -30,7 +30,7 @@ export async function purgeInSteps(
   }, stopping);
 }
 
-/** As `purgeInSteps`, for steps that know themselves whether there is more: some look at rows that stay. */
+/** Like `purgeInSteps`, for steps that report themselves whether more is left: some also read rows that stay. */
 export async function purgeWhileMore(
   step: () => Promise<PurgeStep>,
   stopping?: AbortSignal,

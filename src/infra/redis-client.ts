@@ -4,22 +4,21 @@ import { StandaloneConnector } from 'ioredis/built/connectors/index.js';
 import type { RedisAddress, RedisBehindSentinels } from '../config/index.js';
 
 /**
- * What becomes of a command while there is no server: it waits for one, as BullMQ asks of its connections, or it fails
- * at once.
+ * Behavior of a command without a server: it waits for one, as BullMQ requires of its connections, or fails at once.
  */
 export type WithoutServer = 'wait' | 'fail';
 
-/** A sentinel that has stopped takes connections and answers nothing. */
+/** A frozen sentinel accepts connections but does not respond. */
 const SENTINEL_ANSWER_MS = 2_000;
-/** When none of them helped: the pauses that ioredis makes with one server. */
+/** Pauses after all sentinels have failed: the same as ioredis makes with one server. */
 const SENTINELS_AGAIN_MS = 50;
 const LONGEST_SENTINELS_AGAIN_MS = 2_000;
 
 type Connecting = ReturnType<StandaloneConnector['connect']>;
 
 /**
- * ioredis listens to the first error of a connection alone. Node.js emits a second one of a TLS connection whose certificate
- * was refused, once in a thousand times, and nobody listening would end the process.
+ * ioredis handles only the first error of a connection. Once in a thousand times Node.js emits a second one for a TLS
+ * connection with a rejected certificate, and without a listener the process would end.
  */
 class SafeConnector extends StandaloneConnector {
   constructor(options: unknown) {
@@ -37,8 +36,8 @@ async function ignoringErrors(connecting: Connecting): Connecting {
 }
 
 /**
- * Connects to Redis or Valkey wherever it is (D1), and follows it through failovers. Errors of the connection are told by
- * the commands that fail: they need no listener.
+ * Connects to Redis or Valkey in any topology (D1), and follows failovers. Failing commands report connection errors,
+ * so these need no listener.
  */
 export function openRedis(address: RedisAddress, withoutServer: WithoutServer): Redis {
   const client =
@@ -67,18 +66,18 @@ function connectToPrimary(address: RedisBehindSentinels, withoutServer: WithoutS
     ...(address.tls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
     sentinelCommandTimeout: SENTINEL_ANSWER_MS,
     sentinelRetryStrategy: (times) => Math.min(times * SENTINELS_AGAIN_MS, LONGEST_SENTINELS_AGAIN_MS),
-    // A primary that froze or was cut off keeps its connections: only the sentinels say that it is none any more.
+    // A frozen or isolated primary keeps its connections: only the sentinels know that it is no longer the primary.
     failoverDetector: true,
     Connector: FailoverConnector,
-    // Of a primary that was made a replica under a connection: ask the sentinels again, and say it there (2: again).
+    // The primary became a replica during a connection: query the sentinels again and resend the command (2).
     reconnectOnError: (error) => (error.message.includes('READONLY') ? 2 : false),
   });
 }
 
 /**
- * ioredis's own, with two faults mended. A sentinel that is away is no unhandled error, written to stderr
- * for every connection. And the failover listener of a lost connection is removed: it ended the next connection for good
- * when it saw the failover while the sentinels were asked.
+ * ioredis's own connector with two bugs fixed. An unreachable sentinel no longer causes an unhandled error, written to
+ * stderr for every connection. And a lost connection's failover listener is removed: it permanently ended the next
+ * connection if it saw the failover while the sentinels were queried.
  */
 class FailoverConnector extends SentinelConnector {
   constructor(options: unknown) {

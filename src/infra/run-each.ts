@@ -1,13 +1,13 @@
 export interface RunEachOptions<Item> {
-  /** No further item begins after it. */
+  /** No further item starts after it is aborted. */
   readonly stopping?: AbortSignal | undefined;
-  /** Told of an item at once when it failed: the others may take long. Must not throw. */
+  /** Called at once when an item failed, because the others may take long. Must not throw. */
   readonly failed?: (item: Item, error: unknown) => void;
 }
 
 /**
- * Runs `run` for one item after another; one that fails holds up none behind it (D43). A sweep that ends so counts as
- * failed, and its last success stays as old as it is. @throws AggregateError after the last item, when some failed
+ * Runs `run` for one item after another; a failing item does not stop the later ones (D43). A sweep that throws this
+ * counts as failed. @throws AggregateError after the last item, when some failed
  */
 export async function runEach<Item>(
   items: Iterable<Item>,

@@ -12,29 +12,29 @@ import { Registry } from 'prom-client';
 import { LOGGER } from './logging.js';
 import { counterIn, gaugeIn, METRICS } from './metrics.js';
 
-/** What a run answers that found nothing to do. */
+/** Result of a run that found nothing to do. */
 export const NOTHING_DUE = Symbol('nothing due');
 
 export interface SweeperOptions {
-  /** As it appears in the log: `esims.expiry_live`. */
+  /** Name in the log: `esims.expiry_live`. */
   readonly name: string;
   /** From the end of one run to the start of the next. */
   readonly intervalMs: number;
-  /** The same after a run that answered `NOTHING_DUE`: `intervalMs` when not given. */
+  /** Same after a run that returned `NOTHING_DUE`; defaults to `intervalMs`. */
   readonly idleIntervalMs?: number;
-  /** From the start of the process to the first run; 0 when not given. */
+  /** From the start of the process to the first run; default 0. */
   readonly firstAfterMs?: number;
   readonly logger: Logger;
   /**
-   * What it answers counts only when it is `NOTHING_DUE`.
-   * @param stopping to be looked at between the steps of long work: a stop waits for the run under way
+   * Only the result `NOTHING_DUE` has a meaning.
+   * @param stopping check it between the steps of long work: shutdown waits for the current run
    */
   run(stopping: AbortSignal): Promise<unknown>;
 }
 
 /**
- * Runs something again and again, never twice at once. A failing run is logged and the next one comes: PostgreSQL
- * may be away for a while, and a sweep must outlive that.
+ * Runs a function repeatedly, never twice at once. A failing run is logged, and the next one follows: PostgreSQL may be
+ * down for a while, and a sweep must survive that.
  */
 export class Sweeper {
   private timer: NodeJS.Timeout | null = null;
@@ -43,13 +43,13 @@ export class Sweeper {
 
   constructor(private readonly options: SweeperOptions) {}
 
-  /** @param afterMs until its first run */
+  /** @param afterMs delay until its first run */
   start(afterMs = 0): void {
     if (afterMs > 0) this.timer = setTimeout(() => this.start(), afterMs);
     else this.current = this.runOnce();
   }
 
-  /** No run begins after this; waits for the one under way. */
+  /** Prevents further runs and waits for the current one. */
   async stop(): Promise<void> {
     this.stopping.abort();
     if (this.timer) clearTimeout(this.timer);
@@ -73,13 +73,16 @@ export class Sweeper {
   }
 }
 
-/** Between the first runs of two sweeps, and so between all later ones: together they would take every connection. */
+/**
+ * Delay between the first runs of two sweeps, and therefore between all later ones: together they would take every
+ * connection.
+ */
 const APART_MS = 25;
 
-/** For sweeps that can wait, such as purges: a process that starts takes its time and connections from those that serve. */
+/** For deferrable sweeps, such as purges: a starting process competes for connections with those that serve. */
 export const AFTER_START_MS = 5_000;
 
-/** The sweeps of a worker process: they start when the app has started, and stop before it is gone. */
+/** The sweeps of a worker process: they start after the app, and stop before it. */
 @Injectable()
 export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
   private readonly sweepers: { readonly sweeper: Sweeper; readonly firstAfterMs: number }[] = [];
@@ -90,7 +93,7 @@ export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy, BeforeAp
     @Inject(METRICS) private readonly metrics: Registry = new Registry(),
   ) {}
 
-  /** To be called in a constructor, or later: then the sweep starts from that moment on. */
+  /** Registers a sweep, in a constructor or later; a later one starts immediately. */
   register(sweep: Omit<SweeperOptions, 'logger'>): void {
     const { firstAfterMs = 0 } = sweep;
     const run = watched(this.metrics, sweep);
@@ -106,7 +109,7 @@ export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy, BeforeAp
     );
   }
 
-  /** The first that is heard of a stop; the workers drain meanwhile. */
+  /** The first hook of a shutdown; the workers drain meanwhile. */
   onModuleDestroy(): void {
     for (const { sweeper } of this.sweepers) void sweeper.stop();
   }
@@ -116,7 +119,7 @@ export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy, BeforeAp
   }
 }
 
-/** Counts the runs, and keeps when the last one succeeded: a purge that fails for days is seen before the disk is full. */
+/** Counts the runs, and records the last success: a purge that fails for days is noticed before the disk is full. */
 function watched(
   metrics: Registry,
   { name: sweep, run }: Pick<SweeperOptions, 'name' | 'run'>,

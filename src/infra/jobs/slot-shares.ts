@@ -1,16 +1,16 @@
 import type { Mode } from '../../common/mode.js';
 
-/** Whose jobs a group has: fairness is between pairs of partner and mode (D41). */
+/** Owner of a group's jobs: slots are shared fairly between pairs of partner and mode (D41). */
 export interface GroupOwner {
-  /** Of the pair. */
+  /** Id of the pair. */
   readonly id: string;
   readonly mode: Mode;
 }
 
-/** How long a group's jobs take: nobody knows, all end in time, or the last ones do not. */
+/** Speed of a group's jobs: unknown, all in time, or the latest ones too slow. */
 export type Pace = 'new' | 'fast' | 'slow';
 
-/** What the shares know of a group. `SlotShares` alone writes it. */
+/** State of a group, written only by `SlotShares`. */
 export interface GroupSlots {
   taken: number;
   pace: Pace;
@@ -19,26 +19,28 @@ export interface GroupSlots {
 
 export interface SlotSharesOptions {
   readonly concurrencyPerGroup: number;
-  /** Slots of the process. */
+  /** Number of slots of the process. */
   readonly concurrency: number;
-  /** Of the slots, how much one owner may hold in all: a part of 1. It shrinks with what is free. */
+  /** Maximum share of the slots for one owner. It shrinks with the number of free slots. */
   readonly ownerShare: number;
-  /** Of the slots, how much is kept for owners that hold none: a part of 1. */
+  /** Share of the slots reserved for owners without any. */
   readonly keptForOthers: number;
-  /** Whether slow groups are kept to a part of the slots; else all count as fast and may use every slot. */
+  /**
+   * Whether slow groups are limited to a part of the slots; otherwise all groups count as fast and may use every slot.
+   */
   readonly separatesSlow: boolean;
 }
 
-/** Of what an owner may hold, how much is kept for its groups that hold none. */
+/** Share of an owner's slots that is reserved for its groups without any. */
 const KEPT_FOR_OTHER_GROUPS = 1 / 2;
-/** Of what its owner's other groups leave beside that, how much a group may hold. */
+/** Maximum share for one group of the slots that its owner's other groups leave free. */
 const GROUP_SHARE = 1 / 2;
-/** Of any part, how much Sandbox may hold: the rest waits for Live (D41). */
+/** Maximum share of Sandbox in any part: the rest is reserved for Live (D41). */
 const SANDBOX_PART = 1 / 2;
-/** D42: half of the slots are out of reach of slow groups, and of new ones, which may turn out to be slow. */
+/** D42: half of the slots are closed to slow groups, and to new ones, which may turn out to be slow. */
 const FAST_PART = 1 / 2;
 const NOT_FAST_PART = 1 / 2;
-/** So that a new group finds a slot beside the slow ones. */
+/** Leaves room for a new group beside the slow ones. */
 const SLOW_PART = 1 / 4;
 
 interface Part {
@@ -49,10 +51,10 @@ interface Part {
 const ALL: readonly Pace[] = ['new', 'fast', 'slow'];
 
 /**
- * Divides the slots of a process among groups (D34, D41, D42). What an owner may hold shrinks with what is free, and
- * some slots are an owner's first or nobody's: jobs that hang never give back what they took first. Among the groups of
- * an owner it is the same. A group that becomes slow takes its slots along into the slow part, and its jobs count
- * against its owner wherever they are.
+ * Divides the slots of a process among groups (D34, D41, D42). An owner's limit shrinks with the number of free slots,
+ * and some slots are reserved for owners without any, because hanging jobs never release what they took first. The same
+ * rules apply to the groups of an owner. A group that becomes slow moves its slots to the slow part, and its jobs count
+ * against its owner in every part.
  */
 export class SlotShares {
   private readonly used: Record<Pace, Record<Mode, number>> = {
@@ -61,28 +63,28 @@ export class SlotShares {
     slow: { live: 0, sandbox: 0 },
   };
   private readonly ofOwner = new Map<string, number>();
-  /** By owner and pace. */
+  /** Keyed by owner and pace. */
   private readonly ofOwnerAndPace = new Map<string, number>();
 
   constructor(private readonly options: SlotSharesOptions) {}
 
-  /** How many more slots the group may take now. */
+  /** Number of slots that the group may still take now. */
   roomFor(group: GroupSlots): number {
     const { free, size } = this.partOf(modeOf(group), group.pace);
     const ofGroup = this.options.concurrencyPerGroup - group.taken;
     if (free < 1 || ofGroup < 1) return 0;
-    // Whose it is, its first claim says.
+    // Its first claim reveals its owner.
     if (group.owner === null) return group.taken === 0 ? 1 : 0;
     const bound = this.boundOfOwner(free, size);
     const left = bound - (this.ofOwner.get(group.owner.id) ?? 0);
-    // What the owner's hanging groups hold elsewhere must not keep its healthy one from a first slot of this part.
+    // Hanging groups elsewhere must not keep the owner's healthy group from a first slot of this part.
     if (left < 1) return this.holdsNone(group.owner.id, group.pace) ? 1 : 0;
     const shared = left + group.taken - bound * KEPT_FOR_OTHER_GROUPS;
     const boundOfGroup = Math.max(1, shared * GROUP_SHARE);
     return Math.max(0, Math.min(ofGroup, Math.floor(boundOfGroup - group.taken), Math.floor(left), free));
   }
 
-  /** Whether any group of this mode and pace could have a slot: without one, nobody asks each of them. */
+  /** Whether any group of this mode and pace could get a slot; if not, single groups need not be checked. */
   hasFreeFor(mode: Mode, pace: Pace): boolean {
     return this.partOf(mode, pace).free >= 1;
   }
@@ -97,7 +99,7 @@ export class SlotShares {
     group.taken -= count;
   }
 
-  /** The group's slots count where groups of this pace and owner belong from now on. */
+  /** Sets the group's pace and owner, and moves its slots accordingly. */
   describe(group: GroupSlots, known: Partial<Pick<GroupSlots, 'pace' | 'owner'>>): void {
     this.count(group, -group.taken);
     Object.assign(group, known);
@@ -117,14 +119,14 @@ export class SlotShares {
     return this.options.separatesSlow && pace === 'fast' && !this.ofOwnerAndPace.has(`${pace} ${owner}`);
   }
 
-  /** How much an owner may hold when so much is free of its part: all of its share when nobody else has any. */
+  /** An owner's limit for the number of free slots in its part: its full share when nobody else has any. */
   private boundOfOwner(free: number, size: number): number {
     const { concurrency, ownerShare, keptForOthers } = this.options;
     const shared = size * (1 - keptForOthers);
     return Math.max(1, concurrency * ownerShare * ((free - size + shared) / shared));
   }
 
-  /** The part of the slots that groups of this mode and pace may use: its size, and what is free of it. */
+  /** The part of the slots open to groups of this mode and pace: its size and its free slots. */
   private partOf(mode: Mode, pace: Pace): Part {
     const part = (share: number, paces: readonly Pace[]): Part => this.part(share, paces, mode);
     const overall = part(1, ALL);
@@ -158,7 +160,7 @@ function narrower(outer: Part, inner: Part): Part {
   return { size: inner.size, free: Math.min(outer.free, inner.free) };
 }
 
-/** A group whose owner is not known yet may be Live. */
+/** A group with an unknown owner may be Live. */
 export function modeOf(group: Pick<GroupSlots, 'owner'>): Mode {
   return group.owner?.mode ?? 'live';
 }

@@ -5,15 +5,15 @@ import type { GroupWorker, WorkSignals } from './signals/work-signals.js';
 
 const REMOVE_AT_END = { removeOnComplete: true, removeOnFail: true } as const;
 
-/** A delayed notification's data: the groups to claim from. Ids only, never rows (B3). */
+/** Data of a delayed notification: the groups to claim from. Ids only, never rows (B3). */
 export interface NotifyJob {
   readonly groups: readonly string[];
 }
 
 /**
- * Tells the workers that a group (an endpoint, a partner's orders) has something due: now by a signal, at a later time
- * by a delayed job of the queue (D51). Best effort by design: a lost notification delays work until the next sweep and
- * loses nothing (D1), so callers do not wait.
+ * Notifies the workers that a group (an endpoint, a partner's orders) has due work: now by a signal, later by a delayed
+ * job of the queue (D51). Best effort by design: a lost notification delays work until the next sweep and loses nothing
+ * (D1), so callers do not wait.
  */
 export class WorkerNotifier {
   constructor(
@@ -23,8 +23,8 @@ export class WorkerNotifier {
   ) {}
 
   /**
-   * Notifies now: the worker of this process directly, others by a signal.
-   * @param owner the process that has the group, where one is known: it alone is woken
+   * Notifies now: this process's worker directly, others by a signal.
+   * @param owner the process that owns the group, if known: only this one is woken
    */
   notify(group: string, owner?: string): void {
     this.signals.tell(this.queue.name, group, owner);
@@ -35,23 +35,23 @@ export class WorkerNotifier {
     return this.signals.peersOf(this.queue.name);
   }
 
-  /** Notifies at `dueAt`. Repeating the same call makes no second job. */
+  /** Notifies at `dueAt`. A repeated call creates no second job. */
   notifyAt(group: string, dueAt: Date): void {
     const delay = Math.max(0, dueAt.getTime() - Date.now());
     if (delay === 0) return this.notify(group);
-    // Job ids take no colon, and `add` with an id that still exists is ignored in silence: wanted here.
+    // Job ids must not contain colons. `add` silently ignores an existing id, which is intended here.
     const jobId = `${group.replaceAll(':', '-')}_${dueAt.getTime()}`;
     this.queue
       .add('notify', { groups: [group] }, { delay, jobId, ...REMOVE_AT_END })
       .catch((error: unknown) => this.report(error));
   }
 
-  /** The worker of this process for the queue; it is told directly, until the answer is called. */
+  /** Registers this process's worker of the queue for direct notifications. Returns the function that removes it. */
   attach(worker: GroupWorker): () => void {
     return this.signals.attach(this.queue.name, worker);
   }
 
-  /** Waits until all signals have left, or a second has passed; called by a graceful stop. */
+  /** Waits until all signals have left, at most a second; called at a graceful shutdown. */
   settle(): Promise<void> {
     return this.signals.settle();
   }

@@ -2,12 +2,12 @@ import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /**
- * The address that `text` names, in one spelling; null for anything else. IPv4 written as IPv6 (`::ffff:7f00:1`)
- * becomes IPv4, or an IPv4 network would never match on a dual-stack socket. A zone (`fe80::1%eth0`) is cut: it
- * names an interface of this machine, and PostgreSQL's `inet` takes none (D15).
+ * Normalizes an address; null for other text. IPv4 written as IPv6 (`::ffff:7f00:1`) becomes IPv4, because an IPv4
+ * network would otherwise never match on a dual-stack socket. A zone (`fe80::1%eth0`) is removed: it names an interface
+ * of this machine, and PostgreSQL's `inet` rejects it (D15).
  */
 export function parseAddress(text: string): string | null {
-  // First and without a parser: almost every call comes from such an address.
+  // First, without a parser: almost every call comes from such an address.
   if (isIPv4(text)) return text;
   const zone = text.indexOf('%');
   const bare = zone === -1 ? text : text.slice(0, zone);
@@ -16,12 +16,15 @@ export function parseAddress(text: string): string | null {
   return address.isIPv4MappedAddress() ? address.toIPv4Address().toString() : address.toString();
 }
 
-/** An address in brackets, or one that ends in IPv4; then the port that some proxies append, which may be empty. */
+/**
+ * An address in brackets, or one that ends in IPv4, with the optional port that some proxies append; the port may be
+ * empty.
+ */
 const WITH_PORT = /^(?:\[([^[\]]*)\]|((?:[\da-f:]*:)?(?:\d{1,3}\.){3}\d{1,3}))(?::\d{0,5})?$/i;
 
 /**
- * The address that one element of `X-Forwarded-For` names, in the spelling of `parseAddress`. Proxies write
- * `203.0.113.7:5678`, `::ffff:203.0.113.7:5678`, `[2001:db8::7]:443`, a colon without a port, and each in quotes. Null for
+ * The address in one element of `X-Forwarded-For`, normalized by `parseAddress`. Proxies write `203.0.113.7:5678`,
+ * `::ffff:203.0.113.7:5678`, `[2001:db8::7]:443`, a colon without a port, and each of them in quotes. Null for
  * everything else (`unknown`, a name, nothing).
  */
 export function parseForwardedAddress(element: string): string | null {
@@ -36,9 +39,10 @@ export function parseForwardedAddress(element: string): string | null {
 }
 
 /**
- * The network that `text` names, as `address/length`, or null: IPv4 or IPv6, a bare address being a network of one.
- * Bits beyond the length are refused, not cut: `10.1.2.3/8` is more likely a slip than the wish to allow 10.0.0.0/8.
- * IPv4 written as IPv6 is refused, too: `parseAddress` makes IPv4 of such callers, so it would match nobody.
+ * Normalizes a network to `address/length`, or null: IPv4 or IPv6; a bare address is a network of one. Bits beyond the
+ * length are refused instead of removed, because `10.1.2.3/8` is more likely a mistake than the wish to allow
+ * 10.0.0.0/8. IPv4 written as IPv6 is refused too: `parseAddress` converts such callers to IPv4, so it would never
+ * match.
  */
 export function parseNetwork(text: string): string | null {
   const [address = '', length, ...rest] = text.split('/');
@@ -61,11 +65,11 @@ function hasHostBits(address: ipaddr.IPv4 | ipaddr.IPv6, prefix: number): boolea
   });
 }
 
-/** Networks that an address may be in. Build it once: every network is parsed here. */
+/** A set of networks. Build it once, because every network is parsed here. */
 export class NetworkList {
   private readonly networks: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][];
 
-  /** @throws Error for text that `parseNetwork` does not take */
+  /** @throws Error for text that `parseNetwork` refuses */
   constructor(networks: readonly string[]) {
     this.networks = networks.map((text) => {
       const network = parseNetwork(text);
@@ -74,7 +78,7 @@ export class NetworkList {
     });
   }
 
-  /** False for what is no address, too. */
+  /** False also for text that is not an address. */
   includes(address: string): boolean {
     const text = parseAddress(address);
     if (text === null) return false;
@@ -86,8 +90,8 @@ export class NetworkList {
 }
 
 /**
- * What one caller has to itself: an IPv4 address, or an IPv6 /64, of which it can use every address. Text that is
- * no address stands for itself.
+ * The network that one caller controls: an IPv4 address, or an IPv6 /64, of which it can use every address. Other text
+ * is returned unchanged.
  */
 export function callerNetwork(text: string): string {
   const address = parseAddress(text);

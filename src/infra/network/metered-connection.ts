@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
  * handshake has 3 to 6 KB. Verifying 32 KB of certificates takes up to 0.2 s of CPU, a flood of key updates 30 ms.
  */
 export const MAX_TLS_OVERHEAD_BYTES = 32 * 1_024;
-/** Maximum bytes that OpenSSL gets before other connections have their turn. */
+/** Maximum bytes passed to OpenSSL before other connections get their turn. */
 const SLICE_BYTES = 4 * 1_024;
 
 /** The server sent too many TLS messages without data. */
@@ -63,7 +63,7 @@ export class MeteredConnection extends Duplex {
     this.socket.resume();
   }
 
-  /** False when TLS takes no more for now. */
+  /** False while TLS accepts no more. */
   private pushSlice(slice: Buffer): boolean {
     this.rawBytes += slice.length;
     try {
@@ -87,7 +87,7 @@ export class MeteredConnection extends Duplex {
   /** @throws TlsFlood */
   private assertAllowance(): void {
     const data = (this.meter?.dataBytes() ?? 0) - this.dataBytesBefore;
-    // TLS has not seen yet what is still buffered here.
+    // TLS has not seen the bytes that are still buffered here.
     const raw = this.rawBytes - this.readableLength - this.rawBytesBefore;
     if (raw - data > MAX_TLS_OVERHEAD_BYTES) throw new TlsFlood();
   }

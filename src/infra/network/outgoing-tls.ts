@@ -4,7 +4,10 @@ import { createSecureContext, type SecureContextOptions } from 'node:tls';
 /** In order of preference. OpenSSL 3.0 does not know the first. */
 const CURVES = ['X25519MLKEM768', 'X25519', 'P-256', 'P-384', 'P-521'];
 
-/** The curves that this OpenSSL knows, as `ecdhCurve` takes them. One unknown name makes OpenSSL refuse a whole list. */
+/**
+ * The curves that this OpenSSL knows, in the format of `ecdhCurve`. One unknown name makes OpenSSL refuse the whole
+ * list.
+ */
 export function knownCurves(names: readonly string[]): string {
   return names.filter(isKnown).join(':');
 }

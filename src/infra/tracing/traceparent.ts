@@ -1,4 +1,4 @@
-/** Which span of which trace: what `traceparent` of W3C Trace Context says, version 00. */
+/** Identifies a span of a trace: the content of `traceparent` in W3C Trace Context, version 00. */
 export interface TraceContext {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
@@ -11,7 +11,7 @@ export interface TraceContext {
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 const ZEROS = /^0+$/;
 
-/** Null for anything that is no valid `traceparent`: of another version, say, or with an id of zeros. */
+/** Null for an invalid `traceparent`, for example of another version, or with an id of zeros. */
 export function parseTraceparent(text: string | null | undefined): TraceContext | null {
   const [, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(text ?? '') ?? [];
   if (traceId === '' || ZEROS.test(traceId) || ZEROS.test(spanId)) return null;

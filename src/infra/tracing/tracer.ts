@@ -2,8 +2,8 @@ import { type Concerns, runWithin } from './work-context.js';
 import type { TraceContext } from './traceparent.js';
 
 /**
- * All that a span may say besides what it concerns: words and numbers of the code. The list is closed, so that no URL,
- * body, ICCID, activation code or key can get into one (D53). `http.*` and `error.type` as OpenTelemetry defines them.
+ * All attributes of spans besides their subject: words and numbers from the code. The list is closed, so that no URL,
+ * body, ICCID, activation code or key can get into a span (D53). `http.*` and `error.type` follow OpenTelemetry.
  */
 export type SpanAttribute =
   | 'http.request.method'
@@ -25,43 +25,43 @@ export type SpanAttribute =
 export type SpanAttributes = { readonly [Name in SpanAttribute]?: string | number };
 
 export interface SpanRequest {
-  /** Of few values: a route, a kind of job; never an id. */
+  /** A name with few values: a route or a kind of job; never an id. */
   readonly name: string;
-  /** server: a call of somebody; consumer: a job; client: a call to somebody. */
+  /** server: an incoming call; consumer: a job; client: an outgoing call. */
   readonly kind: 'server' | 'consumer' | 'client';
-  /** Null: the first of a trace. Left out: the span that this code runs in. */
+  /** Null starts a trace. Defaults to the current span. */
   readonly parent?: TraceContext | null;
   readonly links?: readonly (TraceContext | null)[];
   readonly concerns?: Concerns;
   readonly attributes?: SpanAttributes;
-  /** Milliseconds of the epoch; now, unless said. */
+  /** Milliseconds since the epoch; default now. */
   readonly startedAt?: number;
-  /** Ids that others know without being told; a parent's trace goes before. */
+  /** Ids that other processes can derive; a parent's trace takes precedence. */
   readonly ids?: { readonly traceId: string; readonly spanId: string };
 }
 
 export interface Span {
   /** Null when nothing is traced. */
   readonly context: TraceContext | null;
-  /** Later values replace earlier ones; one that is null or undefined is left out. */
+  /** Later values replace earlier ones; null and undefined are omitted. */
   set(attributes: { readonly [Name in SpanAttribute]?: string | number | null | undefined }): void;
-  /** @param errorType a word of the code: an error's class, a status. Never a message */
+  /** @param errorType a word from the code: an error's class or a status. Never a message */
   fail(errorType: string): void;
   end(): void;
 }
 
-/** Makes spans by hand, at the few places that matter. Where nothing is traced it does nothing (D53). */
+/** Creates spans explicitly, at the few places that matter. Without tracing it does nothing (D53). */
 export abstract class Tracer {
-  /** Whether spans go anywhere. */
+  /** Whether spans are exported. */
   abstract readonly isOn: boolean;
 
   /** A span that the caller ends. */
   abstract start(request: SpanRequest): Span;
 
-  /** Sends what waits, for `withinMs` at most, and drops the rest. Never rejects. */
+  /** Exports waiting spans for at most `withinMs`, and drops the rest. Never rejects. */
   abstract close(withinMs: number): Promise<void>;
 
-  /** Runs `work` in a span of its own; one that throws has failed by the class of its error. */
+  /** Runs `work` in its own span; if it throws, the span fails with the error's class. */
   abstract inSpan<T>(request: SpanRequest, work: (span: Span) => Promise<T>): Promise<T>;
 }
 
@@ -72,7 +72,7 @@ const NO_SPAN: Span = {
   end: () => undefined,
 };
 
-/** Of a process without an endpoint for traces. What work concerns is said on log lines all the same. */
+/** Tracer of a process without an endpoint. Log lines name the subject of the work all the same. */
 class NoTracer extends Tracer {
   readonly isOn = false;
 

@@ -6,13 +6,13 @@ import { NO_TRACER, Tracer } from './tracer.js';
 
 export interface TracingSettings {
   readonly config: Pick<AppConfig, 'tracing'>;
-  /** `api`, `worker`, …: every span says which. */
+  /** `api`, `worker`, …: named in every span. */
   readonly role: string;
   readonly logger: Logger;
   readonly metrics: Registry;
 }
 
-/** The process's tracer. What OpenTelemetry needs is loaded only where there is an endpoint (D53). */
+/** The process's tracer. Loads OpenTelemetry only if there is an endpoint (D53). */
 export async function openTracer({ config, role, logger, metrics }: TracingSettings): Promise<Tracer> {
   if (config.tracing === null) return NO_TRACER;
   const { OtlpTracer } = await import('./otlp/otlp-tracer.js');

@@ -45,7 +45,7 @@ export class PostgresChannel implements SignalChannel {
     await client?.end().catch(() => undefined);
   }
 
-  /** Never rejects: what fails is tried again. */
+  /** Never rejects: a failed connection is retried. */
   private async connect(): Promise<void> {
     const client = createDatabaseClient({
       url: this.options.listenUrl,
@@ -56,7 +56,7 @@ export class PostgresChannel implements SignalChannel {
     });
     this.client = client;
     client.on('notification', ({ payload }) => this.heard(payload ?? ''));
-    // pg says both of one loss; `lost` acts on the first.
+    // pg emits both for one lost connection; `lost` acts on the first.
     client.on('error', (error) => this.lost(client, error));
     client.on('end', () => this.lost(client, null));
     try {

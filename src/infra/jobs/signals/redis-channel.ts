@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { FIRST_PAUSE_MS, LONGEST_PAUSE_MS, SIGNAL_CHANNEL, type SignalChannel } from './signal-channel.js';
 
-/** PUBLISH and SUBSCRIBE (D51); ioredis connects and subscribes again by itself. */
+/** PUBLISH and SUBSCRIBE (D51); ioredis reconnects and resubscribes by itself. */
 export class RedisChannel implements SignalChannel {
   private subscriber: Redis | null = null;
   private timer: NodeJS.Timeout | null = null;
@@ -17,7 +17,7 @@ export class RedisChannel implements SignalChannel {
   }
 
   listen(heard: (text: string) => void): void {
-    // A connection that subscribes takes no other command.
+    // A subscribed connection accepts no other command.
     this.subscriber = this.redis.duplicate();
     this.subscriber.on('error', () => undefined);
     this.subscriber.on('message', (_channel, text) => heard(text));
@@ -31,7 +31,7 @@ export class RedisChannel implements SignalChannel {
     return Promise.resolve();
   }
 
-  /** A server may refuse it for a time: an ACL user without the channel, a replica that loads. Never rejects. */
+  /** A server may refuse it temporarily: an ACL user without the channel, or a loading replica. Never rejects. */
   private async subscribe(subscriber: Redis, pauseMs: number): Promise<void> {
     try {
       await subscriber.subscribe(SIGNAL_CHANNEL);

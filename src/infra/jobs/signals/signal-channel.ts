@@ -1,15 +1,15 @@
 /** The channel of every queue and process of one deployment. */
 export const SIGNAL_CHANNEL = 'partner_esim_work';
 
-/** Between two tries to listen, milliseconds: each pause is twice the one before. */
+/** Pauses between two attempts to listen, in milliseconds; each is twice the one before. */
 export const FIRST_PAUSE_MS = 100;
 export const LONGEST_PAUSE_MS = 5_000;
 
-/** Says something to every process of the service that listens, this one included. Best effort: what is said may be lost. */
+/** Broadcasts to every listening process of the service, including this one. Best effort: a message may be lost. */
 export interface SignalChannel {
-  /** @throws Error of the server when it cannot be said */
+  /** @throws Error of the server when the message cannot be sent */
   send(text: string): Promise<void>;
-  /** Hears everything from now on, after a lost connection again; to be called once. */
+  /** Receives every message from now on, also after a reconnect. Call it once. */
   listen(heard: (text: string) => void): void;
   close(): Promise<void>;
 }

@@ -1,33 +1,33 @@
-/** A worker process that has said nothing for so long is no peer any more. */
+/** A worker process without a message for this long is no longer a peer. */
 const FORGET_AFTER_MS = 5_000;
 
 interface Peer {
-  /** Its load of each queue that it works on. */
+  /** Its load per queue that it works on. */
   readonly loads: Readonly<Record<string, number>>;
   readonly seenAtMs: number;
 }
 
-/** A process that works on a queue, with how many groups it has of it. */
+/** A process that works on a queue, and the number of its groups. */
 export interface LoadedPeer {
   readonly id: string;
   readonly load: number;
 }
 
 /**
- * The worker processes that this one has heard of, itself included. Each signal reaches all of them: that one of them
- * takes a group first keeps the others from claiming what they would not find. Views may differ for a moment: then two
- * claim at once, or all a little later.
+ * The worker processes known to this one, including itself. Every signal reaches all of them. One of them takes a group
+ * first, so that the others do not claim in vain. Views may differ briefly: then two processes claim at once, or all a
+ * little later.
  */
 export class SignalPeers {
   private readonly peers = new Map<string, Peer>();
 
-  /** @param loads of the queues that it works on; none: it has stopped */
+  /** @param loads load per queue; empty: it has stopped */
   saw(id: string, loads: Readonly<Record<string, number>>, nowMs: number): void {
     if (Object.keys(loads).length === 0) this.peers.delete(id);
     else this.peers.set(id, { loads, seenAtMs: nowMs });
   }
 
-  /** Those that work on the queue. */
+  /** Peers that work on the queue. */
   list(queue: string, nowMs: number): readonly LoadedPeer[] {
     return [...this.peers].flatMap(([id, { loads, seenAtMs }]) => {
       const load = loads[queue];
@@ -35,7 +35,7 @@ export class SignalPeers {
     });
   }
 
-  /** Whether `id` is to take the group of the queue first, of all peers but `except`, which has no room. */
+  /** Whether `id` is the first of all peers to take the queue's group, not counting `except`, which has no room. */
   isFirst(id: string, queue: string, group: string, except: string, nowMs: number): boolean {
     const own = rankOf(id, group);
     for (const [peer, { loads, seenAtMs }] of this.peers) {
@@ -47,7 +47,7 @@ export class SignalPeers {
   }
 }
 
-/** FNV-1a: the same in every process, and for each group another order of the peers. */
+/** FNV-1a: equal in every process, with a different order of the peers for each group. */
 function rankOf(id: string, group: string): number {
   let hash = 0x811c9dc5;
   for (const char of `${group} ${id}`) hash = Math.imul(hash ^ char.charCodeAt(0), 0x01000193);

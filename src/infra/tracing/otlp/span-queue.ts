@@ -5,14 +5,14 @@ import { counterIn } from '../../metrics.js';
 
 type ExportResult = Parameters<Parameters<SpanExporter['export']>[1]>[0];
 
-/** Spans that wait for the collector: some megabytes. What is more is dropped, and nobody waits for it. */
+/** Maximum waiting spans: some megabytes. Further spans are dropped, and nobody waits for them. */
 export const MAX_WAITING_SPANS = 2_048;
-/** As OpenTelemetry numbers it: its enumeration would be one more package. */
+/** OpenTelemetry's number; its enumeration would need another package. */
 const SUCCESS = 0;
 
 /**
- * Counts what no collector took, around OpenTelemetry's own batches: it drops spans in silence when its queue is full,
- * and those of an export that failed. The log says that exports fail when they begin to, and that they work again.
+ * Counts lost spans around OpenTelemetry's own batches, which silently drop spans when the queue is full or an export
+ * fails. Logs when exports start to fail, and when they work again.
  */
 export class SpanQueue implements SpanProcessor {
   private readonly dropped: Counter<'reason'>;
@@ -20,7 +20,7 @@ export class SpanQueue implements SpanProcessor {
   private waiting = 0;
   private isFailing = false;
 
-  /** @param batchesOver makes the queue over the exporter, with `MAX_WAITING_SPANS` */
+  /** @param batchesOver creates the queue over the exporter, with `MAX_WAITING_SPANS` */
   constructor(
     exporter: SpanExporter,
     batchesOver: (exporter: SpanExporter) => BatchSpanProcessor,
@@ -46,7 +46,7 @@ export class SpanQueue implements SpanProcessor {
   }
 
   onStart(): void {
-    // A span counts when it ends.
+    // A span is counted at its end.
   }
 
   onEnd(span: ReadableSpan): void {
