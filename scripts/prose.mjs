@@ -6,11 +6,26 @@ import path from 'node:path';
 
 /** Each rule names what to write instead. `docs`: only in Markdown. */
 const RULES = [
-  { rule: 'no headless clause as a subject: name the actor', at: /^(What|Who|Whoever|Whom|Whose)\b(?!.*\?$)/ },
-  { rule: 'a function returns, an endpoint responds; "answers" is for people', at: /\b[Aa]nswers?\b (?!to\b)(with|the|a|an|null|undefined|true|false|nothing|[0-9]{3}|`)/ },
-  { rule: "possession with 's or a noun phrase", at: /\bof (theirs|his|hers|ours|yours)\b|\bof its(?=[.,;:)]|$| (that|which|is|are|was|has|in|at|to|and)\b)/ },
-  { rule: 'the usual verb: connects, happens, returns, learns, receives', at: /\b([Cc](a|o)mes? about|is at it|gives? back|(is|are) told|hears)\b/ },
-  { rule: 'American spelling', at: /\b(catalogue|cancelled|cancelling|behaviour|colour|honour|favour|labelled|initialis|serialis|normalis|authoris|recognis|organis)/i },
+  {
+    rule: 'no headless clause as a subject: name the actor',
+    at: /^(What|Who|Whoever|Whom|Whose)\b(?!.*\?$)/,
+  },
+  {
+    rule: 'a function returns, an endpoint responds; "answers" is for people',
+    at: /\b[Aa]nswers?\b (?!to\b)(with|the|a|an|null|undefined|true|false|nothing|[0-9]{3}|`)/,
+  },
+  {
+    rule: "possession with 's or a noun phrase",
+    at: /\bof (theirs|his|hers|ours|yours)\b|\bof its(?=[.,;:)]|$| (that|which|is|are|was|has|in|at|to|and)\b)/,
+  },
+  {
+    rule: 'the usual verb: connects, happens, returns, learns, receives',
+    at: /\b([Cc](a|o)mes? about|is at it|gives? back|(is|are) told|hears)\b/,
+  },
+  {
+    rule: 'American spelling',
+    at: /\b(catalogue|cancelled|cancelling|behaviour|colour|honour|favour|labelled|initialis|serialis|normalis|authoris|recognis|organis)/i,
+  },
   { rule: 'at most 30 words in a sentence', docs: true, over: 30 },
 ];
 
@@ -60,15 +75,20 @@ function paragraphsOf(text) {
       last = null;
       continue;
     }
-    if (last === null || /^\s*([-*>#]|\d+\.) /.test(line)) blocks.push((last = { line: index + 1, text: '' }));
+    if (last === null || /^\s*([-*>#]|\d+\.) /.test(line))
+      blocks.push((last = { line: index + 1, text: '' }));
     last.text += ` ${line.trim().replace(/^([-*>]|#+|\d+\.) /, '')}`;
   }
   return blocks;
 }
 
 function* sentencesOf(block) {
-  const text = block.text.replace(/\]\([^)]*\)/g, ']').replace(/\s+/g, ' ').trim();
-  for (const sentence of text.split(/(?<=[.!?]["”)*]*)\s+(?=[A-Z`“"*[(])/)) yield sentence.replace(/^[*_("“]+/, '');
+  const text = block.text
+    .replace(/\]\([^)]*\)/g, ']')
+    .replace(/\s+/g, ' ')
+    .trim();
+  for (const sentence of text.split(/(?<=[.!?]["”)*]*)\s+(?=[A-Z`“"*[(])/))
+    yield sentence.replace(/^[*_("“]+/, '');
 }
 
 let found = 0;
