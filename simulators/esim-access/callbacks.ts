@@ -4,16 +4,16 @@ import { callbackTime } from './wire.ts';
 export interface CallbackHabits {
   url: string | null;
   delayMs: number;
-  /** How often each one is sent. */
+  /** Number of copies sent of each callback. */
   copies: number;
-  /** Sends what gathers within the delay in reverse order. */
+  /** Sends callbacks gathered within the delay in reverse order. */
   disorder: boolean;
 }
 
 type NotifyType =
   'ORDER_STATUS' | 'ESIM_STATUS' | 'SMDP_EVENT' | 'DATA_USAGE' | 'VALIDITY_USAGE' | 'CHECK_HEALTH';
 
-/** Sends unsigned callbacks, never twice when they fail: they are hints only. */
+/** Sends unsigned callbacks. A failed one is not repeated, because callbacks are hints only. */
 export class Callbacks {
   readonly habits: CallbackHabits = { url: null, delayMs: 0, copies: 1, disorder: false };
   sent = 0;
@@ -28,7 +28,7 @@ export class Callbacks {
     this.timer ??= setTimeout(() => this.flush(), this.habits.delayMs);
   }
 
-  /** One CHECK_HEALTH; answers whether the receiver took it. */
+  /** Sends one CHECK_HEALTH and returns whether the receiver accepted it. */
   async checkHealth(url: string): Promise<boolean> {
     const content = { orderNo: '1234567890', orderStatus: 'Test' };
     return this.post(url, JSON.stringify({ ...newEnvelope('CHECK_HEALTH'), content }));

@@ -6,27 +6,27 @@ export interface SimPackage {
   price: number;
   readonly retailPrice: number;
   readonly volume: number;
-  /** 1 total, 2 daily and slower after, 3 daily and cut off after, 4 daily without a limit. */
+  /** 1 total, 2 daily then slower, 3 daily then stopped, 4 daily unlimited. */
   readonly dataType: 1 | 2 | 3 | 4;
   readonly duration: number;
   readonly durationUnit: 'DAY' | 'MONTH';
   readonly location: string;
   readonly locationCode: string;
-  /** 1 when installed, 2 at the first network. */
+  /** Activation: 1 at installation, 2 at the first network connection. */
   readonly activeType: 1 | 2;
   readonly supportTopUpType: 1 | 2 | 3;
   readonly kind: 'BASE' | 'TOPUP';
-  /** "1 Mbps": what is left when the amount of a day is used up. */
+  /** For example "1 Mbps": the speed after the daily amount is used up. */
   readonly fupPolicy?: string;
 }
 
-/** How `package/list` answers. */
+/** Behavior of `package/list`. */
 export interface CatalogueHabits {
-  /** Top-ups that are asked for without saying for which package or eSIM: all, none (either may be), or a refusal. */
+  /** Response to a top-up list without a package or eSIM: all, none (both occur), or a refusal. */
   unfilteredTopups: 'all' | 'empty' | 'refused';
-  /** Entries as in 2023: without dataType, slug, smsStatus, supportTopUpType and locationCode. */
+  /** Entries in the format of 2023: without dataType, slug, smsStatus, supportTopUpType and locationCode. */
   oldForm: 'none' | 'topups' | 'all';
-  /** Entries that nobody can read, at the end of each list. */
+  /** Number of unreadable entries at the end of each list. */
   unreadable: number;
 }
 
@@ -61,7 +61,7 @@ const SIZES: readonly (readonly [string, number, number, number])[] = [
   ['10_30', 10 * GB, 30, 75],
 ];
 
-/** About thirty base packages, their top-ups, an unlimited one, and two odd ones. */
+/** About thirty base packages, their top-ups, an unlimited one, and two unusual ones. */
 export function defaultCatalogue(): SimPackage[] {
   const base = PLACES.flatMap((place) => SIZES.map((size) => basePackage(place, size)));
   const odd: SimPackage[] = [
@@ -134,7 +134,7 @@ function topupOf(base: SimPackage): SimPackage {
   return { ...base, packageCode: `TOPUP_${base.packageCode}`, kind: 'TOPUP' };
 }
 
-/** So many base packages, as a live account has them. */
+/** `count` base packages, for the size of a live account. */
 export function manyPackages(count: number): SimPackage[] {
   const [first] = defaultCatalogue();
   return Array.from({ length: count }, (_, i) => ({
@@ -147,12 +147,12 @@ export function manyPackages(count: number): SimPackage[] {
 
 const NEW_FIELDS = new Set(['dataType', 'slug', 'smsStatus', 'supportTopUpType', 'locationCode']);
 
-/** The same entry as in 2023. */
+/** The entry in the format of 2023. */
 export function inOldForm(entry: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(entry).filter(([field]) => !NEW_FIELDS.has(field)));
 }
 
-/** As `package/list` shows it. */
+/** The entry in the format of `package/list`. */
 export function packageOnWire({ kind: _kind, ...sold }: SimPackage): Record<string, unknown> {
   return {
     ...sold,

@@ -5,34 +5,34 @@ import type { SimEsim } from './ledger.ts';
 import type { Shop } from './purchasing.ts';
 import { callbackTime } from './wire.ts';
 
-/** Body of `POST /__control`: every part that is there takes effect. */
+/** Body of `POST /__control`: every present part takes effect. */
 export interface ControlCommand {
   readonly faults?: FaultsCommand;
   readonly callbacks?: Partial<CallbackHabits>;
   readonly balance?: number;
-  /** From now on it costs this, in 1/10,000 USD. */
+  /** Changes a package's price, in 1/10,000 USD. */
   readonly price?: { readonly packageCode: string; readonly price: number };
-  /** From now on it is not sold. */
+  /** Stops the sale of a package. */
   readonly withdraw?: string;
-  /** From now on it sells these and nothing else. */
+  /** Replaces all packages. */
   readonly packages?: readonly SimPackage[];
-  /** What a device or the network did. Sends the callbacks that belong to it. */
+  /** Simulates a device or network change. Sends the matching callbacks. */
   readonly esim?: { readonly esimTranNo: string } & Partial<SimEsim>;
 }
 
 export interface SimulatorState {
-  /** eSIMs paid for, by transactionId. */
+  /** Number of paid eSIMs, by transactionId. */
   readonly purchases: Readonly<Record<string, number>>;
   readonly canceled: Readonly<Record<string, number>>;
-  /** How often each top-up was applied. */
+  /** Number of times that each top-up was applied. */
   readonly topups: Readonly<Record<string, number>>;
-  /** Top-ups charged for each eSIM, by esimTranNo. */
+  /** Number of charged top-ups per eSIM, by esimTranNo. */
   readonly topupsOfEsims: Readonly<Record<string, number>>;
   /** Orders that arrived more than once. */
   readonly repeated: readonly string[];
-  /** Calls by path. */
+  /** Number of calls by path. */
   readonly calls: Readonly<Record<string, number>>;
-  /** The most calls that arrived within any 1,000 ms. */
+  /** Maximum number of calls within any 1,000 ms. */
   readonly busiestSecond: number;
   readonly balance: number;
   readonly esims: number;

@@ -5,12 +5,12 @@ import { wireTime } from './wire.ts';
 const SMDP_HOST = 'rsp-eu.simulator.example.com';
 const DAY_MS = 86_400_000;
 
-/** 1 total and 3 daily with a cut have none. */
+/** Data types with throttling; 1 (total) and 3 (daily, then stopped) have none. */
 const SLOWED_DATA_TYPES = [2, 4];
 
 type ShownAs = Pick<Faults, 'packageList' | 'topups' | 'emptyFupPolicy' | 'ipExport'>;
 
-/** One eSIM as `esim/query` shows it. Top-ups in `hidden` are not to be seen yet. */
+/** One eSIM in the format of `esim/query`. Top-ups in `hidden` are not visible yet. */
 export function esimOnWire(
   esim: SimEsim,
   allocating: boolean,
@@ -53,7 +53,7 @@ export function esimOnWire(
 
 type Seen = Pick<SimEsim, 'totalVolume' | 'totalDuration' | 'expiredTimeMs' | 'packages'>;
 
-/** The eSIM as it was before the purchases that this look does not see yet. */
+/** The eSIM as it was before the purchases that this query does not see yet. */
 export function seenOf(esim: SimEsim, hidden: ReadonlySet<string>): Seen {
   const isSeen = ({ transactionId, shownFromMs = 0 }: SimEsimPackage) =>
     !hidden.has(transactionId) && shownFromMs <= Date.now();

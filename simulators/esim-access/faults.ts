@@ -4,47 +4,47 @@ import { noTopupFaults, type TopupFaults } from './topup-faults.ts';
 export type GarbageKind =
   'html' | 'text' | 'not_an_object' | 'wrong_types' | 'huge' | 'bad_utf8' | 'cut' | 'empty' | 'http_500';
 
-/** Switches of the simulator; counts are about the next calls and count down. */
+/** Switches of the simulator. Counts refer to the next calls and count down. */
 export interface Faults {
-  /** Orders and top-ups that take effect, and whose connection is then cut. */
+  /** Number of orders and top-ups that take effect before their connection is cut. */
   dropAfterCommit: number;
-  /** Orders and top-ups whose connection is cut before they take effect. */
+  /** Number of orders and top-ups whose connection is cut before they take effect. */
   dropBeforeCommit: number;
-  /** Calls refused with 900001. */
+  /** Number of calls refused with 900001. */
   busy: number;
-  /** Calls answered with garbage, before any effect. */
+  /** Number of calls that get garbage before any effect. */
   garbage: number;
   garbageKind: GarbageKind;
-  /** The next answers come this late. */
+  /** Number of responses delayed by `slowMs`. */
   slow: number;
   slowMs: number;
-  /** How many looks at a new order answer 200010. */
+  /** Number of queries of a new order that return 200010. */
   allocatingLooks: number;
-  /** How many looks at anything do not show a new order or top-up. */
+  /** Number of queries that do not show a new order or top-up. */
   hiddenLooks: number;
-  /** eSIMs left; an order for more is refused as a whole. Null: endless. */
+  /** Remaining eSIMs; a larger order is refused as a whole. Null: unlimited. */
   stock: number | null;
   /** Refuses the next calls to a path (such as `esim/cancel`) with a code. */
   refuse: { path: string; code: string; count: number; after: number } | null;
-  /** The next eSIM gets this ICCID, whoever has it already. */
+  /** ICCID of the next eSIM, even if it already exists. */
   nextIccid: string | null;
   nonLuhn: boolean;
-  /** How looks show what was bought for an eSIM: as documented, without the names of the purchases, or not at all. */
+  /** How queries show an eSIM's purchases: as documented, without purchase references, or not at all. */
   packageList: 'named' | 'unnamed' | 'missing';
-  /** So many eSIMs of others were made after ours: a search by time lists them first. */
+  /** Number of other customers' eSIMs created after ours: a search by time lists them first. */
   othersAhead: number;
   topups: TopupFaults;
-  /** Error codes are numbers, without the zeros in front. */
+  /** Sends error codes as numbers, without leading zeros. */
   numericCodes: boolean;
-  /** `esim/usage/query` does not know when the counter of an eSIM without usage was read. */
+  /** `esim/usage/query` returns no reading time for an eSIM without usage. */
   nullUsageTimes: boolean;
-  /** `esim/query` says "" instead of null for an eSIM without a fair use policy. */
+  /** `esim/query` returns "" instead of null for an eSIM without a fair use policy. */
   emptyFupPolicy: boolean;
-  /** Where data leave to the internet, as `esim/query` shows it: one country or several, such as `NL/FR`. */
+  /** Exit country in `esim/query`: one or several, such as `NL/FR`. */
   ipExport: string;
   revokeWord: 'REVOKE' | 'REVOKED';
   catalogue: CatalogueHabits;
-  /** Null switches the limit off. */
+  /** Null disables the limit. */
   requestsPerSecond: number | null;
 }
 
@@ -76,7 +76,7 @@ export function noFaults(requestsPerSecond: number | null): Faults {
   };
 }
 
-/** As a command sets them: of nested switches only those that are named; null puts the nested ones back. */
+/** Faults in a command: nested switches are merged by name; null resets them. */
 export type FaultsCommand = Partial<Omit<Faults, 'topups'>> & {
   readonly topups?: Partial<TopupFaults> | null;
 };
@@ -87,7 +87,7 @@ export function setFaults(faults: Faults, { topups, ...others }: FaultsCommand):
     faults.topups = { ...(topups === null ? noTopupFaults() : faults.topups), ...topups };
 }
 
-/** Uses one of a counted fault up. */
+/** Consumes one of a counted fault. */
 export function takeOne<K extends string>(faults: Record<K, number>, name: K): boolean {
   if (faults[name] <= 0) return false;
   faults[name]--;

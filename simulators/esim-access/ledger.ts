@@ -20,7 +20,7 @@ export interface SimEsim {
   totalVolume: number;
   totalDuration: number;
   orderUsage: number;
-  /** Null when nobody has read it yet. */
+  /** Null while nobody has read it. */
   usageReadAtMs: number | null;
   activateTimeMs: number | null;
   installationTimeMs: number | null;
@@ -36,17 +36,17 @@ export interface SimEsimPackage {
   readonly volume: number;
   readonly locationCode: string;
   readonly createTimeMs: number;
-  /** As the purchase asked for it: charges are counted under it. */
+  /** The requested transactionId, under which charges are counted. */
   readonly transactionId: string;
-  /** What looks show instead, of top-ups only: null for no transactionId. */
+  /** Shown instead by queries, for top-ups only: null for no transactionId. */
   readonly shownId?: string | null;
   readonly shownCode?: string;
-  /** No look shows it before. */
+  /** Queries do not show the purchase before this time. */
   readonly shownFromMs?: number;
   readonly topUpEsimTranNo?: string;
 }
 
-/** What happened, in order: the state of the simulator is what these make of it. */
+/** Events in order; the simulator's state is their result. */
 export type LedgerEntry =
   | {
       readonly type: 'order';
@@ -66,7 +66,7 @@ export type LedgerEntry =
 const DAY_MS = 86_400_000;
 const START_BALANCE = 100_000_000;
 
-/** The simulator's books. With a file, every entry is appended to it before it takes effect. */
+/** The simulator's records. With a file, every entry is appended to it before it takes effect. */
 export class Ledger {
   balance = START_BALANCE;
   readonly orderNoOf = new Map<string, string>();
@@ -79,7 +79,7 @@ export class Ledger {
     this.file = file;
     if (file === null || !existsSync(file)) return;
     const lines = readFileSync(file, 'utf8').split('\n');
-    // A last line that was cut by a kill has not taken effect, and must not swallow the next one.
+    // A last line truncated by a kill has not taken effect, and must not merge with the next one.
     if (lines.pop() !== '') writeFileSync(file, lines.map((line) => `${line}\n`).join(''));
     for (const line of lines) this.apply(JSON.parse(line) as LedgerEntry);
   }
@@ -93,7 +93,7 @@ export class Ledger {
     return [...this.esims.values()].filter((esim) => esim.orderNo === orderNo);
   }
 
-  /** eSIMs paid for, and of them taken back, by transactionId. */
+  /** Numbers of paid and of canceled eSIMs, by transactionId. */
   counts(): { purchases: Record<string, number>; canceled: Record<string, number> } {
     const purchases: Record<string, number> = {};
     const canceled: Record<string, number> = {};

@@ -2,8 +2,9 @@ import { parseArgs } from 'node:util';
 import { SIMULATOR_CREDENTIALS, startEsimAccessSimulator } from './simulator.ts';
 
 /**
- * `node simulators/esim-access/main.ts --port 0 [--state <file>] [--rate 8]`. Prints `{"port":N}` once it listens.
- * `--until-stdin-ends` ends it with the process that started it. Credentials come from SIM_ACCESS_CODE and SIM_SIGNING_KEY; `--rate 0` switches the limit of calls a second off.
+ * `node simulators/esim-access/main.ts --port 0 [--state <file>] [--rate 8]`. Prints `{"port":N}` once it listens. With
+ * `--until-stdin-ends` it exits together with its parent process. Credentials come from SIM_ACCESS_CODE and
+ * SIM_SIGNING_KEY; `--rate 0` disables the rate limit.
  */
 const { values } = parseArgs({
   options: {

@@ -7,7 +7,7 @@ const DAY_MS = 86_400_000;
 const UNUSED_DAYS = 180;
 let lastNumber = 0;
 
-/** `B` and 14 digits, as order numbers look. */
+/** An order number: `B` and 14 digits. */
 export function newOrderNo(): string {
   return `B${newNumber()}`;
 }
@@ -44,7 +44,7 @@ export function mintEsim(
   };
 }
 
-/** `periods` is of daily packages: so many days, each with the volume. */
+/** For daily packages, `periods` is the number of days, each with the package's volume. */
 export function boughtPackage(
   sold: SimPackage,
   transactionId: string,
@@ -65,14 +65,17 @@ export function boughtPackage(
   };
 }
 
-/** 14 digits, never twice. */
+/** 14 digits, always unique. */
 export function newNumber(): string {
   const now = Number(`${Date.now()}0`);
   lastNumber = Math.max(lastNumber + 1, now + randomInt(10));
   return String(lastNumber);
 }
 
-/** Luhn-valid, of 19 digits, unless the faults want another one. Upstream pads odd ones with an F now and then. */
+/**
+ * A Luhn-valid ICCID of 19 digits, unless the faults say otherwise. The real provider sometimes pads odd ones with an
+ * F.
+ */
 function newIccid(faults: Faults): string {
   const wanted = faults.nextIccid;
   faults.nextIccid = null;

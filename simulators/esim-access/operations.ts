@@ -61,14 +61,14 @@ function topupsFor(shop: Shop, fields: Fields): SimPackage[] {
   const codes = esim
     ? esim.packages.map(({ packageCode }) => packageCode)
     : basesLike(shop, fields).map(({ packageCode }) => packageCode);
-  // Specific top-ups work with specific plans: here, with those of the same place.
+  // Top-ups fit certain plans: here, those of the same place.
   const bases = shop.catalogue.filter(({ packageCode }) => codes.includes(packageCode));
   return topups.filter((topup) =>
     bases.some((base) => base.location === topup.location && base.supportTopUpType !== 1),
   );
 }
 
-/** `!RG` asks for regions, `!GL` for the world, anything else for a place. */
+/** `!RG` selects regions, `!GL` the world, anything else a place. */
 function isIn({ location, locationCode }: SimPackage, asked: unknown): boolean {
   if (!asked) return true;
   const countries = location.split(',').length;
@@ -119,7 +119,7 @@ function pagerOf({ pager }: Fields): { pageNum: number; pageSize: number } {
   return { pageNum: pageNum as number, pageSize: pageSize as number };
 }
 
-/** transactionIds that this look does not see; counts the look. */
+/** transactionIds hidden from this query; counts the query. */
 function lookAtHidden(shop: Shop): ReadonlySet<string> {
   const hidden = new Set(shop.hidden.keys());
   for (const [id, looks] of shop.hidden) {

@@ -6,14 +6,14 @@ import { WireError } from './wire.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Everything that an operation works on. */
+/** State that the operations share. */
 export interface Shop {
   readonly ledger: Ledger;
   readonly catalogue: SimPackage[];
   readonly faults: Faults;
-  /** Looks that still have to answer 200010, by order number. */
+  /** Remaining queries that return 200010, by order number. */
   readonly allocating: Map<string, number>;
-  /** Looks that still do not see a purchase, by transactionId. */
+  /** Remaining queries that do not show a purchase, by transactionId. */
   readonly hidden: Map<string, number>;
   /** transactionIds of orders that arrived more than once. */
   readonly repeated: Set<string>;
@@ -28,7 +28,7 @@ interface OrderLine {
   readonly periods: number;
 }
 
-/** The same transactionId is the same request: it gives the same orderNo and costs nothing. */
+/** The same transactionId is the same request: it returns the same orderNo and costs nothing. */
 export function order(shop: Shop, fields: Fields): unknown {
   const transactionId = transactionIdOf(fields);
   const known = shop.ledger.orderNoOf.get(transactionId);
@@ -56,7 +56,10 @@ export function order(shop: Shop, fields: Fields): unknown {
   return { orderNo, transactionId };
 }
 
-/** An empty name is none: the published sample has `esimTranNo: ""` beside an iccid. @throws WireError without any */
+/**
+ * An empty name counts as none: the published sample has `esimTranNo: ""` beside an iccid. @throws WireError without
+ * any
+ */
 export function esimOf(shop: Shop, { esimTranNo, iccid }: Fields): SimEsim {
   if (!isName(esimTranNo) && !isName(iccid)) throw new WireError('000105', 'esimTranNo or iccid is missing');
   const found = isName(esimTranNo)
@@ -66,7 +69,7 @@ export function esimOf(shop: Shop, { esimTranNo, iccid }: Fields): SimEsim {
   return found;
 }
 
-/** How often a daily package is bought at once: a number, or the text that the table of `esim/topup` says. */
+/** Number of days of a daily package: a number, or text as in the table of `esim/topup`. */
 export function periodsOf({ supportTopUpType }: SimPackage, { periodNum }: Fields): number {
   if (periodNum == null || periodNum === '' || supportTopUpType !== 3) return 1;
   const periods = Number(periodNum);
@@ -97,7 +100,7 @@ function linesOf(shop: Shop, { packageInfoList }: Fields): OrderLine[] {
   });
 }
 
-/** `packageCode` may hold a slug as well. @throws WireError */
+/** `packageCode` may also contain a slug. @throws WireError */
 export function findPackage(shop: Shop, { packageCode, slug }: Fields, kind: SimPackage['kind']): SimPackage {
   const name = isName(packageCode) ? packageCode : slug;
   const sold = shop.catalogue.find(
@@ -110,7 +113,7 @@ export function findPackage(shop: Shop, { packageCode, slug }: Fields, kind: Sim
   return sold;
 }
 
-/** Amounts are numbers, or texts as the table of `esim/topup` has them. @throws WireError with `code` */
+/** Amounts are numbers, or text as in the table of `esim/topup`. @throws WireError with `code` */
 export function checkPrice(given: unknown, price: number, code: string): void {
   if (given != null && given !== price && given !== String(price))
     throw new WireError(code, 'the price is wrong');

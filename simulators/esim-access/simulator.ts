@@ -13,10 +13,10 @@ import { checkSignature, type Credentials, errorBody, successBody, WireError } f
 export interface SimulatorOptions {
   readonly port?: number;
   readonly host?: string;
-  /** Keeps the purchases over a restart. */
+  /** File that keeps purchases over a restart. */
   readonly stateFile?: string | null;
   readonly credentials?: Credentials;
-  /** The contract's limit is 8; null switches it off. */
+  /** The contract's limit is 8; null disables it. */
   readonly requestsPerSecond?: number | null;
 }
 
@@ -181,7 +181,7 @@ class Simulator implements EsimAccessSimulator {
     if (refuse.count-- > 0) throw new WireError(refuse.code, 'told to refuse');
   }
 
-  /** Whether more calls than allowed arrived within the last second. */
+  /** Whether more calls than allowed have arrived within the last second. */
   private countArrival(): boolean {
     const now = performance.now();
     this.arrivals = this.arrivals.filter((at) => now - at < 1_000);
@@ -225,7 +225,7 @@ function answer(response: ServerResponse, status: number, body: string | Buffer)
 function answerGarbage(response: ServerResponse, kind: Parameters<typeof garbageBody>[0]): void {
   const body = garbageBody(kind);
   if (kind !== 'cut') return answer(response, kind === 'http_500' ? 500 : 200, body);
-  // Promises more than it sends.
+  // Announces more bytes than it sends.
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': 4_096 });
   response.write(body, () => response.destroy());
 }

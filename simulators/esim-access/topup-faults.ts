@@ -1,24 +1,24 @@
 /**
- * How top-ups are answered and shown. Every switch is about the top-ups that arrive while it is on, may be combined
- * with the others, and what it made of a purchase stays. `POST /__control {"faults": {"topups": {…}}}` sets the named
- * ones and leaves the rest; `{"faults": {"topups": null}}` puts all of them back.
+ * How top-ups are answered and shown. Each switch affects top-ups that arrive while it is on, can be combined with the
+ * others, and has a lasting effect on the purchase. `POST /__control {"faults": {"topups": {…}}}` sets the named
+ * switches and leaves the rest; `{"faults": {"topups": null}}` resets them.
  */
 export interface TopupFaults {
-  /** The answer and the entry in `packageList` have a transactionId of the wholesaler's own. */
+  /** The response and the entry in `packageList` have a transactionId chosen by the wholesaler. */
   otherId: boolean;
-  /** Neither the answer nor the entry has a transactionId. */
+  /** Neither the response nor the entry has a transactionId. */
   noId: boolean;
-  /** The entry has the transactionId of the eSIM's order. The answer is as it would be without. */
+  /** The entry has the transactionId of the eSIM's order. The response does not change. */
   orderId: boolean;
-  /** The entry has the package code without `TOPUP_`, and no transactionId. The answer is as it would be without. */
+  /** The entry has the package code without `TOPUP_`, and no transactionId. The response does not change. */
   baseCodeWithoutId: boolean;
-  /** Milliseconds for which looks show neither the entry nor its volume and days. */
+  /** Milliseconds in which queries show neither the entry nor its volume and days. */
   lateEntry: number;
-  /** So many of the next top-ups are applied, and their connections cut. */
+  /** Number of top-ups that are applied before their connection is cut. */
   lostAnswer: number;
-  /** A repeated transactionId is refused with 310402 instead of being applied again. */
+  /** Refuses a repeated transactionId with 310402 instead of applying it again. */
   refuseRepeats: boolean;
-  /** The entry has one field more: `topUpEsimTranNo`. */
+  /** The entry has the additional field `topUpEsimTranNo`. */
   numberedEntry: boolean;
 }
 

@@ -17,7 +17,7 @@ import { WireError, wireTime } from './wire.ts';
 
 const TAKE_TOPUPS = ['GOT_RESOURCE', 'IN_USE', 'USED_UP'];
 
-/** Idempotency of top-ups is not documented: here a repeated one is applied a second time, unless told to refuse it. */
+/** Idempotency of top-ups is not documented: the simulator applies a repeated one again, unless told to refuse it. */
 export function topup(shop: Shop, fields: Fields): unknown {
   const transactionId = transactionIdOf(fields);
   const esim = esimOf(shop, fields);
@@ -31,7 +31,7 @@ export function topup(shop: Shop, fields: Fields): unknown {
   checkTakes(esim, sold);
   charge(shop, price);
   if (shop.faults.hiddenLooks > 0) shop.hidden.set(transactionId, shop.faults.hiddenLooks);
-  // 32 hex digits, as a recorded answer had them.
+  // 32 hex digits, as in a recorded response.
   const name = faults.otherId ? randomUUID().replaceAll('-', '') : transactionId;
   const bought = asShown(boughtPackage(sold, transactionId, Date.now(), periods), name, esim, faults);
   shop.ledger.commit({ type: 'topup', esimTranNo: esim.esimTranNo, price, bought });
@@ -47,7 +47,7 @@ export function topup(shop: Shop, fields: Fields): unknown {
   };
 }
 
-/** @throws WireError when the eSIM cannot have it */
+/** @throws WireError when the eSIM cannot take it */
 function checkTakes(esim: SimEsim, sold: SimPackage): void {
   if (!TAKE_TOPUPS.includes(esim.esimStatus) || esim.supportTopUpType === 1)
     throw new WireError('200002', 'the operation is not allowed in this status');
@@ -55,7 +55,7 @@ function checkTakes(esim: SimEsim, sold: SimPackage): void {
     throw new WireError('310241', `[310241] base data plan code:[${sold.packageCode}] doesn\`t exist.`);
 }
 
-/** How every later look shows the purchase: a name once given stays, whatever the switches say then. */
+/** How all later queries show the purchase: a reference once assigned stays, whatever the switches say later. */
 function asShown(bought: SimEsimPackage, name: string, esim: SimEsim, faults: TopupFaults): SimEsimPackage {
   const { packageCode, createTimeMs } = bought;
   return {

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Money on this wire is an integer of 1/10,000 USD, data is bytes, times are UTC without a colon in the offset. */
+/** Amounts on this wire are integers of 1/10,000 USD, data is in bytes, times are UTC without a colon in the offset. */
 export interface Credentials {
   readonly accessCode: string;
   readonly secretKey: string;
@@ -17,12 +17,12 @@ export class WireError extends Error {
   }
 }
 
-/** Both forms of "no error" are seen on the wire. */
+/** Both forms of "no error" occur on the wire. */
 export function successBody(obj: unknown): string {
   return JSON.stringify({ success: true, errorCode: Math.random() < 0.5 ? '0' : null, errorMsg: null, obj });
 }
 
-/** The tables of the documentation say `errorMessage` and a text for `success`; the wire mostly does not. */
+/** The documented tables say `errorMessage` and use text for `success`; the real wire mostly does not. */
 export function errorBody(code: string, text: string, { numericCodes }: { numericCodes: boolean }): string {
   const asInTheTables = Math.random() < 0.3;
   const errorCode = numericCodes ? Number(code) : code;
@@ -42,7 +42,7 @@ export function callbackTime(atMs: number): string {
   return new Date(atMs).toISOString().replace(/\.\d{3}Z$/, 'Z');
 }
 
-/** A time of a request, in ISO 8601. @throws WireError */
+/** Parses a request's ISO 8601 time. @throws WireError */
 export function parseWireTime(text: unknown): number {
   const atMs = typeof text === 'string' ? Date.parse(text.replace(/([+-]\d{2})(\d{2})$/, '$1:$2')) : NaN;
   if (Number.isNaN(atMs)) throw new WireError('200008', 'time format');
@@ -50,8 +50,7 @@ export function parseWireTime(text: unknown): number {
 }
 
 /**
- * The access code alone is enough, as live accounts have it; a signature that is there must be right, in hex of
- * either case.
+ * The access code alone is enough, as on live accounts. A signature, if present, must be right, in hex of either case.
  * @throws WireError otherwise
  */
 export function checkSignature(headers: IncomingHttpHeaders, body: Buffer, credentials: Credentials): void {

@@ -26,10 +26,10 @@ export function sendReply(response: ServerResponse, status: number, body: unknow
   response.end(body);
 }
 
-/** Any number but an HTTP status. */
+/** An arbitrary number that is not an HTTP status. */
 const NUMERIC_CODE = 10_042;
 
-/** The body of an error, or of something that ended with one, with a number as its code. */
+/** Replaces the code in the body of an error, or of a failed transaction, by a number. */
 export function withNumericCodes(body: unknown): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body) || Buffer.isBuffer(body)) return body;
   const { error } = body as { readonly error?: object };
@@ -40,7 +40,7 @@ export function withNumericCodes(body: unknown): unknown {
   };
 }
 
-/** An answer with 200 that keeps no contract. */
+/** Sends a 200 that violates the contract. */
 export function sendBadAnswer(response: ServerResponse, kind: Faults['badAnswer']): void {
   switch (kind) {
     case 'html':

@@ -5,7 +5,7 @@ interface Brand {
   readonly brandName: string;
 }
 
-/** The brands of the offers, each once. */
+/** The distinct brands of the offers. */
 export function brandsOf(offers: readonly Offer[]): readonly Brand[] {
   return [...new Map(offers.map(({ brand, brandName }) => [brand, { brand, brandName }])).values()];
 }

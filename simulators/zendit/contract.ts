@@ -1,9 +1,9 @@
-/** Shapes of the Zendit API, version 1, as far as eSIMs go. Money is an integer divided by `currencyDivisor`. */
+/** eSIM types of the Zendit API, version 1. Amounts are integers divided by `currencyDivisor`. */
 
 export const STATUSES = ['ACCEPTED', 'PENDING', 'AUTHORIZED', 'IN_PROGRESS', 'DONE', 'FAILED'] as const;
 export type TransactionStatus = (typeof STATUSES)[number];
 
-/** The statuses that a purchase or refund passes before it ends. */
+/** Statuses of a purchase or refund before it ends. */
 export const RUNNING: readonly TransactionStatus[] = ['ACCEPTED', 'PENDING', 'AUTHORIZED', 'IN_PROGRESS'];
 
 export interface Roaming {

@@ -1,98 +1,98 @@
 import type { OfferHabits } from './offers.ts';
 
-/** Plan counters of one eSIM, as `GET /esim/{iccId}/plans` shows them. */
+/** Plan counters of one eSIM in `GET /esim/{iccId}/plans`. */
 export interface PlanReading {
-  /** Taken from the plans in their order. */
+  /** Subtracted from the plans in their order. */
   readonly usedGB?: number;
   readonly startAt?: string;
   readonly endAt?: string;
   readonly firstInstalledAt?: string;
-  /** Fields of each plan that are shown otherwise, of any type. */
+  /** Overrides of each plan's fields, of any type. */
   readonly figures?: Readonly<Record<string, unknown>>;
-  /** The plans are no longer listed. */
+  /** Stops listing the plans. */
   readonly gone?: boolean;
-  /** Instead of the plans: an error of this status, or a body that is no contract's. */
+  /** Replaces the plans by an error of this status, or by a body that violates the contract. */
   readonly answer?: 400 | 404 | 500 | 'illFormed';
 }
 
-/** The confirmation of a finished purchase: `empty` has all fields without a value, `absent` none. */
+/** Confirmation of a finished purchase: `empty` has all fields without values, `absent` has none. */
 export type ConfirmationShape = 'full' | 'empty' | 'absent';
 
-/** What goes wrong, and how fast things go. Counters count down with every call they touch. */
+/** Faults and speeds. Counters count down with every affected call. */
 export interface Faults {
-  /** The look on which a purchase or refund has ended; 0 and 1: the first. */
+  /** Number of the query in which a purchase or refund ends; 0 and 1 mean the first. */
   looks: number;
-  /** With a number, time moves purchases and not looks. */
+  /** If set, purchases end by time instead of by queries. */
   finishAfterMs: number | null;
-  /** The ends of the next purchases: an error code makes one FAILED after IN_PROGRESS, null lets it be DONE. */
+  /** Outcomes of the next purchases: an error code ends one as FAILED after IN_PROGRESS, null as DONE. */
   outcomes: (string | null)[];
   /** While on, every purchase ends FAILED with OUT_OF_STOCK. */
   outOfStock: boolean;
-  /** So many purchases are still taken; the others are refused without saying why. Null: no limit. */
+  /** Number of further purchases to accept; others are refused without a reason. Null: no limit. */
   sellsOnly: number | null;
-  /** The end of every refund: an error code makes it FAILED. */
+  /** Outcome of every refund: an error code makes it FAILED. */
   refundOutcome: string | null;
-  /** The next POSTs commit, and the connection drops instead of an answer. */
+  /** Number of POSTs that take effect before their connection drops. */
   dropAfterCommit: number;
-  /** The connection of the next POSTs drops before anything happened. */
+  /** Number of POSTs whose connection drops before any effect. */
   dropBeforeCommit: number;
-  /** New purchases answer 404 to so many looks. */
+  /** Number of queries in which a new purchase returns 404. */
   readLagLooks: number;
-  /** New purchases answer 404 for so long. */
+  /** Milliseconds in which a new purchase returns 404. */
   readLagMs: number;
-  /** The next calls answer 503 SYSTEM_UNAVAILABLE and do nothing. */
+  /** Number of calls that return 503 SYSTEM_UNAVAILABLE without any effect. */
   unavailable: number;
-  /** The next POSTs commit and answer 503 all the same. */
+  /** Number of POSTs that take effect but return 503. */
   unavailableAfterCommit: number;
-  /** The next calls answer 429 and do nothing. */
+  /** Number of calls that return 429 without any effect. */
   busy: number;
-  /** More calls than this within a second answer 429; null: no limit. */
+  /** Further calls within a second return 429; null: no limit. */
   maxPerSecond: number | null;
-  /** The shape of the activation code. */
+  /** Format of the activation code. */
   activationCode: 'bare' | 'lpa' | 'short' | 'none';
   smdpScheme: boolean;
   iccids: 'fresh' | 'reused' | 'nonLuhn';
-  /** Known transaction ids are refused without naming a field. */
+  /** Refuses known transaction ids without naming a field. */
   vagueDuplicates: boolean;
-  /** What the next `badAnswers` calls say. */
+  /** Response of the next `badAnswers` calls. */
   badAnswer: 'html' | 'truncated' | 'huge' | 'empty' | 'wrongShape';
   badAnswers: number;
-  /** Whether a call with a bad answer takes effect. */
+  /** Whether a call with a bad response takes effect. */
   badAnswersTakeEffect: boolean;
-  /** Calls wait so long before they answer, after they took effect. */
+  /** Delay between a call's effect and its response. */
   slowMs: number;
   plans: Record<string, PlanReading>;
   offerList: OfferHabits;
-  /** Lists give no more than this, whatever `_limit` asks for. */
+  /** Maximum page size, whatever `_limit` says. */
   maxPageSize: number;
-  /** Whether a purchase with a refund says so itself; the refund can be asked for either way. */
+  /** Whether a purchase shows its own refund; the refund endpoint works either way. */
   refundInPurchase: boolean;
-  /** What asking for a refund that there is not is answered with. */
+  /** Status for a refund that does not exist. */
   noRefundStatus: 400 | 404 | 500;
-  /** What asking for the plans of an unknown ICCID is answered with. */
+  /** Status for the plans of an unknown ICCID. */
   unknownIccidStatus: 400 | 404 | 500;
-  /** What buying an offer that is unknown or disabled is answered with. */
+  /** Status for buying an unknown or disabled offer. */
   unknownOfferStatus: 400 | 404;
-  /** The confirmation of a plan that was put on an existing eSIM. */
+  /** Confirmation of a plan added to an existing eSIM. */
   topupConfirmation: ConfirmationShape;
-  /** Plans that ended, or whose data are used up, are no longer listed. */
+  /** Stops listing plans that have ended or whose data is used up. */
   endedPlansLeave: boolean;
-  /** Codes of errors are numbers. */
+  /** Sends error codes as numbers. */
   numericCodes: boolean;
-  /** New purchases cost so much more than their offer says, as `costFee`, in its smallest unit. */
+  /** Additional cost of new purchases beyond their offer, as `costFee`, in the smallest unit. */
   purchaseFee: number;
-  /** `cost` leaves the fee out, which `costFee` then says alone; no document tells which of the two it is. */
+  /** `cost` excludes the fee, which only `costFee` shows; no document says which of the two is right. */
   feeBesideCost: boolean;
   webhookUrl: string | null;
   webhookHeader: { name: string; value: string } | null;
   webhookDelayMs: number;
-  /** How often every webhook is sent. */
+  /** Number of copies sent of every webhook. */
   webhookCopies: number;
-  /** A body of an earlier status follows the final one. */
+  /** A body with an earlier status follows the final one. */
   webhookDisordered: boolean;
 }
 
-/** No faults: every purchase is DONE on the first look. */
+/** No faults: every purchase is DONE at the first query. */
 export function noFaults(): Faults {
   return {
     looks: 1,
@@ -142,11 +142,11 @@ export interface ControlBody extends Partial<Faults> {
   readonly offers?: Record<string, { readonly enabled?: boolean; readonly costFixed?: number }>;
   /** In cents. */
   readonly balance?: number;
-  /** Puts every switch back first. */
+  /** Resets every switch first. */
   readonly reset?: boolean;
 }
 
-/** Counts a fault down. @returns whether it strikes now. */
+/** Counts a fault down. @returns whether it applies now */
 export function strikes(
   faults: Faults,
   counter:

@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 
-/** An append-only file of JSON lines; the last line of a key wins. Without a path nothing is kept. */
+/** An append-only file of JSON lines; the last line of a key wins. Without a path nothing is stored. */
 export class Journal<T> {
   private readonly path: string | null;
 
@@ -16,7 +16,7 @@ export class Journal<T> {
     const entries = new Map<string, T>();
     if (this.path === null || !existsSync(this.path)) return entries;
     const text = readFileSync(this.path, 'utf8');
-    // A process that was killed may have left half a line, and the next one must not continue it.
+    // A killed process may have left half a line, which the next one must not continue.
     if (text !== '' && !text.endsWith('\n')) appendFileSync(this.path, '\n');
     for (const line of text.split('\n')) {
       const entry = parseLine<T>(line);
@@ -26,7 +26,7 @@ export class Journal<T> {
   }
 }
 
-/** Half a line answered nobody yet. */
+/** Null for half a line, which has not been confirmed to anyone. */
 function parseLine<T>(line: string): { key: string; value: T } | null {
   try {
     return JSON.parse(line) as { key: string; value: T };

@@ -8,7 +8,7 @@ import { end, hasEnded, look, newProgress, type Progress, type Purchase, totalCo
 const MICROS = 1_000_000;
 const START_BALANCE_MICROS = 100_000 * MICROS;
 
-/** A refusal that certainly changed nothing. */
+/** A refusal without any effect. */
 export class Refusal extends Error {
   readonly status: number;
   readonly body: ErrorBody;
@@ -20,7 +20,7 @@ export class Refusal extends Error {
   }
 }
 
-/** What the wholesaler owns: offers, purchases, refunds and the wallet. */
+/** State of the wholesaler: offers, purchases, refunds and the wallet. */
 export class Ledger {
   readonly offers: Map<string, Offer> = listedOffers();
   readonly purchases: Map<string, Purchase>;
@@ -42,7 +42,7 @@ export class Ledger {
     }
   }
 
-  /** @throws Refusal 400 for a bad or known request, 404 or 400 for an offer that cannot be bought. */
+  /** @throws Refusal 400 for a bad or known request, 404 or 400 for an offer that cannot be bought */
   buy(request: Readonly<Record<string, unknown>>): Purchase {
     const transactionId = requireText(request, 'transactionId');
     const offerId = requireText(request, 'offerId');
@@ -96,7 +96,7 @@ export class Ledger {
     };
   }
 
-  /** What a look at a purchase finds; looking is what moves it. @throws Refusal 404 */
+  /** Returns a purchase; the query itself advances it. @throws Refusal 404 */
   see(transactionId: string): Purchase {
     const purchase = this.purchases.get(transactionId);
     if (!purchase || this.isHidden(purchase)) throw notFound('transaction not found');
@@ -112,7 +112,7 @@ export class Ledger {
     return true;
   }
 
-  /** Ends a purchase whose time has come, without a look. */
+  /** Ends a purchase by time, without a query. */
   finish(transactionId: string): void {
     const purchase = this.purchases.get(transactionId);
     if (!purchase || hasEnded(purchase)) return;
@@ -126,7 +126,7 @@ export class Ledger {
     this.onEnd(purchase);
   }
 
-  /** @throws Refusal 404 for an unknown purchase, 400 for one that is not DONE or has a refund. */
+  /** @throws Refusal 404 for an unknown purchase, 400 for one that is not DONE or already has a refund */
   startRefund(transactionId: string): Progress {
     const purchase = this.purchases.get(transactionId);
     if (!purchase) throw notFound('transaction not found');
@@ -166,7 +166,7 @@ export class Ledger {
     return this.plansOf(iccid).length > 0;
   }
 
-  /** Applies what a control body says of offers and of the balance. */
+  /** Applies a control body's changes to offers and balance. */
   adjust(control: ControlBody): void {
     if (control.balance !== undefined) this.balanceMicros = toMicros(control.balance, 100);
     for (const [offerId, change] of Object.entries(control.offers ?? {})) {
@@ -183,7 +183,7 @@ export class Ledger {
   }
 }
 
-/** What the wallet reserves or has paid for a purchase. */
+/** Amount that the wallet reserves or has paid for a purchase. */
 function heldMicros(purchase: Purchase): number {
   if (purchase.outcome === 'INSUFFICIENT_FUNDS') return 0;
   return toMicros(totalCost(purchase), purchase.offer.cost.currencyDivisor);
@@ -203,7 +203,7 @@ function notFound(message: string): Refusal {
   return withStatus(404, message);
 }
 
-/** That there is no such thing, in the words of a status. */
+/** The refusal for an object that does not exist, with this status. */
 export function withStatus(status: 400 | 404 | 500, message: string): Refusal {
   const errorCode = { 400: 'INVALID_REQUEST', 404: 'NOT_FOUND', 500: 'INTERNAL_ERROR' }[status];
   return new Refusal(status, { errorCode, message, fields: {} });

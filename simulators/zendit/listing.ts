@@ -2,7 +2,7 @@ import type { Faults } from './faults.ts';
 import { Refusal } from './ledger.ts';
 
 const MAX_PAGE = 1_024;
-/** `gte2026-01-01T00:00:00Z`; without a comparison it is that moment. */
+/** `gte2026-01-01T00:00:00Z`; without an operator it means exactly that time. */
 const MOMENT = /^(gte|lte|gt|lt|eq)?(\d{4}-\d{2}-\d{2}T.+)$/;
 
 const COMPARISONS: Readonly<Record<string, (ms: number, momentMs: number) => boolean>> = {
@@ -13,7 +13,7 @@ const COMPARISONS: Readonly<Record<string, (ms: number, momentMs: number) => boo
   eq: (ms, momentMs) => ms === momentMs,
 };
 
-/** The page of a list that `_limit` and `_offset` ask for. @throws Refusal 400 */
+/** The page selected by `_limit` and `_offset`. @throws Refusal 400 */
 export function page(
   query: URLSearchParams,
   { maxPageSize }: Pick<Faults, 'maxPageSize'>,
@@ -35,13 +35,13 @@ export function page(
   };
 }
 
-/** Whether the value is the one that a filter asks for; without the filter everything is. */
+/** Whether a value matches the filter; true without the filter. */
 export function passes(query: URLSearchParams, filter: string, ...values: readonly string[]): boolean {
   const wanted = query.get(filter);
   return wanted === null || values.includes(wanted);
 }
 
-/** Whether a time in ms passes the `createdAt` of the query. @throws Refusal 400 for one that is no time */
+/** Whether a time in ms matches the query's `createdAt`. @throws Refusal 400 for an invalid time */
 export function isCreatedAsAsked(query: URLSearchParams, createdAtMs: number): boolean {
   const wanted = query.get('createdAt');
   if (wanted === null) return true;

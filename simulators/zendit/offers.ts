@@ -17,11 +17,11 @@ interface OfferTerms {
   readonly smsNumber?: number;
 }
 
-/** How `GET /esim/offers` answers. */
+/** Behavior of `GET /esim/offers`. */
 export interface OfferHabits {
-  /** Lists these, and not what is sold. */
+  /** Listed in place of the sold offers. */
   readonly instead: readonly Offer[] | null;
-  /** How often the page at an offset answers 503 from now on. */
+  /** How often the page at an offset returns 503 from now on. */
   readonly brokenPages: Record<number, number>;
 }
 
@@ -64,7 +64,7 @@ const TERMS: readonly OfferTerms[] = [
   },
   { id: 'ESIM-FR-10D-UNLIMITED', country: 'FR', roaming: ['FR'], dataGB: 0, days: 10, cost: 2200 },
   { id: 'ESIM-EUROPE-7D-UNLIMITED', region: 'Europe', roaming: EUROPE, dataGB: 0, days: 7, cost: 2600 },
-  // A price in tenths of a cent, and an amount of data that no binary fraction holds.
+  // A price in tenths of a cent, and an amount of data without an exact binary fraction.
   { id: 'ESIM-PT-1D-0.1GB', country: 'PT', roaming: ['PT'], dataGB: 0.1, days: 1, cost: 455, divisor: 1000 },
   {
     id: 'ESIM-GB-30D-20GB-VOICE',
@@ -79,18 +79,18 @@ const TERMS: readonly OfferTerms[] = [
   { id: 'ESIM-CU-7D-1GB', country: 'CU', roaming: ['CU'], dataGB: 1, days: 7, cost: 1900, enabled: false },
 ];
 
-/** The catalogue: country, regional and unlimited offers, each also usable on an existing eSIM. */
+/** The catalog: country, regional and unlimited offers, each also usable on an existing eSIM. */
 export function listedOffers(): Map<string, Offer> {
   return new Map(TERMS.map((terms) => [terms.id, toOffer(terms)]));
 }
 
-/** An offer of 1 GB for 7 days in Spain, unless told otherwise. */
+/** An offer of 1 GB for 7 days in Spain, with changes. */
 export function offerLike(offerId: string, changes: Partial<Offer> = {}): Offer {
   const terms = { id: offerId, country: 'ES', roaming: [], dataGB: 1, days: 7, cost: 100 };
   return { ...toOffer(terms), ...changes };
 }
 
-/** One tier of "unlimited", as a live account has three of them at three prices. */
+/** One tier of "unlimited"; a live account has three at three prices. */
 export function unlimitedTier(tier: string, speed: string, fixed: number): Offer {
   const offer = offerLike(`ESIM-ES-7D-UNLIMITED-${tier.toUpperCase()}`);
   return {
@@ -135,7 +135,7 @@ function toOffer(terms: OfferTerms): Offer {
   };
 }
 
-/** Only some networks are named, as upstream. */
+/** Names only some networks, like the real provider. */
 function toRoaming(country: string): Roaming {
   const dataSpeeds = ['4G', '5G'];
   if (country !== 'FR') return { country, dataSpeeds };

@@ -4,7 +4,7 @@ import { type Purchase, toTime } from './purchase.ts';
 const DAY_MS = 86_400_000;
 
 /**
- * The body of `GET /esim/{iccId}/plans`: the first plan is ACTIVE once a reading gave it a start. Before an installation
+ * The body of `GET /esim/{iccId}/plans`: the first plan is ACTIVE once a reading gives it a start. Before installation
  * `firstInstalledAt` is empty.
  */
 export function plansBody(
@@ -43,7 +43,7 @@ interface ListedPlan {
   readonly endAt?: string;
 }
 
-/** Whether a plan is active or queued still: its data are not used up, and its end has not come. */
+/** Whether a plan is still active or queued: it has data left, and its end has not come. */
 function isListed({ remainingDataGB, unlimited, endAt }: ListedPlan): boolean {
   return (unlimited || remainingDataGB > 0) && (endAt === undefined || Date.parse(endAt) > Date.now());
 }
@@ -60,7 +60,7 @@ function runtimeOf(
   };
 }
 
-/** Six digits, as upstream; binary fractions are not shown. */
+/** Six digits, like the real provider; binary fractions are not shown. */
 function roundGB(dataGB: number): number {
   return Math.round(dataGB * 1_000_000) / 1_000_000;
 }

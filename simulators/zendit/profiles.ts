@@ -6,7 +6,7 @@ const ICCID_DIGITS = 19;
 const SMDP_HOST = 'smdp.zendit-simulator.example.com';
 const REUSED_ICCID = mintIccid(0);
 
-/** The confirmation of a finished purchase, in the shape that the switches ask for. */
+/** The confirmation of a finished purchase, in the shape set by the switches. */
 export function mintConfirmation(faults: Faults, topupOf: string | null): Confirmation {
   const matchingId = randomBytes(10).toString('hex').toUpperCase();
   return {
@@ -29,7 +29,7 @@ function chooseIccid(faults: Faults): string {
   return mintIccid(faults.iccids === 'nonLuhn' ? 1 : 0);
 }
 
-/** `offset` 0 makes the check digit right, another number wrong. */
+/** `offset` 0 makes the check digit right, any other number wrong. */
 function mintIccid(offset: number): string {
   let digits = '8944500';
   while (digits.length < ICCID_DIGITS - 1) digits += String(randomInt(10));

@@ -8,14 +8,14 @@ import {
 } from './contract.ts';
 import type { ConfirmationShape, Faults } from './faults.ts';
 
-/** A purchase or refund on its way; kept as plain data, so that a restart can read it. */
+/** A purchase or refund in progress; plain data, so that a restart can read it. */
 export interface Progress {
   status: TransactionStatus;
   looksTaken: number;
-  /** The look on which it ends. */
+  /** Number of the query in which it ends. */
   readonly looks: number;
   readonly finishAfterMs: number | null;
-  /** The error code that it ends with; null ends in DONE. */
+  /** Error code with which it ends; null for DONE. */
   readonly outcome: string | null;
   error: UpstreamError | null;
   readonly log: LogItem[];
@@ -26,7 +26,7 @@ export interface Progress {
 export interface Purchase extends Progress {
   readonly transactionId: string;
   readonly offer: Offer;
-  /** Set for a plan on an existing eSIM. */
+  /** Set for a plan added to an existing eSIM. */
   readonly topupOf: string | null;
   readonly confirmation: Confirmation;
   readonly confirmationShape: ConfirmationShape;
@@ -61,7 +61,7 @@ export function hasEnded(progress: Progress): boolean {
   return progress.status === 'DONE' || progress.status === 'FAILED';
 }
 
-/** Counts one look. @returns whether it ended with it. */
+/** Counts one query. @returns whether it ended with it */
 export function look(progress: Progress, nowMs: number): boolean {
   if (hasEnded(progress)) return false;
   progress.looksTaken += 1;
@@ -77,7 +77,7 @@ export function look(progress: Progress, nowMs: number): boolean {
   return false;
 }
 
-/** Passes what is left of the statuses and ends it. */
+/** Passes the remaining statuses and ends it. */
 export function end(progress: Progress, nowMs: number): void {
   if (hasEnded(progress)) return;
   moveTo(progress, RUNNING.length - 1, nowMs);
@@ -105,8 +105,8 @@ function moveTo(progress: Progress, index: number, nowMs: number): void {
 }
 
 /**
- * The body of `GET /esim/purchases/{transactionId}`, which is the body of the webhook too. What there is not is left
- * out, as in the official SDK; nothing is null.
+ * The body of `GET /esim/purchases/{transactionId}`, which is also the webhook's body. Missing values are omitted, as
+ * in the official SDK; nothing is null.
  */
 export function purchaseBody(
   purchase: Purchase,
@@ -161,7 +161,7 @@ function confirmationOf({ status, confirmation, confirmationShape }: Purchase): 
   return { confirmation: Object.fromEntries(Object.keys(confirmation).map((field) => [field, ''])) };
 }
 
-/** What the wallet pays for it, in the smallest unit. */
+/** The wallet's payment for it, in the smallest unit. */
 export function totalCost({ costBase, costFee }: Pick<Purchase, 'costBase' | 'costFee'>): number {
   return costBase + costFee;
 }

@@ -18,7 +18,7 @@ export interface Call {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
-  /** The media type that the caller wants; a QR code is an image unless it is JSON. */
+  /** The requested media type; a QR code is an image unless JSON is requested. */
   readonly accept: string;
   readonly body: Readonly<Record<string, unknown>>;
 }
@@ -29,7 +29,7 @@ export interface Reply {
   readonly body: unknown;
 }
 
-/** Answers one call of the API below `/v1`. @throws Refusal */
+/** Handles one call of the API below `/v1`. @throws Refusal */
 export function answerApi(ledger: Ledger, faults: Faults, call: Call): Reply {
   const [, area, ...rest] = call.path.split('/').map(decodeURIComponent);
   if (area === 'esim') return answerEsims(ledger, faults, call, rest);
@@ -143,7 +143,7 @@ function offer(ledger: Ledger, offerId: string): Reply {
   return ok(offerBody(found));
 }
 
-/** No document of Zendit names a network: a country and its speeds are all that there is. */
+/** No Zendit document names a network: an offer has only countries and speeds. */
 function offerBody(listed: Offer): Record<string, unknown> {
   return { ...listed, roaming: listed.roaming.map(({ country, dataSpeeds }) => ({ country, dataSpeeds })) };
 }
@@ -162,7 +162,7 @@ function balanceBody(ledger: Ledger): Record<string, unknown> {
   return { availableBalance, currency: 'USD', currencyDivisor: CENTS };
 }
 
-/** Sets the switches that `control` names. @throws Refusal 400 for a switch that nobody knows */
+/** Sets the switches named in `control`. @throws Refusal 400 for an unknown switch */
 export function applyControl(ledger: Ledger, faults: Faults, control: ControlBody): void {
   const { offers: offerChanges, balance, reset, ...switches } = control;
   if (reset) Object.assign(faults, noFaults());

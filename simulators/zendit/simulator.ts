@@ -12,7 +12,7 @@ import { WebhookSender } from './webhooks.ts';
 export type { ControlBody } from './faults.ts';
 export type { SimulatorState } from './state.ts';
 
-/** Accepted when no other key is given; it opens nothing but a simulator. */
+/** Accepted when no other key is configured; valid for a simulator only. */
 export const SIMULATOR_API_KEY = ['sand', 'zendit', 'simulator'].join('_');
 
 const API_PREFIX = '/v1';
@@ -29,7 +29,7 @@ export interface ZenditSimulatorOptions {
 
 export interface ZenditSimulator {
   readonly port: number;
-  /** With `/v1`, as `ZENDIT_BASE_URL` wants it. */
+  /** Includes `/v1`, as in `ZENDIT_BASE_URL`. */
   readonly baseUrl: string;
   readonly apiKey: string;
   control(body: ControlBody): void;
@@ -37,7 +37,7 @@ export interface ZenditSimulator {
   close(): Promise<void>;
 }
 
-/** Starts the wholesaler on 127.0.0.1 and a free port unless told otherwise. */
+/** Starts the simulator, on 127.0.0.1 and a free port by default. */
 export async function startZenditSimulator(options: ZenditSimulatorOptions = {}): Promise<ZenditSimulator> {
   const api = new SimulatedApi(options);
   const server = createServer((request, response) => void api.handle(request, response));
@@ -151,7 +151,7 @@ class SimulatedApi {
     return this.faults.numericCodes ? withNumericCodes(body) : body;
   }
 
-  /** With `finishAfterMs` a purchase ends, and its webhook leaves, without anybody looking. */
+  /** With `finishAfterMs`, a purchase ends and its webhook leaves without any query. */
   private finishInTime(call: Call): void {
     const { finishAfterMs } = this.faults;
     const { transactionId } = call.body;
@@ -178,7 +178,7 @@ function sendUnavailable(response: ServerResponse): void {
   sendError(response, 503, { errorCode: 'SYSTEM_UNAVAILABLE', message: 'try again later', fields: {} });
 }
 
-/** @throws Refusal 400 for a body that is no JSON object, 413 for a long one */
+/** @throws Refusal 400 for a body that is not a JSON object, 413 for a long one */
 async function readCall(request: IncomingMessage): Promise<Call> {
   const url = new URL(request.url ?? '/', 'http://simulator');
   let text = '';

@@ -1,7 +1,7 @@
 import type { TransactionStatus } from './contract.ts';
 import type { Ledger } from './ledger.ts';
 
-/** What `GET /__state` shows; no activation codes. */
+/** Content of `GET /__state`, without activation codes. */
 export interface SimulatorState {
   readonly purchases: Readonly<
     Record<
@@ -16,7 +16,7 @@ export interface SimulatorState {
       }
     >
   >;
-  /** Calls per method and area, as `POST /esim/purchases`. */
+  /** Number of calls per method and area, such as `POST /esim/purchases`. */
   readonly calls: Readonly<Record<string, number>>;
   /** POSTs of purchases with a known transactionId: an adapter must never send one. */
   readonly duplicatePosts: number;

@@ -3,7 +3,7 @@ import { type Progress, type Purchase, toTime, totalCost } from './purchase.ts';
 
 const REFUND_SUFFIX = '-refund';
 
-/** A movement of the wallet: a purchase, or the refund of one. */
+/** A movement of the wallet: a purchase or its refund. */
 interface Transaction {
   readonly transactionId: string;
   readonly productType: 'ESIM' | 'REFUND';
@@ -26,7 +26,7 @@ export function transactionsOf(ledger: Ledger): readonly Transaction[] {
   ]);
 }
 
-/** One as `GET /transactions` lists it. */
+/** One movement in the format of `GET /transactions`. */
 export function transactionBody({ transactionId, productType, type, purchase, progress }: Transaction) {
   return {
     transactionId,
@@ -43,7 +43,7 @@ export function transactionBody({ transactionId, productType, type, purchase, pr
   };
 }
 
-/** The body of `GET /esim/purchases/{transactionId}/refund`; it has no product type of its own in any document. */
+/** The body of `GET /esim/purchases/{transactionId}/refund`; no document gives it a product type of its own. */
 export function refundBody(purchase: Purchase, refund: Progress): Record<string, unknown> {
   return {
     ...transactionBody(refundOf(purchase, refund)),

@@ -6,7 +6,7 @@ const TIMEOUT_MS = 10_000;
 /** The first steps of the documented schedule 1 s, 10 s, 1 min and so on. */
 const RETRY_DELAYS_MS = [1_000, 10_000];
 
-/** Posts finished purchases to the configured address: unsigned, with a static header, never in a promised order. */
+/** Posts finished purchases to the configured address: unsigned, with a static header, in no guaranteed order. */
 export class WebhookSender {
   sent = 0;
   private readonly faults: Faults;
@@ -16,7 +16,7 @@ export class WebhookSender {
     this.faults = faults;
   }
 
-  /** Sends what the switches ask for, in the background. */
+  /** Sends the configured webhooks in the background. */
   announce(purchase: Purchase): void {
     const { webhookUrl, webhookCopies, webhookDisordered } = this.faults;
     if (webhookUrl === null) return;
@@ -45,7 +45,7 @@ export class WebhookSender {
     const { webhookHeader } = this.faults;
     const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(TIMEOUT_MS)]);
     try {
-      // An endpoint is used only while a HEAD of it is answered with 2xx.
+      // An endpoint is used only while a HEAD request returns 2xx.
       const probe = await fetch(url, { method: 'HEAD', signal });
       if (!probe.ok) return false;
       const answer = await fetch(url, {
