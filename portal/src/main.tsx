@@ -18,11 +18,11 @@ type State =
   | { kind: 'open'; session: Session }
   | { kind: 'closed'; reason: EndReason; returnUrl: string | null };
 
-// Outside of React, which may render twice: a code opens a session once.
+// Outside React, which may render twice: a code opens a session once.
 const code = takeCode();
 let opening = openSession(code);
 
-/** Only a refusal says something of the link or the session: after anything else the same call may do. */
+/** Only a refusal says something about the link or the session: after any other error a retry may succeed. */
 function closedBy(error: unknown): State {
   const closed = (reason: EndReason): State => ({ kind: 'closed', reason, returnUrl: null });
   if (!(error instanceof ApiError)) return closed('unreachable');
@@ -46,7 +46,7 @@ function Portal() {
 
   useEffect(() => {
     const close = (reason: EndReason) => {
-      // What was read belongs to the session.
+      // The cached data belongs to the session.
       queryClient.clear();
       setState((last) =>
         last.kind !== 'open'

@@ -13,7 +13,7 @@ import { Shell } from './layout/shell.tsx';
 
 type Search = Record<string, unknown>;
 
-/** The given parameters as far as the address has them; others are dropped. */
+/** The named parameters that the address has; others are dropped. */
 function texts<const Name extends string>(...names: Name[]) {
   return (search: Search): { [name in Name]?: string } => {
     const found: { [name in Name]?: string } = {};
@@ -27,7 +27,7 @@ function texts<const Name extends string>(...names: Name[]) {
 
 const signedOut = new Set<() => void>();
 
-/** Calls `listener` when the person has signed out. Returns what stops that. */
+/** Calls `listener` when the user has signed out. Returns the unsubscribe function. */
 export function onSignedOut(listener: () => void): () => void {
   signedOut.add(listener);
   return () => signedOut.delete(listener);
@@ -37,7 +37,7 @@ const rootRoute = createRootRoute({
   validateSearch: (search: Search): { mode?: Mode } =>
     search['mode'] === 'sandbox' || search['mode'] === 'live' ? { mode: search['mode'] } : {},
   search: { middlewares: [retainSearchParams(['mode'])] },
-  // The shell is around all objects and both modes.
+  // The shell stays mounted for all objects and both modes.
   remountDeps: () => null,
   component: () => (
     <Shell
@@ -58,7 +58,7 @@ const home = createRoute({
   getParentRoute: () => rootRoute,
   path: '/',
   beforeLoad: () => {
-    // The router takes a redirect by throwing; it is no Error, and needs no stack.
+    // The router expects a thrown redirect, which is not an Error and needs no stack.
     throw redirect({ to: '/developers/api-keys' }) as unknown as Error;
   },
 });
@@ -173,7 +173,7 @@ const routeTree = rootRoute.addChildren([
 
 export const router = createRouter({
   routeTree,
-  // Parameters are texts: `status_code=500` stays what the API takes.
+  // Parameters are text: `status_code=500` keeps the form that the API accepts.
   parseSearch: (search) => Object.fromEntries(new URLSearchParams(search)),
   stringifySearch: (search) => {
     const kept = Object.entries(search).filter(
@@ -181,7 +181,7 @@ export const router = createRouter({
     );
     return kept.length === 0 ? '' : `?${new URLSearchParams(kept).toString()}`;
   },
-  // What one has opened, typed or been shown belongs to one object in one mode: another one begins with none of it.
+  // Open dialogs, typed text and shown data belong to one object in one mode: another one starts fresh.
   defaultRemountDeps: ({ params, search }) => [params, search.mode ?? null],
   defaultPreload: 'intent',
   defaultPendingComponent: () => <Loading />,

@@ -1,20 +1,20 @@
 import { Intents } from './intents.ts';
 import type { Problem } from './types.gen.ts';
 
-/** An answer that is no 2xx. `message` is prose for people. */
+/** A response other than 2xx. `message` is prose for people. */
 export class ApiError extends Error {
   readonly status: number;
-  /** Not the call is at fault: the same call may be answered later. */
+  /** Whether a retry of the same call may succeed. */
   readonly isTransient: boolean;
   readonly code: string;
   readonly requestId: string | null;
-  /** What is wrong with which field, by the field's name. */
+  /** Error messages by field name. */
   readonly fields: ReadonlyMap<string, string>;
 
   constructor(status: number, problem: Partial<Problem>) {
     super(problem.detail ?? `The portal answered with status ${status}.`);
     this.status = status;
-    // A proxy in front may say it, too, when the service does not answer.
+    // A proxy may also send these when the service does not respond.
     this.isTransient = status === 408 || status === 429 || status >= 500;
     this.code = problem.code ?? 'internal_error';
     this.requestId = problem.request_id ?? null;
@@ -30,26 +30,26 @@ export class ApiError extends Error {
 export type Query = Record<string, string | number | boolean | null | undefined>;
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
-/** The session has ended: the next thing to show is where to get another. */
+/** The session has ended: show where to get another one. */
 const ended = new Set<() => void>();
-/** The browser has got another session than the one that this page was opened in. */
+/** The browser has a different session than the one in which this page was opened. */
 const changed = new Set<() => void>();
 /** The call needs a younger session than this one. */
 const stepUps = new Set<() => void>();
 
-/** Calls `listener` when an answer says that there is no session any more. Returns what stops that. */
+/** Calls `listener` when a response says that the session has ended. Returns the unsubscribe function. */
 export function onSessionEnded(listener: () => void): () => void {
   ended.add(listener);
   return () => ended.delete(listener);
 }
 
-/** Calls `listener` when another link was opened in this browser since. Returns what stops that. */
+/** Calls `listener` when another sign-in link was opened in this browser. Returns the unsubscribe function. */
 export function onSessionChanged(listener: () => void): () => void {
   changed.add(listener);
   return () => changed.delete(listener);
 }
 
-/** Calls `listener` when an action was refused because the session is too old for it. Returns what stops that. */
+/** Calls `listener` when an action was refused because the session is too old. Returns the unsubscribe function. */
 export function onStepUp(listener: () => void): () => void {
   stepUps.add(listener);
   return () => stepUps.delete(listener);
@@ -63,10 +63,10 @@ function pathWithQuery(path: string, query: Query = {}): string {
   return `/portal/v1/${path}${text === '' ? '' : `?${text}`}`;
 }
 
-/** The session that this page shows; the cookie may become another's. Null until it is known. */
+/** The session that this page shows; the cookie may change to another. Null until it is known. */
 let shownSession: string | null = null;
 
-/** From now on every call says that it is for this session. */
+/** Sends this session's id with every later call. */
 export function callFor(sessionId: string): void {
   shownSession = sessionId;
 }
@@ -88,7 +88,7 @@ async function call(method: Method, path: string, options: CallOptions): Promise
   if (options.key !== undefined) headers['idempotency-key'] = options.key;
   if (options.signal) init.signal = options.signal;
   if (method !== 'GET') {
-    // The listener takes JSON only, of DELETE too: a form of another site cannot send it.
+    // The server accepts JSON only, for DELETE too, because a form on another site cannot send it.
     headers['content-type'] = 'application/json';
     init.body = JSON.stringify(options.body ?? {});
   }
@@ -102,8 +102,8 @@ async function call(method: Method, path: string, options: CallOptions): Promise
 }
 
 /**
- * Reads; answers the whole envelope.
- * @throws {ApiError} on any answer but a 2xx; TypeError when there was none.
+ * Reads and returns the whole envelope.
+ * @throws {ApiError} for any response other than 2xx; TypeError without a response
  */
 export async function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
   const response = await call('GET', path, signal ? { query, signal } : { query });
@@ -111,16 +111,16 @@ export async function get<T>(path: string, query: Query = {}, signal?: AbortSign
 }
 
 /**
- * Reads a file. A link to it could not say for which session.
- * @throws {ApiError} on any answer but a 2xx; TypeError when there was none.
+ * Reads a file. A plain link could not name the session.
+ * @throws {ApiError} for any response other than 2xx; TypeError without a response
  */
 export async function getFile(path: string, query: Query): Promise<Blob> {
   return (await call('GET', path, { query })).blob();
 }
 
 /**
- * Changes something; answers `data` of the envelope. Not for a POST: see `post`.
- * @throws {ApiError} on any answer but a 2xx; TypeError when there was none.
+ * Changes an object and returns the envelope's `data`. Not for a POST: see `post`.
+ * @throws {ApiError} for any response other than 2xx; TypeError without a response
  */
 export async function send<T>(method: Exclude<Method, 'GET'>, path: string, body?: unknown): Promise<T> {
   const response = await call(method, path, { body });
@@ -129,16 +129,16 @@ export async function send<T>(method: Exclude<Method, 'GET'>, path: string, body
 
 const intents = new Intents();
 
-/** Whether the server may have carried a change out, or may still, without that anybody here knows how it went. */
+/** Whether the server may have applied a change, or may still apply it, while the outcome is unknown. */
 function isUnanswered(error: unknown): boolean {
   if (!(error instanceof ApiError)) return true;
   return error.isTransient || error.code === 'idempotency_in_progress';
 }
 
 /**
- * Changes something once, however often it is asked for before an answer has come; answers `data` of the envelope. What is
- * shown once is null in it when the answer that had it was lost.
- * @throws {ApiError} on any answer but a 2xx; TypeError when there was none.
+ * Posts a change once, however often it is requested before a response arrives, and returns the envelope's `data`. A
+ * value that is shown once is null if the response that contained it was lost.
+ * @throws {ApiError} for any response other than 2xx; TypeError without a response
  */
 export async function post<T>(path: string, body?: unknown): Promise<T> {
   const key = intents.keyOf(path, body);

@@ -1,18 +1,18 @@
-/** An answer that does not come within this time is no longer waited for: who presses then means it anew. */
+/** Expires after ten minutes: a later press is a new request. */
 const KEPT_MS = 600_000;
 
 type Intent = { call: string; key: string; since: number };
 
 /**
- * The `Idempotency-Key` of each change that has no answer yet. One that is asked for again gets the same key, whether the
- * network lost the answer or somebody pressed twice: the server carries it out once, and answers as it did the first time.
+ * The `Idempotency-Key` of each change without a response. A repeated change gets the same key, whether the network
+ * lost the response or the user pressed twice: the server applies it once and returns the first response again.
  */
 export class Intents {
   private readonly open = new Map<string, Intent>();
 
   constructor(private readonly now: () => number = Date.now) {}
 
-  /** The key for a change; of each target only the latest change is kept. */
+  /** The key for a change; only the latest change of each target is kept. */
   keyOf(path: string, body: unknown): string {
     const target = targetOf(path);
     const call = callOf(path, body);
@@ -23,13 +23,13 @@ export class Intents {
     return key;
   }
 
-  /** An answer has come: the same change is from now on another one. */
+  /** Call when a response has arrived: the same change is a new one from then on. */
   settle(path: string, body: unknown): void {
     if (this.open.get(targetOf(path))?.call === callOf(path, body)) this.open.delete(targetOf(path));
   }
 }
 
-/** `crypto.randomUUID` is missing where a page came over plain HTTP. */
+/** `crypto.randomUUID` does not exist on a page served over plain HTTP. */
 const newKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
     '',
@@ -37,5 +37,5 @@ const newKey = (): string =>
 
 const callOf = (path: string, body: unknown): string => `${path} ${JSON.stringify(body ?? {})}`;
 
-/** On and off are of one switch: who has turned it back does not mean the turn before. */
+/** Enable and disable belong to one switch: turning it back replaces the earlier change. */
 const targetOf = (path: string): string => path.replace(/\/(enable|disable)$/, '/switch');

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { get } from './client.ts';
 import type { Mode, Page } from './types.ts';
 
-/** The newest object of a list, for an example that names it; undefined: there is none, or it is not known yet. */
+/** The newest object of a list, for use in an example; undefined when there is none, or while loading. */
 export function useNewest<T>(path: 'orders' | 'esims', mode: Mode): T | undefined {
   const { data } = useQuery({
     queryKey: [path, mode, 'newest'],

@@ -11,7 +11,7 @@ import type {
   EndpointStats,
 } from './types.ts';
 
-/** How often what is open on the screen is asked for again, in milliseconds. */
+/** Refresh interval of visible data, in milliseconds. */
 export const LIVE_INTERVAL_MS = 2_000;
 
 interface Asked {
@@ -19,8 +19,8 @@ interface Asked {
 }
 
 /**
- * Asks again every `intervalMs`, but not for what was refused before there was anything to show: the page would change to
- * "loading" and back each time, and lose the focus of who is in it.
+ * Refetches every `intervalMs`, except after a refusal without any data: the page would switch to "loading" and back
+ * each time, and lose the user's focus.
  */
 export function every(intervalMs: number) {
   return ({ state: { data, error } }: Asked): number | false =>
@@ -30,15 +30,18 @@ export function every(intervalMs: number) {
 type One<T> = { data: T };
 
 /**
- * What was shown before stays until the answer is there, but only while it is of the same list in the same mode: rows of
- * another mode or object under this one's heading would be a lie, with buttons that work. They are the key's first two parts.
+ * Keeps the previous data until the response arrives, but only for the same list in the same mode: rows of another mode
+ * or object under this heading would be wrong, with buttons that work. The key's first two parts identify the list.
  */
 function keepWithin(list: string, of: string | null) {
   return <Data>(last: Data | undefined, query: { queryKey: readonly unknown[] } | undefined) =>
     query?.queryKey[0] === list && query.queryKey[1] === of ? last : undefined;
 }
 
-/** A list by pages; `mode` is null where the list is of one mode anyway. Its key begins with the path, so that a change names what it makes stale. */
+/**
+ * A paged list; `mode` is null if the list has only one mode. Its key begins with the path, so that a change names the
+ * lists it makes stale.
+ */
 export function pages<T>(path: string, mode: Mode | null, filters: Query = {}) {
   return infiniteQueryOptions({
     queryKey: [path, mode, filters],
@@ -61,7 +64,7 @@ export const endpointQuery = (id: string) =>
     refetchInterval: every(LIVE_INTERVAL_MS),
   });
 
-/** How often figures are asked for again, in milliseconds: each bucket is a quarter of an hour, the last one grows. */
+/** Refresh interval of statistics, in milliseconds: each bucket is a quarter of an hour, and the last one grows. */
 const STATS_INTERVAL_MS = 15_000;
 
 export const statsQuery = (id: string) =>
@@ -82,7 +85,7 @@ export const deliveryQuery = (id: string) =>
     refetchInterval: every(LIVE_INTERVAL_MS),
   });
 
-/** Why a delivery or an endpoint is how it is: another answer when `state` is another. */
+/** Explains the state of a delivery or an endpoint; another `state` has another explanation. */
 export const explanationQuery = (of: 'deliveries' | 'webhook-endpoints', id: string, state: string) =>
   queryOptions({
     queryKey: [of, id, 'explanation', state],
@@ -100,10 +103,10 @@ export const replayQuery = (id: string) =>
         : every(1_000)({ state }),
   });
 
-/** The path of an endpoint's Delivery log, with which the keys of its queries begin. */
+/** Path of an endpoint's delivery log; the keys of its queries begin with it. */
 export const deliveriesOf = (endpointId: string) => `webhook-endpoints/${endpointId}/deliveries`;
 
-/** Asks for the newest page of an endpoint's log at once. Pages that were scrolled to are not read again. */
+/** Refetches the newest page of an endpoint's log at once, but not the older pages. */
 export function refreshDeliveryLog(queries: QueryClient, endpointId: string): void {
   const path = deliveriesOf(endpointId);
   void queries.invalidateQueries({
@@ -111,7 +114,10 @@ export function refreshDeliveryLog(queries: QueryClient, endpointId: string): vo
   });
 }
 
-/** The delivery of an endpoint that failed last, if any. @param changedAt when the endpoint changed last: until it does, there is no other */
+/**
+ * The endpoint's most recently failed delivery, if any. @param changedAt last change of the endpoint: until the next
+ * one the result is the same
+ */
 export const lastFailedQuery = (endpointId: string, changedAt: string) =>
   queryOptions({
     queryKey: [deliveriesOf(endpointId), 'last-failed', changedAt],

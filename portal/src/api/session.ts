@@ -2,7 +2,7 @@ import { createContext, useContext } from 'react';
 import { callFor, get, send } from './client.ts';
 import type { Scope, Session } from './types.ts';
 
-/** Takes the code out of the address, so that neither the history nor a copied link has it. */
+/** Removes the code from the address, so that neither the history nor a copied link contains it. */
 export function takeCode(): string | null {
   const code = new URLSearchParams(window.location.hash.slice(1)).get('code');
   if (code !== null) window.history.replaceState(null, '', window.location.pathname + window.location.search);
@@ -10,8 +10,8 @@ export function takeCode(): string | null {
 }
 
 /**
- * Opens the session that a code stands for, or the one that the browser's cookie has.
- * @throws {ApiError} 401 when there is none.
+ * Opens the session of a code, or that of the browser's cookie.
+ * @throws {ApiError} 401 when there is none
  */
 export async function openSession(code: string | null): Promise<Session> {
   const session =
@@ -24,7 +24,7 @@ export async function openSession(code: string | null): Promise<Session> {
 
 export const SessionContext = createContext<Session | null>(null);
 
-/** The session of whoever looks. Only below the shell, where there is one. */
+/** The current session. Only inside the shell, where there is one. */
 export function useSession(): Session {
   const session = useContext(SessionContext);
   if (!session) throw new Error('no session around this component');

@@ -1,6 +1,4 @@
-/**
- * The shapes that the screens use: those of the OpenAPI document, and those that only a browser's session knows.
- */
+/** Types of the screens: those of the OpenAPI document, and those that only a browser session has. */
 import type { Session } from './types.gen.ts';
 
 export type {

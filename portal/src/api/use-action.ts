@@ -3,8 +3,8 @@ import { useState } from 'react';
 type Action = { busy: boolean; error: unknown; run: () => Promise<boolean>; clear: () => void };
 
 /**
- * One change at a time. The answer goes to `perform` alone: a store of answers would keep a key or a secret.
- * `run` says whether it went well.
+ * Runs one change at a time. Only `perform` receives the response, because a response cache would keep a key or a
+ * secret. `run` returns whether it succeeded.
  */
 export function useAction(perform: () => Promise<void>): Action {
   const [busy, setBusy] = useState(false);

@@ -1,19 +1,19 @@
 import type { Mode } from '../api/types.ts';
 
-/** The address of this deployment's API; a placeholder where nobody has said it. */
+/** The address of this deployment's API; a placeholder when it is not configured. */
 type ApiUrl = string | null | undefined;
 
 const SIGNED_IN = '-H "Authorization: Bearer $ESIM_API_KEY"';
 const base = (apiUrl: ApiUrl): string => apiUrl ?? 'https://$API_HOST';
 
-/** The call that reads something of the API. Quoted: a shell would take `?` and `&` for its own. */
+/** A command that reads from the API. Quoted, because a shell would interpret `?` and `&`. */
 export function readCommand(apiUrl: ApiUrl, path: string): string {
   return `curl "${base(apiUrl)}/v1/${path}" ${SIGNED_IN}`;
 }
 
-/** The call that places an order, of `packageId` where one is known that the partner buys. */
+/** A command that places an order, for `packageId` if the partner's usual package is known. */
 export function orderCommand(apiUrl: ApiUrl, mode: Mode, packageId?: string): string {
-  // The catalogue of Sandbox is the same for everybody; what Live sells, it says itself.
+  // All partners share the Sandbox catalog; Live catalogs differ.
   const any = mode === 'sandbox' ? 'pkg_fr_1gb_7d' : '<a package of GET /v1/catalog>';
   return [
     `curl ${base(apiUrl)}/v1/orders \\`,

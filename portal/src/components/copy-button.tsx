@@ -1,6 +1,6 @@
 import { useState } from 'react';
 
-/** Copies `text`. What it says to a screen reader never repeats the text, which may be a secret. */
+/** Copies `text`. The screen reader's text never repeats it, because it may be a secret. */
 export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
   const [state, setState] = useState<'idle' | 'copied' | 'refused'>('idle');
   const copy = async () => {
@@ -29,7 +29,7 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
   );
 }
 
-/** An id with the button that copies it. @param what how the button calls it: `order id` */
+/** An id with a copy button. @param what the button's name for it: `order id` */
 export function CopyFact({ text, what }: { text: string; what: string }) {
   return (
     <>

@@ -7,14 +7,14 @@ type Props = {
   title: string;
   description?: string;
   children: ReactNode;
-  /** False while something is shown that cannot be shown again: only its own button closes the dialog then. */
+  /** False while the dialog shows something that cannot be shown again: only its own button then closes it. */
   dismissible?: boolean;
-  /** `drawer`: the full height at the right side. */
+  /** `drawer`: full height at the right edge. */
   shape?: 'box' | 'drawer';
   initialFocus?: RefObject<HTMLElement | null>;
 };
 
-/** A modal dialog named by its title. Focus goes in, stays, and returns to what opened it. */
+/** A modal dialog named by its title. It traps the focus, and returns it to the element that opened it. */
 export function Dialog({
   open,
   onClose,

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** Names and values of one object; a value that is null is left out. */
+/** Names and values of one object; null values are omitted. */
 export function Facts({ entries }: { entries: readonly (readonly [name: string, value: ReactNode])[] }) {
   return (
     <dl className="facts">

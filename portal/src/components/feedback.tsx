@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { ApiError } from '../api/client.ts';
 import { CopyButton } from './copy-button.tsx';
 
-/** What went wrong, with the id that support asks for. */
+/** An error with the request id that support needs. */
 export function ErrorNote({ error, retry }: { error: unknown; retry?: () => void }) {
   if (error === null || error === undefined) return null;
   const known = error instanceof ApiError ? error : null;
@@ -23,12 +23,12 @@ export function ErrorNote({ error, retry }: { error: unknown; retry?: () => void
   );
 }
 
-/** A state in a word and a colour. The word alone is enough. */
+/** A state as a word and a color. The word alone is sufficient. */
 export function Badge({ tone, children }: { tone: 'good' | 'bad' | 'wait' | 'off'; children: ReactNode }) {
   return <span className={`badge ${tone}`}>{children}</span>;
 }
 
-/** Nothing there yet: says what comes here, and how to make it come. */
+/** An empty state: what will appear here, and how to make it appear. */
 export function Empty({
   title,
   children,
@@ -54,7 +54,7 @@ export function Empty({
   );
 }
 
-/** Lines as high as what comes, so that nothing jumps. */
+/** Placeholder lines of the final height, so that nothing jumps. */
 export function Loading({ lines = 6 }: { lines?: number }) {
   return (
     <div className="loading" role="status">

@@ -7,15 +7,15 @@ type Text = {
   name: string;
   label: string;
   placeholder?: string;
-  /** What the server takes; anything else stays out of the address. `shape` says it in words. */
+  /** Values that the server accepts; others are not written to the address. `shape` describes it in words. */
   pattern?: RegExp;
   shape?: string;
 };
 
-/** What one types counts when it rests for so long. */
+/** Typing takes effect after this pause. */
 const TYPING_MS = 350;
 
-/** Filters that live in the address: a link shows what one sees. */
+/** Filters stored in the address: a link shows the same list. */
 export function UrlFilters({
   choices = [],
   texts = [],
@@ -67,19 +67,19 @@ type TypedProps = {
   hint?: string;
   type?: string;
   value: string;
-  /** Called with what is typed when it rests and is whole, or nothing. */
+  /** Called after a pause with the typed text if it is complete, or with nothing. */
   onRest: (value: string) => void;
   isWhole: (text: string) => boolean;
 };
 
-/** A field whose text gets into the address when one has typed it, and goes when the address loses it. */
+/** A field whose text is written to the address after typing, and cleared when the address loses it. */
 export function TypedFilter({ value, onRest, isWhole, ...field }: TypedProps) {
   const [draft, setDraft] = useState<string | null>(null);
-  /** What the address has, as far as this field knows. */
+  /** The value in the address as known to this field. */
   const known = useRef(value);
   useEffect(() => {
     if (value === known.current) return;
-    // Not by this field: who went back or took the filter away means the address, not what was typed before.
+    // Changed from outside: after going back or removing the filter, the address wins over earlier typing.
     known.current = value;
     setDraft(null);
   }, [value]);
@@ -91,7 +91,7 @@ export function TypedFilter({ value, onRest, isWhole, ...field }: TypedProps) {
       onRest(next);
     }, TYPING_MS);
     return () => window.clearTimeout(timer);
-    // `onRest` and `isWhole` are other functions at each rendering; what they do depends on nothing else.
+    // `onRest` and `isWhole` change identity with each rendering, but not their behavior.
   }, [draft]);
   return <TextField {...field} value={draft ?? value} onChange={setDraft} />;
 }

@@ -12,7 +12,7 @@ type FieldProps = {
   placeholder?: string;
 };
 
-/** A text field with its label, its hint and what is wrong with it. */
+/** A text field with its label, hint and error. */
 export function TextField({
   label,
   value,
@@ -134,7 +134,7 @@ export function Radios({ legend, hint, options, chosen, onChange }: RadiosProps)
   );
 }
 
-/** What the server says of one field. */
+/** The server's error for one field. */
 export function fieldError(error: unknown, field: string): string | undefined {
   return error instanceof ApiError ? error.fields.get(field) : undefined;
 }

@@ -1,6 +1,6 @@
 import type { Money } from '../api/types.ts';
 
-/** An amount with its currency. Amounts are minor units; the currency says how many make one. */
+/** Formats an amount with its currency. Amounts are minor units; the currency defines their number per unit. */
 export function money({ amount, currency }: Money): string {
   const format = new Intl.NumberFormat(undefined, { style: 'currency', currency });
   const digits = format.resolvedOptions().maximumFractionDigits ?? 2;
@@ -9,7 +9,7 @@ export function money({ amount, currency }: Money): string {
 
 const UNITS = ['bytes', 'KB', 'MB', 'GB', 'TB'];
 
-/** Decimal units, as packages are sold. */
+/** Formats bytes in decimal units. */
 export function bytes(count: number): string {
   let unit = 0;
   let value = count;
@@ -23,16 +23,16 @@ export function milliseconds(ms: number): string {
 
 export const count = (number: number): string => number.toLocaleString();
 
-/** The service counts what waits, is held or was given up so far, and no further. */
+/** The service stops counting pending, held and failed deliveries here. */
 const MOST_COUNTED = 10_000;
 
 export const countOrMore = (number: number): string =>
   number >= MOST_COUNTED ? `${count(MOST_COUNTED)} or more` : count(number);
 
-/** `partially_issued` as a person says it. */
+/** Turns a code such as `partially_issued` into words. */
 export const words = (code: string): string => code.replaceAll('_', ' ');
 
-/** The errors of the log, which are of Node.js and OpenSSL, as a person says them. */
+/** Node.js and OpenSSL errors of the log in words. */
 const ERRORS: readonly (readonly [RegExp, string])[] = [
   [/CERT_HAS_EXPIRED$/, 'TLS certificate expired'],
   [/(ALTNAME_INVALID|HOSTNAME_MISMATCH)$/, 'TLS certificate for another host'],
@@ -48,7 +48,7 @@ const ERRORS: readonly (readonly [RegExp, string])[] = [
   [/^protocol/, 'not HTTP'],
 ];
 
-/** Why an attempt failed; `http_status` is an answer that was no 2xx, and the code says which. */
+/** Why an attempt failed; `http_status` is a response other than 2xx, and the status code says which. */
 export function failureInWords(attempt: { error: string | null; status_code: number | null }): string | null {
   const { error, status_code: code } = attempt;
   return code !== null && (error === null || error === 'http_status')

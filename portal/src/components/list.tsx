@@ -5,18 +5,18 @@ import { pages } from '../api/queries.ts';
 import type { Mode } from '../api/types.ts';
 import { Empty, ErrorNote, Loading } from './feedback.tsx';
 
-/** So many pages in a row may be empty before a person says whether to go on: each is a search through thousands of rows. */
+/** Maximum number of consecutive empty pages before asking the user to continue: each searches thousands of rows. */
 const EMPTY_PAGES_AT_ONCE = 5;
 
 type MoreProps = {
   more: boolean;
   busy: boolean;
   load: () => void;
-  /** Pages at the end that had nothing: a search may end a page before it has found anything. */
+  /** Number of empty pages at the end: a search may end a page before it has found anything. */
   emptyPages?: number;
 };
 
-/** Loads the next page when it comes into sight, or at a press. */
+/** Loads the next page when it scrolls into view, or on a button press. */
 export function LoadMore({ more, busy, load, emptyPages = 0 }: MoreProps) {
   const end = useRef<HTMLDivElement | null>(null);
   const [allowed, setAllowed] = useState(EMPTY_PAGES_AT_ONCE);
@@ -53,7 +53,7 @@ export function LoadMore({ more, busy, load, emptyPages = 0 }: MoreProps) {
 
 type SearchProps = { rests: boolean; end: RefObject<HTMLDivElement | null>; goOn: () => void };
 
-/** Nothing found so far is not nothing there. */
+/** Nothing found so far does not mean that there is nothing. */
 function SearchOn({ rests, end, goOn }: SearchProps) {
   return (
     <div className="load-more" ref={end}>
@@ -74,11 +74,11 @@ type Props<T> = {
   label: string;
   columns: readonly string[];
   row: (item: T) => ReactNode;
-  /** Shown when the list is empty without any filter. */
+  /** Shown when the list is empty without a filter. */
   empty: ReactNode;
 };
 
-/** A table over a list of the API: its pages follow as one scrolls. */
+/** A table over a list of the API that loads further pages on scrolling. */
 export function List<T>({ path, mode, filters = {}, label, columns, row, empty }: Props<T>) {
   const query = useInfiniteQuery(pages<T>(path, mode, filters));
   const { fetchNextPage } = query;
@@ -121,7 +121,7 @@ function NothingFound() {
   );
 }
 
-/** On a narrow screen each cell carries the name of its column: pass it as `data-column`. */
+/** On a narrow screen each cell shows its column's name: pass it as `data-column`. */
 export function Table({
   label,
   columns,
@@ -130,7 +130,7 @@ export function Table({
 }: {
   label: string;
   columns: readonly string[];
-  /** The rows are those from before: the ones that were asked for are on their way. */
+  /** The rows are the previous ones: the requested ones are still loading. */
   busy?: boolean;
   children: ReactNode;
 }) {

@@ -3,7 +3,7 @@ import { CopyButton } from './copy-button.tsx';
 
 type LostProps = { what: string; children: ReactNode; onDone: () => void };
 
-/** In place of what is shown once, when the answer that had it never arrived. `children` say what to do now. */
+/** Shown in place of a once-only secret whose response was lost. `children` say what to do now. */
 export function SecretLost({ what, children, onDone }: LostProps) {
   return (
     <div className="stack">
@@ -24,7 +24,7 @@ export function SecretLost({ what, children, onDone }: LostProps) {
 
 type Props = { what: string; secret: string; hint: string; onDone: () => void };
 
-/** Shows what is shown once. `onDone` drops it: nothing else in the page holds it. */
+/** Shows a once-only secret. `onDone` drops it: nothing else on the page holds it. */
 export function SecretOnce({ what, secret, hint, onDone }: Props) {
   return (
     <div className="stack">

@@ -14,7 +14,7 @@ function utc(date: Date): string {
   return `${date.toISOString().replace('T', ' ').replace('Z', '')} UTC`;
 }
 
-/** A moment in the viewer's zone; UTC on hover. */
+/** A time in the viewer's zone; UTC on hover. */
 export function Time({ at, short = false }: { at: string; short?: boolean }) {
   const date = new Date(at);
   return (
@@ -26,7 +26,7 @@ export function Time({ at, short = false }: { at: string; short?: boolean }) {
 
 const MOMENT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
 
-/** A sentence of the API; the moments in it are shown as all others are. */
+/** A sentence of the API with its times formatted like all others. */
 export function TextWithTimes({ text }: { text: string }) {
   return text.split(MOMENT).map((part, at) => (MOMENT.test(part) ? <Time key={at} at={part} /> : part));
 }
@@ -37,7 +37,7 @@ let timer: number | undefined;
 
 function subscribe(listener: () => void) {
   listeners.add(listener);
-  // Nobody has kept the clock while nobody looked.
+  // The clock does not run without subscribers.
   if (timer === undefined) now = Date.now();
   timer ??= window.setInterval(() => {
     now = Date.now();
@@ -51,12 +51,12 @@ function subscribe(listener: () => void) {
   };
 }
 
-/** The clock, a second apart. */
+/** The current time, updated every second. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
 }
 
-/** `3 min 20 s`; at most two units. Milliseconds in. */
+/** Formats milliseconds as `3 min 20 s`; at most two units. */
 export function inWords(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));
   const units: [number, string][] = [

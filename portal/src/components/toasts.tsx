@@ -2,7 +2,7 @@ import { useSyncExternalStore } from 'react';
 
 type Toast = { id: number; text: string; about: string | undefined; undo: (() => void) | undefined };
 
-/** Long enough to read, and to reach the button. */
+/** Long enough to read the notice and reach its button. */
 const SHOWN_FOR_MS = 12_000;
 
 let toasts: Toast[] = [];
@@ -21,8 +21,8 @@ function dismiss(id: number) {
 type Options = { about?: string; undo?: (() => void) | undefined };
 
 /**
- * Says what has happened, and takes it back where that is possible.
- * @param options.about what it is said of: what was said of it before is no longer so, and goes
+ * Shows a notice, with an undo button if possible.
+ * @param options.about subject of the notice: an earlier notice about it is outdated and disappears
  */
 export function notify(text: string, { about, undo }: Options = {}): void {
   const id = ++lastId;

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 
-/** Whether an element is on the screen, or nearly. What nobody sees need not be asked for. */
+/** Whether an element is on the screen, or nearly. Invisible data need not be fetched. */
 export function useInSight<E extends Element>(): [ref: (element: E | null) => void, inSight: boolean] {
   const [element, setElement] = useState<E | null>(null);
   const [inSight, setInSight] = useState(false);

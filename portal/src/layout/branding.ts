@@ -2,16 +2,16 @@ import type { Session } from '../api/types.ts';
 
 type Colour = readonly [red: number, green: number, blue: number];
 
-/** Of text upon what it stands on (WCAG 2.2, AA), and a little more, for what a colour loses when it is rounded. */
+/** Contrast of text to its background (WCAG 2.2, AA), plus a margin for rounded colors. */
 const READABLE = 4.6;
-/** The worst grounds for text of both schemes: `--bad-ground` and `--off-ground` of styles/base.css. */
+/** The worst backgrounds for text in both schemes: `--bad-ground` and `--off-ground` of styles/base.css. */
 const DARKEST_OF_LIGHT: Colour = [0xfd, 0xea, 0xea];
 const LIGHTEST_OF_DARK: Colour = [0x2b, 0x31, 0x3a];
 const BLACK: Colour = [0, 0, 0];
 const WHITE: Colour = [255, 255, 255];
 const STEPS = 50;
 
-/** The share of light that a colour gives back, 0 to 1 (WCAG 2.2, relative luminance). */
+/** Relative luminance of a color, 0 to 1 (WCAG 2.2). */
 function luminance(colour: Colour): number {
   const [r, g, b] = colour.map((channel) => {
     const share = channel / 255;
@@ -25,7 +25,7 @@ function contrast(one: Colour, other: Colour): number {
   return (lighter + 0.05) / (darker + 0.05);
 }
 
-/** The colour nearest to `accent`, on its way to `end`, that can be read on `ground`. */
+/** The color nearest to `accent`, on the way to `end`, that is readable on `ground`. */
 function readable(accent: Colour, ground: Colour, end: Colour): Colour {
   for (let step = 0; step < STEPS; step += 1) {
     const mixed = accent.map((channel, at) =>
@@ -40,8 +40,8 @@ const css = (colour: Colour): string =>
   `#${colour.map((channel) => channel.toString(16).padStart(2, '0')).join('')}`;
 
 /**
- * The accent of the portal team, if it is a colour `#rrggbb`. What it fills has it as it is, with the text upon it that can
- * be read there; links, rings of focus and marks have it as dark or as light as their ground asks for.
+ * Applies the portal team's accent if it is a color `#rrggbb`. Fills use it unchanged, with readable text on it. Links,
+ * focus rings and marks use it as dark or as light as their background requires.
  */
 export function applyBranding({ branding }: Session): void {
   const match = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(branding?.accent ?? '');

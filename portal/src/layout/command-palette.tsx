@@ -6,14 +6,14 @@ import { SCREENS } from './navigation.tsx';
 
 type Choice = { name: string; go: () => void };
 
-/** An id that was pasted leads to what it names. */
+/** A pasted id leads to its object. */
 const IDS: readonly [RegExp, string, (id: string) => string][] = [
   [/^req_\w+$/, 'Request', (id) => `/developers/requests/${id}`],
   [/^ord_\w+$/, 'Order', (id) => `/orders/${id}`],
   [/^esim_\w+$/, 'eSIM', (id) => `/esims/${id}`],
 ];
 
-/** Ctrl+K or Cmd+K: a screen by its name, or an object by its id. */
+/** Ctrl+K or Cmd+K: opens a screen by its name, or an object by its id. */
 export function CommandPalette() {
   const [open, setOpen] = useState(false);
   const [text, setText] = useState('');

@@ -28,7 +28,7 @@ const TEXTS: Record<Props['reason'], { title: string; text: string }> = {
   unreachable: { title: 'The portal cannot be reached', text: 'Check your connection and try again.' },
 };
 
-/** Instead of the portal, when there is no session. */
+/** Replaces the portal when there is no session. */
 export function Ended({ reason, returnUrl, retry }: Props) {
   const { title, text } = TEXTS[reason];
   const address = returnAddress(returnUrl);

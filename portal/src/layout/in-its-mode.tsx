@@ -4,16 +4,16 @@ import type { Mode } from '../api/types.ts';
 import { MODE_NAMES, useMode } from './use-mode.ts';
 
 type Props = {
-  /** What it is, such as `order`. */
+  /** The kind of object, such as `order`. */
   what: string;
-  /** The object's own mode; null: it has none, and is shown in both. */
+  /** The object's own mode; null for an object without a mode, which is shown in both. */
   mode: Mode | null;
-  /** Stands above the words when the object is not shown, for a page that names the object inside of `children`. */
+  /** Shown above the notice when the object is hidden, for a page whose `children` contain its name. */
   heading?: ReactNode;
   children: ReactNode;
 };
 
-/** Shows an object in its own mode only: under the banner of Live, one of Sandbox would look like real money. */
+/** Shows an object in its own mode only: under the Live banner, a Sandbox object would look like real money. */
 export function InItsMode({ what, mode, heading, children }: Props) {
   const shown = useMode();
   if (mode === null || mode === shown) return children;

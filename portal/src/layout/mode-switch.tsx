@@ -4,13 +4,13 @@ import type { Mode } from '../api/types.ts';
 import { SCREENS } from './navigation.tsx';
 import { MODE_NAMES, useMode } from './use-mode.ts';
 
-/** Switches all screens. Filters and what is open belong to one mode and do not come along. */
+/** Switches the mode of all screens. Filters and open objects belong to one mode and are reset. */
 export function ModeSwitch() {
   const { modes } = useSession();
   const mode = useMode();
   const navigate = useNavigate();
   const choose = (next: Mode) => {
-    // An object of one mode is none of the other: its page leads back to its list.
+    // An object exists in one mode only: from its page, return to its list.
     const { pathname } = window.location;
     const list = SCREENS.find(({ to }) => pathname.startsWith(`${to}/`))?.to;
     void navigate({ to: list ?? pathname, search: { mode: next } });

@@ -21,7 +21,7 @@ const BUSINESS = [
 
 export const SCREENS = [...DEVELOPERS, ...BUSINESS];
 
-/** Only what the session may see. */
+/** Shows only the screens that the session may see. */
 export function Navigation({ onFollow }: { onFollow: () => void }) {
   const { scopes } = useSession();
   const groups = [

@@ -9,7 +9,7 @@ import { Navigation, SCREENS } from './navigation.tsx';
 import { StepUp } from './step-up.tsx';
 import { useMode } from './use-mode.ts';
 
-/** What is around every screen. */
+/** The frame around every screen. */
 export function Shell({ onSignedOut }: { onSignedOut: () => void }) {
   const session = useSession();
   const [menu, setMenu] = useState(false);
@@ -23,7 +23,7 @@ export function Shell({ onSignedOut }: { onSignedOut: () => void }) {
   useEffect(() => {
     const screen = SCREENS.find(({ to }) => pathname.startsWith(to));
     document.title = screen ? `${screen.name} · ${name}` : name;
-    // A new screen takes the focus, or the keyboard stays where the old one was.
+    // Move the focus to a new screen, so that the keyboard does not stay on the old one.
     if (shownBefore.current !== pathname) main.current?.focus();
     shownBefore.current = pathname;
   }, [pathname, name]);
@@ -83,7 +83,7 @@ export function Shell({ onSignedOut }: { onSignedOut: () => void }) {
   );
 }
 
-/** Live is real money: it must never look like Sandbox. */
+/** Live is real money and must never look like Sandbox. */
 function ModeBanner() {
   const mode = useMode();
   const navigate = useNavigate();

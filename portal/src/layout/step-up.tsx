@@ -1,7 +1,7 @@
 import { useSession } from '../api/session.ts';
 import { Dialog } from '../components/dialog.tsx';
 
-/** The address at the portal team's side, with the reason for coming. Null when the session was minted without one. */
+/** The portal team's return address with the reason. Null when the session was created without one. */
 export function returnAddress(returnUrl: string | null | undefined, reason?: 'step_up'): string | null {
   if (!returnUrl || !URL.canParse(returnUrl)) return null;
   const address = new URL(returnUrl);
@@ -10,7 +10,7 @@ export function returnAddress(returnUrl: string | null | undefined, reason?: 'st
   return address.href;
 }
 
-/** Some actions need a session younger than fifteen minutes. Says so, and leads to where a new one comes from. */
+/** Explains that some actions need a session younger than fifteen minutes, and leads to a new one. */
 export function StepUp({ open, onClose }: { open: boolean; onClose: () => void }) {
   const address = returnAddress(useSession().return_url, 'step_up');
   return (

@@ -4,7 +4,7 @@ import type { Mode } from '../api/types.ts';
 
 export const MODE_NAMES: Record<Mode, string> = { sandbox: 'Sandbox', live: 'Live' };
 
-/** The mode of everything on the screen. It lives in the address; one that the session lacks does not count. */
+/** The mode of the whole screen. It is stored in the address; a mode outside the session is ignored. */
 export function useMode(): Mode {
   const { modes } = useSession();
   const { mode } = useSearch({ strict: false });

@@ -11,7 +11,7 @@ import { List } from '../components/list.tsx';
 import { Time } from '../components/time.tsx';
 import { useMode } from '../layout/use-mode.ts';
 
-/** Money is Live only. */
+/** Balances exist in Live only. */
 export function Balance() {
   const mode = useMode();
   const { api_url: apiUrl } = useSession();
@@ -73,10 +73,10 @@ function WalletCard({ wallet }: { wallet: Wallet }) {
   );
 }
 
-/** Rows of a file at most; the service says no more. */
+/** Maximum rows of the service's file. */
 const MOST_EXPORTED = 10_000;
 
-/** The browser reads the file after the click, so its address must live on for a while. */
+/** The browser reads the file after the click, so its address must stay valid for a while. */
 const KEPT_MS = 60_000;
 
 function save(file: Blob, name: string) {

@@ -65,7 +65,7 @@ function EsimFacts({ esim }: { esim: Esim }) {
   );
 }
 
-/** Whoever has the install data has the eSIM: shown at a click only, and the click is logged. */
+/** Anyone with the install data can install the eSIM: it is shown only on a click, and the click is logged. */
 function Installation({ esimId }: { esimId: string }) {
   const [data, setData] = useState<InstallData | null>(null);
   const { busy, error, run } = useAction(async () => {

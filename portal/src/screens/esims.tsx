@@ -26,7 +26,7 @@ export function EsimStatus({ status }: { status: Esim['status'] }) {
   return <Badge tone={TONES[status]}>{status}</Badge>;
 }
 
-/** `1.2 GB of 3 GB`, or what was used of an unlimited one. */
+/** For example `1.2 GB of 3 GB`, or the used amount of an unlimited eSIM. */
 export function usage({ data }: Esim): string {
   if (data.unlimited || data.total_bytes === null) return `${bytes(data.used_bytes)} used, unlimited`;
   return `${bytes(data.used_bytes)} of ${bytes(data.total_bytes)}`;
@@ -77,7 +77,7 @@ export function Esims() {
   );
 }
 
-/** What brings the first one: an order, of the package that was ordered last where there was one. */
+/** Shows how to get the first eSIM: an order of the most recently ordered package, if there is one. */
 function NoEsim({ mode }: { mode: Mode }) {
   const { api_url: apiUrl } = useSession();
   const packageId = useNewest<Order>('orders', mode)?.package_id;

@@ -12,7 +12,7 @@ import { useMode } from '../layout/use-mode.ts';
 
 const requestsRoute = getRouteApi('/developers/requests');
 
-/** Those that a call of a program can get, as they are in the log; by how often one looks for them. */
+/** Error codes that programs can receive, in order of how often one searches for them. */
 const ERROR_CODES = [
   'validation_failed',
   'not_found',
@@ -90,7 +90,7 @@ export function Requests() {
   );
 }
 
-/** Any id leads to its call, whatever the filters say. */
+/** Opens a call by its id, regardless of the filters. */
 function LookUp() {
   const [id, setId] = useState('');
   const navigate = useNavigate();

@@ -12,10 +12,10 @@ import { useMode } from '../layout/use-mode.ts';
 
 const doctorRoute = getRouteApi('/developers/signature-doctor');
 
-/** More than a partner may have in a mode: all are in one page. */
+/** More than a partner can have per mode, so one page has all. */
 const MOST_ENDPOINTS = 100;
 
-/** `Name: value` by line, as tools print them; a bare `t=…,v1=…` is the signature. */
+/** Parses one `Name: value` per line, as tools print them; a bare `t=…,v1=…` is the signature. */
 function parseHeaders(text: string): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const line of text.split(/\r?\n/)) {
@@ -39,7 +39,7 @@ export function SignatureDoctor() {
   const [computed, setComputed] = useState('');
   const [receivedAt, setReceivedAt] = useState('');
   const [diagnosis, setDiagnosis] = useState<Diagnosis | null>(null);
-  // An address may name an endpoint of the other mode: only one of this mode's can be chosen.
+  // The address may name an endpoint of the other mode: only one of this mode can be selected.
   const endpointId = endpoints.find(({ id }) => id === chosen)?.id ?? endpoints[0]?.id ?? '';
   const { busy, error, run } = useAction(async () => {
     setDiagnosis(null);
@@ -120,7 +120,10 @@ export function SignatureDoctor() {
   );
 }
 
-/** Which way a clock is off, and how far: `t` behind the time of the receipt, else ours, is a positive number of seconds. */
+/**
+ * How far, and in which direction, a clock is off. A positive number of seconds means that `t` is behind the receipt,
+ * or behind our time if the receipt is unknown.
+ */
 function clockInWords(diagnosis: string, secondsOff: number): string {
   const far = inWords(Math.abs(secondsOff) * 1_000);
   if (diagnosis === 'stale') return `The signature was made ${far} ago.`;

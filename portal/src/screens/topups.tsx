@@ -77,7 +77,7 @@ export function Topups() {
   );
 }
 
-/** The next step: an eSIM, or what the newest one can be topped up with. */
+/** Shows the next step: get an eSIM, or top up the newest one. */
 function NoTopup({ mode }: { mode: Mode }) {
   const { api_url: apiUrl } = useSession();
   const esim = useNewest<Esim>('esims', mode);

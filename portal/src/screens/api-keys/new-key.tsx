@@ -36,7 +36,7 @@ export function NewKeyDialog({ mode: shown, onClose }: { mode: Mode; onClose: ()
   const done = () => {
     setIssued(null);
     onClose();
-    // The new key is in the list of its own mode.
+    // The new key appears in the list of its own mode.
     if (mode !== shown) void navigate({ to: '/developers/api-keys', search: { mode } });
   };
 

@@ -13,7 +13,7 @@ import { notify } from '../../components/toasts.tsx';
 const DAY_MS = 86_400_000;
 const ASKED_FOR = 100;
 
-/** Says what would stop working before a key is revoked for good. */
+/** Shows what would stop working before a key is permanently revoked. */
 export function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
   const queries = useQueryClient();
   const { busy, error, run } = useAction(async () => {
@@ -51,7 +51,7 @@ export function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () 
   );
 }
 
-/** What called with the key in the last day, by address and route. */
+/** The key's calls of the last day, by address and route. */
 function RecentUse({ apiKey }: { apiKey: ApiKey }) {
   const mayRead = useScope('requests:read');
   const { data } = useQuery({

@@ -8,7 +8,7 @@ import { ErrorNote } from '../../components/feedback.tsx';
 import { Radios, Submit } from '../../components/form.tsx';
 import { SecretLost, SecretOnce } from '../../components/secret-once.tsx';
 
-/** How long the old one stays valid, in seconds. */
+/** Choices of the grace period of the old key, in seconds. */
 export const GRACES = [
   ['86400', '24 hours'],
   ['604800', '7 days'],
@@ -16,7 +16,7 @@ export const GRACES = [
   ['0', 'Not at all'],
 ] as const;
 
-/** Makes a new key in place of one, which stays valid for a grace. */
+/** Replaces a key by a new one; the old one stays valid for a grace period. */
 export function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
   const [grace, setGrace] = useState<string>(GRACES[0][0]);
   const [issued, setIssued] = useState<IssuedKey | null>(null);

@@ -17,7 +17,10 @@ import { PhaseBar } from './phase-bar.tsx';
 
 type DrawerProps = { id: string; endpointId: string; onClose: () => void };
 
-/** One delivery with all that was sent and answered. The address may name one of another endpoint, in the other mode even. */
+/**
+ * One delivery with all requests and responses. The address may name a delivery of another endpoint, even in the other
+ * mode.
+ */
 export function DeliveryDrawer({ id, endpointId, onClose }: DrawerProps) {
   const query = useQuery(deliveryQuery(id));
   return (

@@ -18,10 +18,10 @@ const endpointRoute = getRouteApi('/developers/webhooks/$endpointId');
 const any = ['', 'Any'] as const;
 const options = (values: readonly string[]) => [any, ...values.map((value) => [value, value] as const)];
 
-/** While a year is being typed, it is one of the first centuries. */
+/** An incomplete year parses as one of the first centuries. */
 const isWholeTime = (text: string) => /^[2-9]\d{3}-/.test(text);
 
-/** `2026-11-22T13:05` in the viewer's zone, as a field of the browser wants it. */
+/** Formats a time as `2026-11-22T13:05` in the viewer's zone, for an input field. */
 function local(at: string | undefined): string {
   if (at === undefined) return '';
   const date = new Date(at);
@@ -42,7 +42,7 @@ export function DeliveryFilters() {
   const clear = () =>
     void navigate({ search: ({ mode }) => (mode ? { mode } : {}), replace: true, resetScroll: false });
   const active = Object.keys(filters).length;
-  // Who takes the last filter away is still at it.
+  // Stay open after the user removes the last filter.
   const [open, setOpen] = useState(active > 0);
   return (
     <>

@@ -17,7 +17,7 @@ const endpointRoute = getRouteApi('/developers/webhooks/$endpointId');
 
 const COLUMNS = ['Event', 'Delivery', 'Status code', 'Latency', 'Time'];
 
-/** Every delivery of an endpoint, live. Filters and the open row are in the address. */
+/** All deliveries of an endpoint, live. The address stores filters and the open row. */
 export function DeliveryLog({ endpoint }: { endpoint: Endpoint }) {
   const search = endpointRoute.useSearch();
   const navigate = endpointRoute.useNavigate();

@@ -5,7 +5,7 @@ import { Countdown, Time } from '../../components/time.tsx';
 
 const TONES = { delivered: 'good', failed: 'bad', pending: 'wait', held: 'off', discarded: 'off' } as const;
 
-/** A pending delivery that has failed is being tried again: that is another thing than one that waits its turn. */
+/** Distinguishes a failed delivery that is being retried from one that waits for its first attempt. */
 export function DeliveryStatus({ delivery }: { delivery: Delivery }) {
   if (delivery.current_attempt) return <CurrentAttempt attempt={delivery.current_attempt} />;
   const retrying = delivery.status === 'pending' && delivery.attempt_count > 0;
@@ -22,7 +22,7 @@ export function DeliveryStatus({ delivery }: { delivery: Delivery }) {
   );
 }
 
-/** A receiver that hangs is seen as such, not as a delivery that waits. */
+/** Shows a running attempt, so that a hanging receiver does not look like a waiting delivery. */
 function CurrentAttempt({ attempt }: { attempt: NonNullable<Delivery['current_attempt']> }) {
   return (
     <>

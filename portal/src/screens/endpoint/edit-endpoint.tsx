@@ -11,7 +11,7 @@ import { TYPE_OPTIONS } from '../webhooks/new-endpoint.tsx';
 
 type Fields = { url: string; description: string | null; event_types: readonly string[] | null };
 
-/** Changes what an endpoint was created with. The notice afterwards takes it back. */
+/** Changes an endpoint's settings. The notice afterwards offers to undo it. */
 export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
   const [url, setUrl] = useState(endpoint.url);
   const [description, setDescription] = useState(endpoint.description ?? '');
@@ -21,7 +21,7 @@ export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; 
     await send('PATCH', `webhook-endpoints/${endpoint.id}`, fields);
     await queries.invalidateQueries({ queryKey: ['webhook-endpoints'] });
   };
-  // The dialog is gone by then, and what it knows of before is all that there is.
+  // The dialog is closed by then, so the previous values are captured here.
   const undo = async () => {
     const { url, description, event_types } = endpoint;
     try {

@@ -8,7 +8,7 @@ import { ErrorNote } from '../../components/feedback.tsx';
 import { countOrMore } from '../../components/format.ts';
 import { Radios, Submit } from '../../components/form.tsx';
 
-/** Switches an endpoint on with a choice about what it has missed. The switch alone sends what is held. */
+/** Enables an endpoint with a choice about missed deliveries. The switch alone releases held ones. */
 export function EnableOptionsDialog({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
   const [held, setHeld] = useState('release');
   const [failed, setFailed] = useState('leave');

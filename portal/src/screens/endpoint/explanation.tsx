@@ -24,7 +24,7 @@ export function EndpointExplanation({ endpoint }: { endpoint: Endpoint }) {
   return <Answer query={useQuery(explanationQuery('webhook-endpoints', endpoint.id, state))} />;
 }
 
-/** Keeps the place of the words until they come: what is below them must not move under a finger. */
+/** Reserves space for the text until it arrives, so that nothing below moves under the pointer. */
 function Answer({
   query: { data, isPending },
 }: {
@@ -38,7 +38,7 @@ function Answer({
   ) : null;
 }
 
-/** What it is, whose, the cure, the evidence, and what comes next. */
+/** Summary, owner, cure, evidence, and what happens next. */
 function Words({ explanation }: { explanation: Explanation }) {
   const { summary, owner, cure, evidence, next, next_at: nextAt } = explanation;
   return (

@@ -16,9 +16,9 @@ const STATUSES = [
   ['delivered', 'delivered'],
   ['discarded', 'discarded'],
 ] as const;
-/** Larger ones need a young session, and so do many within an hour. */
+/** Larger replays need a young session, and so do many within an hour. */
 const STEP_UP_ABOVE = 1_000;
-/** A dry run counts so far. */
+/** Maximum count of a dry run. */
 const MOST_COUNTED = 10_000;
 
 function hoursAgo(hours: number): string {
@@ -26,7 +26,7 @@ function hoursAgo(hours: number): string {
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-/** Sends a time again. Counts first, so that nobody sends ten thousand by mistake. */
+/** Replays a period. Counts first, so that nobody sends ten thousand deliveries by mistake. */
 export function ReplayDialog({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
   const [since, setSince] = useState(hoursAgo(24));
   const [until, setUntil] = useState('');
@@ -51,7 +51,7 @@ export function ReplayDialog({ endpoint, onClose }: { endpoint: Endpoint; onClos
       resetScroll: false,
     });
   });
-  // What was counted is what is shown: a change asks anew.
+  // The shown count belongs to the current choice, so a change requires a new count.
   const change =
     <T,>(set: (value: T) => void) =>
     (value: T) => {

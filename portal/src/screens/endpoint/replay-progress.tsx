@@ -9,7 +9,7 @@ import { count } from '../../components/format.ts';
 
 const endpointRoute = getRouteApi('/developers/webhooks/$endpointId');
 
-/** How far a replay is; the link with its id shows it again. */
+/** Progress of a replay; a link with its id shows it again. */
 export function ReplayProgress({ id, endpoint }: { id: string; endpoint: Endpoint }) {
   const query = useQuery(replayQuery(id));
   const queries = useQueryClient();

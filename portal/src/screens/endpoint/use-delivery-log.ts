@@ -5,18 +5,18 @@ import { deliveriesOf, LIVE_INTERVAL_MS } from '../../api/queries.ts';
 import type { Delivery, Endpoint, Page } from '../../api/types.ts';
 
 const PAGE = 50;
-/** So many pages are read again while something in them is still under way. */
+/** Number of pages that are refetched while they contain open deliveries. */
 const PAGES_KEPT_FRESH = 4;
 
-/** Whether a delivery will change by itself. What is held waits for the switch, and goes bit by bit once it is on. */
+/** Whether a delivery will change by itself. A held one waits for the switch, and is then released gradually. */
 function isOpen(delivery: Delivery, endpoint: Endpoint): boolean {
   return delivery.status === 'pending' || (delivery.status === 'held' && endpoint.status !== 'disabled');
 }
 
 /**
- * The deliveries of an endpoint, newest first: they are of its mode. The newest page is asked for every two seconds; older ones when they
- * are scrolled to, so that a long log neither moves under the reader nor costs more the longer it is. While the answer to other filters
- * is on its way, `isOutdated` is true and the deliveries are those from before.
+ * The deliveries of an endpoint, newest first. The newest page is refetched every two seconds; older ones only when the
+ * user scrolls to them, so that a long log neither moves under the reader nor costs more. While a response for other
+ * filters is pending, `isOutdated` is true and the deliveries are the previous ones.
  */
 export function useDeliveryLog(endpoint: Endpoint, filters: Query) {
   const queries = useQueryClient();
@@ -54,9 +54,9 @@ export function useDeliveryLog(endpoint: Endpoint, filters: Query) {
   useReadAnew(path, endpoint.status);
 
   const older = useMemo(() => log.data?.pages.flatMap((page) => page.data) ?? [], [log.data]);
-  // Of other filters than the older ones it is no part of the same log.
+  // With other filters than the older pages it does not belong to the same log.
   const head = newest.isPlaceholderData === isOutdated ? newest.data : undefined;
-  // More came at once than a page holds: what is between is read by beginning anew.
+  // More deliveries arrived at once than a page holds: start over to read the gap.
   const gap =
     !isOutdated &&
     head !== undefined &&
@@ -75,7 +75,7 @@ export function useDeliveryLog(endpoint: Endpoint, filters: Query) {
   return { log, deliveries, isOutdated, refresh: () => void newest.refetch() };
 }
 
-/** Reads all that was scrolled to once more when the switch was used, by whomever: it changes what is held and what waits. */
+/** Refetches all loaded pages after anyone used the switch, which changes held and pending deliveries. */
 function useReadAnew(path: string, status: Endpoint['status']): void {
   const queries = useQueryClient();
   const before = useRef(status);

@@ -1,11 +1,11 @@
 import { useEffect, useLayoutEffect, useRef, type RefObject } from 'react';
 
-/** `at`: from the top of the document, so that scrolling does not change it. */
+/** `at` counts from the top of the document, so that scrolling does not change it. */
 type Anchor = { row: HTMLElement; at: number };
 
 const placeOf = (row: HTMLElement): number => row.getBoundingClientRect().top + window.scrollY;
 
-/** The first row that can be seen, when one has scrolled past the first of all; rows follow each other downwards. */
+/** The first visible row after scrolling past the very first one; rows are in vertical order. */
 function firstVisible(rows: HTMLCollectionOf<HTMLElement>): Anchor | null {
   let low = 0;
   let high = rows.length;
@@ -19,8 +19,8 @@ function firstVisible(rows: HTMLCollectionOf<HTMLElement>): Anchor | null {
 }
 
 /**
- * Keeps the row that one reads where it is while rows come in above it. React moves no row that stays, so the element itself
- * is the mark. To be put on what has the table inside.
+ * Keeps the reader's row in place while rows are inserted above it. React does not move existing rows, so the element
+ * itself is the anchor. Attach it to the table's container.
  */
 export function useKeptPlace(rows: readonly unknown[]): RefObject<HTMLElement | null> {
   const frame = useRef<HTMLElement | null>(null);

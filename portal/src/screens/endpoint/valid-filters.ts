@@ -29,7 +29,7 @@ export const FILTERS = Object.keys(VALID) as Filter[];
 type Search = { [name in Filter]?: string };
 type Chosen = { filters: Query & Search; ignored: { name: Filter; value: string }[] };
 
-/** The filters that the address has, without those that the server would refuse: an address may come from anywhere. */
+/** The address's filters without those that the server would refuse, because an address may come from anywhere. */
 export function validFilters(search: Search): Chosen {
   const filters: Search = {};
   const ignored: Chosen['ignored'] = [];

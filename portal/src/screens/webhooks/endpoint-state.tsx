@@ -5,7 +5,7 @@ import { Badge } from '../../components/feedback.tsx';
 import { countOrMore, failureInWords } from '../../components/format.ts';
 import { Ago, Countdown, Time } from '../../components/time.tsx';
 
-/** How an endpoint is and why, in words. */
+/** An endpoint's state and its reason, in words. */
 export function EndpointState({ endpoint }: { endpoint: Endpoint }) {
   return (
     <div className="endpoint-state">
@@ -81,10 +81,13 @@ function Backlog({ endpoint }: { endpoint: Endpoint }) {
   return parts.length === 0 ? null : <p className="sub">{parts.join('; ')}</p>;
 }
 
-/** The error of the last delivery that was given up or is still tried. Asked for only when something is wrong, and again when the endpoint has changed. */
+/**
+ * The error of the latest failed or retried delivery. Fetched only when something is wrong, and again when the endpoint
+ * changes.
+ */
 function LastError({ endpoint }: { endpoint: Endpoint }) {
   const { data, isPending } = useQuery(lastFailedQuery(endpoint.id, endpoint.updated_at));
-  // About as long as what comes.
+  // About as wide as the text to come.
   if (isPending) return <>; last error: …………………</>;
   const text = data?.last_attempt ? failureInWords(data.last_attempt) : null;
   return text === null ? null : <>; last error: {text}</>;

@@ -11,7 +11,7 @@ import { Time } from '../../components/time.tsx';
 import { notify } from '../../components/toasts.tsx';
 import { GRACES } from '../api-keys/rotate-key.tsx';
 
-/** Makes a new signing secret; both sign for a grace. Ends a rotation that is under way. */
+/** Creates a new signing secret; both secrets sign during a grace period. Also ends a rotation in progress. */
 export function RotateSecretDialog({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
   const [grace, setGrace] = useState<string>(GRACES[0][0]);
   const [rotated, setRotated] = useState<RotatedSecret | null>(null);

@@ -5,7 +5,7 @@ import type { Delivery, Endpoint } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { notify } from '../../components/toasts.tsx';
 
-/** Sends a signed `webhook.test` to an endpoint; it shows up in its Delivery log. */
+/** Sends a signed `webhook.test` to an endpoint; it appears in the delivery log. */
 export function useSendTest(endpoint: Endpoint) {
   const queries = useQueryClient();
   return useAction(async () => {

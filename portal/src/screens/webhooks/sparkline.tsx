@@ -6,7 +6,7 @@ import { useInSight } from '../../components/use-in-sight.ts';
 const WIDTH = 192;
 const HEIGHT = 36;
 
-/** What was delivered and what failed in 24 hours, a bar for each bucket. */
+/** Delivered and failed attempts of 24 hours, one bar per bucket. */
 export function Sparkline({ endpointId }: { endpointId: string }) {
   const [ref, inSight] = useInSight();
   const { data } = useQuery({ ...statsQuery(endpointId), enabled: inSight });
