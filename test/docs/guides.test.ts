@@ -83,7 +83,7 @@ describe('the retries of the guide to idempotency', () => {
   it('compile under strict settings, as does the server of the quick start', () => {
     const verifier = readFileSync('docs/guides/verifiers/verify-webhook-signature.ts', 'utf8');
     const server = quickStart
-      .code('## 5. Be told instead of asking', 'typescript')
+      .code('## 5. Receive webhooks', 'typescript')
       .replace(/^import .*verify-webhook-signature.*$/m, () => verifier);
     const sources = new Map([
       ['/docs/place-order.mts', source],

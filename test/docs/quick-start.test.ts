@@ -27,11 +27,11 @@ import { Page } from './page.js';
 const quickStart = new Page('docs/guides/quick-start.md');
 const webhookGuide = new Page('docs/guides/webhooks.md');
 const webhooks = new Page('docs/webhooks.md');
-const ASK = '## 1. Ask who you are';
+const ASK = '## 1. Check your key';
 const CHOOSE = '## 2. Choose a package';
 const ORDER = '## 3. Order';
 const READ = '## 4. Read the eSIM';
-const RECEIVE = '## 5. Be told instead of asking';
+const RECEIVE = '## 5. Receive webhooks';
 const TOP_UP = '## 6. Top up';
 /** Starts of Node.js one after another, on a machine that is busy with other tests. */
 const TEST_MS = 240_000;
@@ -263,7 +263,7 @@ describe('the packages that are not on npm yet', () => {
 });
 
 describe('a signature that does not fit', () => {
-  const HEADING = '## When the signature does not fit';
+  const HEADING = '## When the signature does not match';
   const body = '{"id":"evt_1","data":{}}';
 
   /** What `esim verify` finds in what a handler with the lines of the guide has saved. */
