@@ -11,7 +11,7 @@ public static class WebhookSignature
     private const long ToleranceSeconds = 300;
 
     /// <summary>
-    /// secret is used as shown, prefix included; rawBody is what arrived, before any parsing. Pass
+    /// Pass secret as shown, with its prefix, rawBody as received, before any parsing, and
     /// DateTimeOffset.UtcNow.ToUnixTimeSeconds() as nowSeconds. header may be null.
     /// </summary>
     public static bool Verify(string header, byte[] rawBody, string secret, long nowSeconds)

@@ -13,7 +13,7 @@ public final class WebhookSignature {
     private WebhookSignature() {}
 
     /**
-     * secret is used as shown, prefix included; rawBody is what arrived, before any parsing. Pass
+     * Pass secret as shown, with its prefix, rawBody as received, before any parsing, and
      * Instant.now().getEpochSecond() as nowSeconds. header may be null.
      */
     public static boolean verify(String header, byte[] rawBody, String secret, long nowSeconds) {

@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 
 const TOLERANCE_SECONDS = 300;
 
-/** `secret` is used as shown, prefix included; `rawBody` is what arrived, before any parsing. */
+/** Pass `secret` as shown, with its prefix, and `rawBody` as received, before any parsing. */
 export function verifyWebhookSignature(
   header: string | null | undefined,
   rawBody: Uint8Array,

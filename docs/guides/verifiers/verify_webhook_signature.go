@@ -12,8 +12,8 @@ import (
 
 const toleranceSeconds = 300
 
-// VerifyWebhookSignature uses the secret as shown, prefix included. rawBody is what arrived, before any
-// parsing. Pass time.Now() as now.
+// VerifyWebhookSignature checks the header. Pass secret as shown, with its prefix, rawBody as received, before
+// any parsing, and time.Now() as now.
 func VerifyWebhookSignature(header string, rawBody []byte, secret string, now time.Time) bool {
 	var timestamps, signatures []string
 	for _, part := range strings.Split(header, ",") {

@@ -4,7 +4,7 @@
 
 declare(strict_types=1);
 
-/** $secret is used as shown, prefix included; $rawBody is what arrived, before any parsing. */
+/** Pass $secret as shown, with its prefix, and $rawBody as received, before any parsing. */
 function verifyWebhookSignature(?string $header, string $rawBody, string $secret, ?int $nowSeconds = null): bool
 {
     $timestamps = [];

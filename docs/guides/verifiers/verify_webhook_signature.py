@@ -11,7 +11,7 @@ TOLERANCE_SECONDS = 300
 def verify_webhook_signature(
     header: Optional[str], raw_body: bytes, secret: str, now_seconds: Optional[int] = None
 ) -> bool:
-    """secret is used as shown, prefix included; raw_body is what arrived, before any parsing."""
+    """Pass secret as shown, with its prefix, and raw_body as received, before any parsing."""
     parts = [part.strip() for part in (header or "").split(",")]
     timestamps = [part[2:] for part in parts if part.startswith("t=")]
     signatures = [part[3:] for part in parts if part.startswith("v1=")]
@@ -23,5 +23,5 @@ def verify_webhook_signature(
 
     signed = timestamps[0].encode() + b"." + raw_body
     expected = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest().encode()
-    # As bytes: compare_digest does not take text that is not ASCII.
+    # compare_digest accepts non-ASCII text only as bytes.
     return any(hmac.compare_digest(expected, value.encode("utf-8", "replace")) for value in signatures)

@@ -3,7 +3,7 @@ require 'openssl'
 
 TOLERANCE_SECONDS = 300
 
-# secret is used as shown, prefix included; raw_body is what arrived, before any parsing.
+# Pass secret as shown, with its prefix, and raw_body as received, before any parsing.
 def verify_webhook_signature(header, raw_body, secret, now_seconds = Time.now.to_i)
   parts = header.to_s.split(',').map(&:strip)
   timestamps = parts.select { |part| part.start_with?('t=') }.map { |part| part[2..-1] }
@@ -15,7 +15,7 @@ def verify_webhook_signature(header, raw_body, secret, now_seconds = Time.now.to
   signatures.any? { |signature| same?(expected, signature) }
 end
 
-# Timing-safe for texts of the same length; that the length differs may be known.
+# Constant time for texts of the same length. The length itself is not secret.
 def same?(expected, received)
   return false unless expected.bytesize == received.bytesize
 
