@@ -56,7 +56,7 @@ describe('alerts', () => {
     }
   });
 
-  it('each has an entry in the runbook that says what it means, what to look at, what to do and what not to do', () => {
+  it('each has a runbook entry that says what it means, what to check, how to fix it and what not to do', () => {
     const entries = new Map(
       runbook
         .split(/^### /m)
@@ -67,7 +67,7 @@ describe('alerts', () => {
     for (const { name, runbook: link, severity } of rules) {
       expect(link).toBe(`docs/operations.md#${name.toLowerCase()}`);
       expect(['page', 'ticket']).toContain(severity);
-      for (const part of ['**Means.** ', '**Look at.** ', '**Do.** ', '**Do not.** '])
+      for (const part of ['**Means.** ', '**Check.** ', '**Fix.**', '**Do not.** '])
         expect(entries.get(name), `${name}: ${part}`).toContain(part);
     }
   });
