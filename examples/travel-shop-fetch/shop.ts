@@ -1,4 +1,4 @@
-// A travel shop that sells eSIMs, with nothing but Node: POST /buy orders, POST /webhooks fulfils, a mail is a file.
+// A travel shop on plain Node. POST /buy places an order, POST /webhooks receives events, and each mail is a file.
 // node shop.ts    (ESIM_BASE_URL, ESIM_API_KEY, ESIM_WEBHOOK_SECRET; PORT 4000, DATA_DIR ./data)
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ database.exec(`CREATE TABLE IF NOT EXISTS bookings
   CREATE TABLE IF NOT EXISTS events (id TEXT PRIMARY KEY, body TEXT NOT NULL, handled INTEGER NOT NULL DEFAULT 0)`);
 const run = (sql: string, ...values: string[]): unknown => database.prepare(sql).run(...values);
 
-/** One call. Final is a refusal that says so itself, but for that of a key (401, 403): all else may be tried again. */
+/** Makes one call. A refusal is final if the body says so, except for 401 and 403. Retry everything else. */
 async function call<Data>(path: string, body?: object, key = ''): Promise<Data> {
   const answer = await fetch(`${ESIM_BASE_URL}/v1${path}`, {
     headers: {
@@ -49,8 +49,8 @@ async function call<Data>(path: string, body?: object, key = ''): Promise<Data> 
 }
 
 /**
- * The booking's id is reference and idempotency key: it is bought once, however often this runs. After 24 hours the key
- * is forgotten and a refusal may be of a second call, so the first one's order is looked for by its reference.
+ * Buys once, however often it runs: the booking's id is both reference and idempotency key. After 24 hours the key
+ * expires, and the service may refuse a second call. So look the first order up by its reference.
  */
 async function order({ id, package_id }: Booking): Promise<void> {
   try {
@@ -65,7 +65,7 @@ async function order({ id, package_id }: Booking): Promise<void> {
   run('UPDATE bookings SET ended = 1 WHERE id = ?', id);
 }
 
-/** Nobody's, where an order is not of this shop. */
+/** Undefined if the order does not belong to this shop. */
 const emailOf = (bookingId: string | null) =>
   database.prepare('SELECT email FROM bookings WHERE id = ?').get(bookingId)?.['email'] as string | undefined;
 
@@ -76,7 +76,7 @@ function mail(bookingId: string | null, text: string): void {
   console.log(`mail for ${bookingId}`);
 }
 
-/** May run again after a crash: the mail of a booking is one file. */
+/** Safe to repeat after a crash: each booking has one mail file. */
 async function handle({ id, type, data: { reference, code, esims = [] } }: ServiceEvent): Promise<void> {
   if (type === 'order.failed')
     mail(reference, `We are sorry: there is no eSIM (${code}). You were not charged.`);
@@ -92,7 +92,7 @@ async function handle({ id, type, data: { reference, code, esims = [] } }: Servi
   run('UPDATE events SET handled = 1 WHERE id = ?', id);
 }
 
-/** What was stored and not finished, one after the other, for ever: a crash and an outage only make it late. */
+/** Processes unfinished bookings and events forever. A crash or an outage only delays them. */
 async function work(): Promise<never> {
   for (;;) {
     let pauseMs = 100;

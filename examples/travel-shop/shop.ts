@@ -1,4 +1,4 @@
-// A travel shop that sells eSIMs, on the SDK: POST /buy orders, POST /webhooks fulfils, a mail is a file.
+// A travel shop on the SDK. POST /buy places an order, POST /webhooks receives events, and each mail is a file.
 // node shop.ts    (ESIM_BASE_URL, ESIM_API_KEY, ESIM_WEBHOOK_SECRET; PORT 4000, DATA_DIR ./data)
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { endsPurchase, unwrapWebhook, WebhookVerificationError } from '@partner-
 
 const { ESIM_BASE_URL, ESIM_API_KEY, ESIM_WEBHOOK_SECRET, PORT = '4000', DATA_DIR = './data' } = process.env;
 if (!ESIM_BASE_URL || !ESIM_API_KEY || !ESIM_WEBHOOK_SECRET)
-  throw new Error('ESIM_BASE_URL, ESIM_API_KEY, ESIM_WEBHOOK_SECRET?');
+  throw new Error('Set ESIM_BASE_URL, ESIM_API_KEY and ESIM_WEBHOOK_SECRET.');
 const secret = ESIM_WEBHOOK_SECRET;
 
 type Booking = { id: string; email: string; package_id: string };
@@ -30,19 +30,19 @@ const intents = new SqlIntentStore((text, parameters) =>
 );
 const purchases = new Purchases(esim, intents);
 
-/** Bought once, however often this runs: the booking's id is the intent. */
+/** Buys once, however often it runs: the booking's id is the intent. */
 async function order({ id, package_id }: Booking): Promise<void> {
   try {
     await purchases.placeOrder(id, { package_id });
   } catch (error) {
-    // Open still: the next round takes it up.
+    // The purchase is still open: the next round retries it.
     if (!endsPurchase(error)) throw error;
     mail(id, `We are sorry: your eSIM could not be ordered (${error.code}). You were not charged.`);
   }
   run('UPDATE bookings SET ended = 1 WHERE id = ?', id);
 }
 
-/** Nobody's, where an order is not of this shop. */
+/** Undefined if the order does not belong to this shop. */
 const emailOf = (bookingId: string | null) =>
   database.prepare('SELECT email FROM bookings WHERE id = ?').get(bookingId)?.['email'] as string | undefined;
 
@@ -53,7 +53,7 @@ function mail(bookingId: string | null, text: string): void {
   console.log(`mail for ${bookingId}`);
 }
 
-/** May run again after a crash: the mail of a booking is one file. */
+/** Safe to repeat after a crash: each booking has one mail file. */
 async function handle(event: EsimEvent): Promise<void> {
   if (event.type === 'order.failed')
     mail(event.data.reference, `We are sorry: there is no eSIM (${event.data.code}). You were not charged.`);
@@ -65,7 +65,7 @@ async function handle(event: EsimEvent): Promise<void> {
   run('UPDATE events SET handled = 1 WHERE id = ?', event.id);
 }
 
-/** What was stored and not finished, one after the other, for ever: a crash and an outage only make it late. */
+/** Processes unfinished bookings and events forever. A crash or an outage only delays them. */
 async function work(): Promise<never> {
   for (;;) {
     let pauseMs = 100;
