@@ -21,12 +21,13 @@ describe('whoever has this repository alone understands what it cites', () => {
     expect(pages.flatMap((page) => missingFiles(page, readFileSync(page, 'utf8')))).toEqual([]);
   });
 
-  it('has a reason in every entry, and the section that a decision fills in', () => {
+  it('has context, decision and consequence in every entry, and the section that a decision fills in', () => {
     const entries = readFileSync('docs/decisions.md', 'utf8').split(/^### /m).slice(1);
     expect(entries.length).toBe(citable.decisions.size);
     for (const entry of entries) {
       const built = /^B\d+ /.test(entry);
-      expect(entry, entry.slice(0, 40)).toMatch(/^Why: /m);
+      for (const part of ['Context:', 'Decision:', 'Consequence:'])
+        expect(entry, entry.slice(0, 40)).toMatch(new RegExp(`^${part}`, 'm'));
       if (!built) expect(entry.replaceAll(/\s+/g, ' '), entry.slice(0, 40)).toMatch(/Fills in sections? \d/);
     }
   });
