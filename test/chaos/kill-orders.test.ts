@@ -27,7 +27,7 @@ import { Random } from '../../chaos/random.js';
 import { Shop } from './shop.js';
 
 const SEED = Number(process.env['CHAOS_SEED'] ?? randomInt(2 ** 31));
-const ROUNDS = size('ORDER_KILLS', 6, 20);
+const ROUNDS = size('ORDER_KILLS', 4, 20);
 const LATEST_KILL_MS = 150;
 const ENV = {
   LEASE_MS: '1500',

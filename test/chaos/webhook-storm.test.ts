@@ -1,14 +1,258 @@
-import { randomInt } from 'node:crypto';
+import { createHmac, randomInt } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, startTestService, type TestService } from '../harness/index.js';
+import { migrateDatabase } from '../../src/apps/migration.js';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded/postgres/index.js';
+import { freePort } from '../harness/free-port.js';
+import {
+  eventually,
+  openPool,
+  type ReceivedWebhook,
+  startReceiver,
+  startTestService,
+  type TestDatabase,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
 import { RoleChild } from '../harness/role-child.js';
 import { size } from '../harness/size.js';
-import { OwnPostgres } from './own-postgres.js';
 import { Random } from '../../chaos/random.js';
-import { type EndpointBooks, inFlight, isBalanced, readDeliveries, readEquation } from './storm-books.js';
-import { EventSource } from './storm-events.js';
-import { type Behaviour, StormReceiver } from './storm-receivers.js';
+import { recordEvents } from '../webhooks/support.js';
+
+/** Fast, and safe against a stop: only a crash of the machine could lose rows. */
+const SERVER_SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: 200 };
+
+/** A PostgreSQL server for one test alone, that may be stopped and started while others use theirs. */
+class OwnPostgres {
+  private constructor(
+    private readonly folder: string,
+    private readonly port: number,
+    private server: EmbeddedPostgres,
+    readonly database: TestDatabase,
+  ) {}
+
+  static async start(): Promise<OwnPostgres> {
+    const folder = mkdtempSync(path.join(tmpdir(), 'esim-storm-'));
+    const port = await freePort();
+    const server = await launch(folder, port);
+    const url = server.url();
+    await migrateDatabase(url);
+    const pool = openPool(url, 4);
+    return new OwnPostgres(folder, port, server, { url, pool, drop: () => pool.end() });
+  }
+
+  /** Ends every session, and starts on the same port and data after `downMs` milliseconds. */
+  async restart(downMs: number): Promise<void> {
+    await this.server.stop();
+    await new Promise((resolve) => setTimeout(resolve, downMs));
+    this.server = await launch(this.folder, this.port);
+  }
+
+  async remove(): Promise<void> {
+    await this.database.drop();
+    await this.server.stop();
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 10 });
+  }
+}
+
+function launch(folder: string, port: number): Promise<EmbeddedPostgres> {
+  return startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), port, settings: SERVER_SETTINGS });
+}
+
+/** One in ten is of the type that the troubled endpoints want. */
+const EXPIRED_EVERY = 10;
+
+/** Records events as any feature does, batch by batch, and again when the database was away. */
+class EventSource {
+  /** ICCIDs, one per event, of the batches whose commit was answered. */
+  readonly accepted = new Set<string>();
+  private made = 0;
+
+  constructor(private readonly service: TestService) {}
+
+  /** Repeats until a batch is committed. A batch whose commit was not answered may be there as well. */
+  async recordBatch(partnerId: string, size: number): Promise<void> {
+    for (;;) {
+      const batch = Array.from({ length: size }, (_, index) => ({
+        partnerId,
+        iccid: `89${String(this.made++).padStart(17, '0')}`,
+        type: index % EXPIRED_EVERY === 0 ? ('esim.expired' as const) : ('esim.activated' as const),
+      }));
+      try {
+        await recordEvents(this.service, batch);
+        batch.forEach(({ iccid }) => this.accepted.add(iccid));
+        return;
+      } catch {
+        await sleep(200);
+      }
+    }
+  }
+}
+
+/** How a receiver behaves during the storm. */
+type Behaviour = 'good' | 'slow' | 'failing' | 'hanging' | 'resetting' | 'flapping';
+
+const SLOW_MS = 300;
+const FLAP_EVERY_MS = 1_500;
+
+const BEHAVIOURS: Record<Behaviour, (response: ServerResponse) => void> = {
+  good: (response) => void response.writeHead(200).end(),
+  slow: (response) => void setTimeout(() => response.writeHead(200).end(), SLOW_MS),
+  failing: (response) => void response.writeHead(500).end(),
+  hanging: () => undefined,
+  resetting: (response) => response.socket?.resetAndDestroy(),
+  flapping: (response) => {
+    const up = Math.floor(performance.now() / FLAP_EVERY_MS) % 2 === 0;
+    response.writeHead(up ? 200 : 500).end();
+  },
+};
+
+/** A receiver that counts what it gets, by event and by delivery, and checks every signature by itself. */
+class StormReceiver {
+  readonly byEvent = new Map<string, number>();
+  readonly byDelivery = new Map<string, number>();
+  badSignatures = 0;
+  total = 0;
+  /** The most attempts that were open at once. */
+  mostOpen = 0;
+  private open = 0;
+  /** The endpoint's signing secret, known after its registration. */
+  secret = '';
+  private calm = false;
+
+  private constructor(
+    private readonly receiver: TestReceiver,
+    readonly behaviour: Behaviour,
+  ) {
+    receiver.answer = (_nth, webhook, response) => {
+      this.note(webhook);
+      this.mostOpen = Math.max(this.mostOpen, ++this.open);
+      response.once('close', () => this.open--);
+      receiver.received.length = 0;
+      BEHAVIOURS[this.calm ? 'good' : behaviour](response);
+    };
+  }
+
+  static async start(behaviour: Behaviour): Promise<StormReceiver> {
+    return new StormReceiver(await startReceiver(), behaviour);
+  }
+
+  get url(): string {
+    return this.receiver.url;
+  }
+
+  /** Webhooks beyond the first of their event. */
+  get duplicates(): number {
+    return this.total - this.byEvent.size;
+  }
+
+  /** From now on it is a good one. */
+  calmDown(): void {
+    this.calm = true;
+  }
+
+  close(): Promise<void> {
+    return this.receiver.close();
+  }
+
+  private note(webhook: ReceivedWebhook): void {
+    this.total++;
+    const { id } = JSON.parse(webhook.body) as { id: string };
+    increment(this.byEvent, id);
+    increment(this.byDelivery, String(webhook.headers['x-service-delivery']));
+    if (!this.isSigned(webhook)) this.badSignatures++;
+  }
+
+  private isSigned({ headers, body }: ReceivedWebhook): boolean {
+    const [, t, v1] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(headers['x-service-signature'])) ?? [];
+    return createHmac('sha256', this.secret).update(`${t}.${body}`).digest('hex') === v1;
+  }
+}
+
+function increment(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+/** One endpoint's side of the equation of D33, read in one snapshot. */
+interface EndpointBooks {
+  readonly id: string;
+  readonly status: 'enabled' | 'disabled';
+  /** Events of its partner, mode and types. */
+  readonly events: number;
+  readonly delivered: number;
+  readonly failed: number;
+  readonly pending: number;
+  readonly held: number;
+  readonly discarded: number;
+}
+
+/** The equation, for every endpoint, at one moment. */
+async function readEquation({ pool }: TestDatabase): Promise<readonly EndpointBooks[]> {
+  const { rows } = await pool.query<EndpointBooks>(
+    `WITH owed AS (
+       SELECT w.id, count(*)::int AS events FROM webhook_endpoints w
+       JOIN events e ON e.partner_id = w.partner_id AND e.mode = w.mode
+         AND (w.event_types IS NULL OR e.type = ANY (w.event_types))
+       GROUP BY w.id
+     ), first_deliveries AS (
+       SELECT d.endpoint_id AS id, count(*) FILTER (WHERE d.status = 'delivered')::int AS delivered,
+              count(*) FILTER (WHERE d.status = 'failed')::int AS failed,
+              count(*) FILTER (WHERE d.status = 'pending')::int AS pending,
+              count(*) FILTER (WHERE d.status = 'discarded')::int AS discarded
+       FROM webhook_deliveries d WHERE d.kind = 'event' GROUP BY d.endpoint_id
+     )
+     SELECT w.id, CASE WHEN w.enabled THEN 'enabled' ELSE 'disabled' END AS status,
+            coalesce(o.events, 0) AS events, coalesce(f.delivered, 0) AS delivered, coalesce(f.failed, 0) AS failed,
+            CASE WHEN w.enabled THEN coalesce(f.pending, 0) ELSE 0 END AS pending,
+            CASE WHEN w.enabled THEN 0 ELSE coalesce(f.pending, 0) END AS held,
+            coalesce(f.discarded, 0) AS discarded
+     FROM webhook_endpoints w LEFT JOIN owed o ON o.id = w.id LEFT JOIN first_deliveries f ON f.id = w.id
+     ORDER BY w.id`,
+  );
+  return rows;
+}
+
+function isBalanced(books: EndpointBooks): boolean {
+  const { events, delivered, failed, pending, held, discarded } = books;
+  return events === delivered + failed + pending + held + discarded;
+}
+
+/** Attempts under way, of one worker or of all: what a death at this moment may make arrive twice. */
+async function inFlight({ pool }: TestDatabase, workerPid?: number): Promise<number> {
+  const { rows } = await pool.query<{ n: number }>(
+    `SELECT count(*)::int AS n FROM webhook_deliveries d
+     JOIN webhook_endpoint_leases l ON l.endpoint_id = d.endpoint_id AND l.fence = d.started_fence
+     WHERE l.owner LIKE $1`,
+    [workerPid === undefined ? '%' : `${workerPid}-%`],
+  );
+  return rows[0]!.n;
+}
+
+interface LoggedDelivery {
+  readonly id: string;
+  readonly endpoint_id: string;
+  readonly event_id: string;
+  readonly status: string;
+  readonly attempts: number;
+  readonly interrupted: number;
+  readonly failed: number;
+}
+
+/** Every delivery with what the attempt log says of it. */
+async function readDeliveries({ pool }: TestDatabase): Promise<readonly LoggedDelivery[]> {
+  const { rows } = await pool.query<LoggedDelivery>(
+    `SELECT d.id, d.endpoint_id, d.event_id, d.status, count(a.*)::int AS attempts,
+            count(*) FILTER (WHERE a.outcome = 'interrupted')::int AS interrupted,
+            count(*) FILTER (WHERE a.outcome = 'failed')::int AS failed
+     FROM webhook_deliveries d LEFT JOIN webhook_attempts a ON a.delivery_id = d.id
+     GROUP BY d.id, d.endpoint_id, d.event_id, d.status`,
+  );
+  return rows;
+}
 
 const SEED = Number(process.env['CHAOS_SEED'] ?? randomInt(2 ** 31));
 /** Each partner has a good endpoint for all of its events and a troubled one for a tenth of them. */

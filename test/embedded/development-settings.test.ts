@@ -1,9 +1,11 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/index.js';
+import { shellWord } from '../../src/embedded/banner.js';
 import { openDataDirectory, withDevelopmentDefaults } from '../../src/embedded/development-settings.js';
+import { pasteInto, shells } from '../harness/embedded-start.js';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'esim-settings-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -28,4 +30,22 @@ it.each(['/proc', '/proc/nowhere/data', '/dev/null/data'])('refuses %s as DATA_D
 it('makes the missing parents of DATA_DIR for its own user alone', () => {
   const { root } = openDataDirectory({ DATA_DIR: path.join(folder, 'a/b') });
   for (const made of [root, path.dirname(root)]) expect(statSync(made).mode & 0o777).toBe(0o700);
+});
+
+describe.each(shells())('a file of DATA_DIR, pasted into %s', (shell) => {
+  it.each(["it's", '$HOME `id` $(id)', 'a"b\\c', 'Müller 日本', '*?[x]~#!;&|<>(){}', ' blank at both ends '])(
+    'is read below a folder named %j',
+    (name) => {
+      const file = path.join(folder, name, 'demo.env');
+      mkdirSync(path.dirname(file), { recursive: true });
+      writeFileSync(file, 'export FOUND=it-is-read\n');
+      expect(pasteInto(shell, `. ${shellWord(file)}\nprintenv FOUND`).stdout).toContain('it-is-read');
+    },
+  );
+
+  it.each(['-dash.env', 'demo.env'])('is read from the working directory: %s', (name) => {
+    writeFileSync(path.join(folder, name), 'export FOUND=it-is-read\n');
+    const word = shellWord(path.join(process.cwd(), name));
+    expect(pasteInto(shell, `. ${word}\nprintenv FOUND`, folder).stdout).toContain('it-is-read');
+  });
 });
