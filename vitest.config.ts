@@ -17,7 +17,7 @@ const OWN_PROCESS = [
   'test/esim-sync/dripping-callbacks.test.ts',
   'test/infra/logging/*.test.ts',
   'test/openapi/event-loop.test.ts',
-  'test/webhooks/{blocked-cost,hanging-endpoints,ssrf}.test.ts',
+  'test/webhooks/{hanging-endpoints,ssrf}.test.ts',
 ];
 
 export default defineConfig({

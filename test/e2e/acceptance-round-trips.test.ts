@@ -3,12 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { backingKind } from '../harness/backing-service.js';
 import { overTcp } from '../harness/database.js';
-import {
-  createTestDatabase,
-  startTestService,
-  type TestDatabase,
-  type TestService,
-} from '../harness/index.js';
+import { startTestService, type TestService } from '../harness/index.js';
 
 const ORDER = { package_id: 'pkg_fr_1gb_7d', quantity: 1 };
 const CALLS = 8;
@@ -65,17 +60,21 @@ const isPooled = backingKind() === 'pgbouncer';
 if (isPooled)
   console.warn('round trips are not counted behind PgBouncer: each transaction sets its limits in one more');
 
+let admin: TestService;
+let key: string;
+
+beforeAll(async () => {
+  admin = await startTestService({ role: 'admin' });
+  ({ sandboxKey: key } = await admin.createPartner());
+});
+afterAll(() => admin.stop());
+
 describe.skipIf(isPooled).each(['on', 'off'])('acceptance with DATABASE_PREPARED=%s', (prepared) => {
-  let database: TestDatabase;
-  let admin: TestService;
   let proxy: CountingProxy;
   let api: TestService;
-  let key: string;
 
   beforeAll(async () => {
-    database = await createTestDatabase();
-    admin = await startTestService({ role: 'admin', database });
-    ({ sandboxKey: key } = await admin.createPartner());
+    const { database } = admin;
     proxy = await CountingProxy.start(database.url);
     const env = { DATABASE_PREPARED: prepared, DATABASE_POOL_MAX: '2' };
     api = await startTestService({ role: 'api', database: { ...database, url: proxy.url }, env });
@@ -86,8 +85,6 @@ describe.skipIf(isPooled).each(['on', 'off'])('acceptance with DATABASE_PREPARED
   afterAll(async () => {
     await api.stop();
     await proxy.stop();
-    await admin.stop();
-    await database.drop();
   });
 
   const place = (body: object = ORDER, idempotencyKey: string = randomUUID()) =>
@@ -122,7 +119,7 @@ describe.skipIf(isPooled).each(['on', 'off'])('acceptance with DATABASE_PREPARED
     };
     expect(await usualRoundTripsOf(takenAnew)).toBe(3);
     await taken();
-    const { rows } = await database.pool.query<{ orders: string; status: number }>(
+    const { rows } = await admin.database.pool.query<{ orders: string; status: number }>(
       `SELECT (SELECT count(*) FROM orders WHERE reference = $1) AS orders, status
        FROM idempotency_keys WHERE key = $2`,
       [reference, idempotencyKey],

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { NodeChild } from '../harness/child-process.js';
 import { EmbeddedPlace, readBanner } from '../harness/embedded-start.js';
 import { eventually, HttpClient, PATIENCE_MS } from '../harness/index.js';
@@ -9,15 +9,13 @@ import { orderEnded, placeOrder } from '../harness/order-steps.js';
 const OFF = { WEBHOOK_ALLOW_PRIVATE_TARGETS: 'false' };
 const token = randomBytes(24).toString('hex');
 
-let place: EmbeddedPlace;
+async function newPlace(): Promise<EmbeddedPlace> {
+  const place = await EmbeddedPlace.make();
+  onTestFinished(() => place.remove());
+  return place;
+}
 
-beforeEach(async () => {
-  place = await EmbeddedPlace.make();
-});
-
-afterEach(() => place.remove());
-
-async function start(env: Record<string, string> = {}): Promise<NodeChild> {
+async function start(place: EmbeddedPlace, env: Record<string, string> = {}): Promise<NodeChild> {
   const child = place.launch(env);
   await child.ready();
   return child;
@@ -29,9 +27,9 @@ async function stop(child: NodeChild): Promise<void> {
 }
 
 /** Asks until `/readyz` answers 200, as an orchestrator does, only faster. */
-async function untilReady(): Promise<void> {
+async function untilReady({ adminPort }: EmbeddedPlace): Promise<void> {
   const ask = (): Promise<number> =>
-    fetch(`http://127.0.0.1:${place.adminPort}/readyz`).then(
+    fetch(`http://127.0.0.1:${adminPort}/readyz`).then(
       ({ status }) => status,
       () => 0,
     );
@@ -43,9 +41,10 @@ async function untilReady(): Promise<void> {
 }
 
 describe('npm start', () => {
-  it('is ready when it can be used: the demo partner is there, and the live catalogue is synchronised', async () => {
-    const child = place.launch({ ADMIN_TOKENS: `portal:${token}` });
-    await untilReady();
+  it('is ready when it can be used, also without the demo receiver', async () => {
+    const place = await newPlace();
+    const first = place.launch({ ADMIN_TOKENS: `portal:${token}` });
+    await untilReady(place);
     const admin = new HttpClient(`http://127.0.0.1:${place.adminPort}`, token);
     const partners = await admin.get('/internal/v1/partners');
     expect(partners.body.data, partners.text).toMatchObject([{ name: 'Demo Travel' }]);
@@ -53,13 +52,11 @@ describe('npm start', () => {
     const { body } = await admin.post(`/internal/v1/partners/${id}/api-keys`, { mode: 'live' });
     const live = new HttpClient(`http://127.0.0.1:${place.port}`, body.data.key as string);
     expect((await live.get('/v1/catalog?kind=base&limit=1')).body.data).toHaveLength(1);
-    await child.ready();
-    await stop(child);
-  });
+    await first.ready();
+    await stop(first);
 
-  it('starts without the demo receiver where private targets are refused, and says so; the next start with it gets its webhooks', async () => {
-    await stop(await start());
-    const without = await start(OFF);
+    // Without the demo receiver, where private targets are refused: it says so, and the next start with it gets its webhooks.
+    const without = await start(place, OFF);
     expect(without.stdout).toMatch(/webhooks to .*demo receiver is off.*WEBHOOK_ALLOW_PRIVATE_TARGETS/);
     const { api } = readBanner(without);
     expect((await api.get('/v1/me')).status).toBe(200);
@@ -67,23 +64,37 @@ describe('npm start', () => {
     expect((await orderEnded(api, order['id'] as string))['status']).toBe('issued');
     await stop(without);
     expect(without.complaints).toEqual([]);
-    const child = await start();
+    const child = await start(place);
     const printed = (): boolean => child.stdout.includes(`"order_id":"${order['id'] as string}"`);
     await eventually('the held webhook is printed', printed);
     await stop(child);
   });
 
-  it('can be interrupted while it prepares the demo: one clean stop, no complaint', async () => {
-    const child = place.launch();
+  it('can be interrupted at any moment of its first start: nothing stays behind, and the next one comes up', async () => {
+    const place = await newPlace();
     const listens = (): Promise<boolean> =>
       fetch(`http://127.0.0.1:${place.adminPort}/livez`).then(
         () => true,
         () => false,
       );
-    await eventually('the admin API listens', listens);
-    child.signal('SIGINT');
-    await child.exited();
-    expect(child.stderr).not.toMatch(/more than once/);
-    await eventually('no PostgreSQL is left', async () => (await place.postgresPids()).length === 0);
+    const moments = [
+      () => sleep(400),
+      () => sleep(2_000),
+      // It prepares the demo.
+      () => eventually('the admin API listens', listens),
+    ];
+    for (const moment of moments) {
+      const child = place.launch();
+      await moment();
+      child.signal('SIGINT');
+      await child.exited();
+      expect(child.stderr).not.toMatch(/more than once/);
+      await eventually('no PostgreSQL is left', async () => (await place.postgresPids()).length === 0);
+    }
+    const child = await start(place);
+    expect((await readBanner(child).api.get('/v1/orders')).status).toBe(200);
+    child.signal('SIGTERM');
+    expect(await child.exited()).toBe(0);
+    expect(await place.postgresPids()).toEqual([]);
   });
 });

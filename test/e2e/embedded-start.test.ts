@@ -1,14 +1,14 @@
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, HttpClient } from '../harness/index.js';
 import type { NodeChild } from '../harness/child-process.js';
 import { type Banner, EmbeddedPlace, pasteInto, readBanner, shells } from '../harness/embedded-start.js';
+import { freePort } from '../harness/free-port.js';
 import { exchange } from '../harness/portal.js';
 import { Page } from '../docs/page.js';
 import { orderEnded, placeOrder } from '../harness/order-steps.js';
 
-/** 5 s are promised on an idle machine; this one may run other tests meanwhile. */
 /** Of the quickest of several: the machine may run other tests meanwhile. */
 const STOP_MS = 15_000;
 const stopTimes: number[] = [];
@@ -156,18 +156,36 @@ describe('npm start on a machine with nothing', () => {
     expect(running.complaints).toEqual([]);
   });
 
-  it('comes up again with its data and its keys, however often', async () => {
-    for (let starts = 2; starts <= 4; starts += 1) {
-      console.log(`start ${starts}: ${Math.round(await start())} ms`);
-      expect(newest().block).toBe(banners[0]!.block);
-      expect(await statusOf(banners[0]!)).toBe(200);
-      expect((await newest().api.get(`/v1/orders/${firstOrderId}`)).body.data.status).toBe('issued');
-      await interrupt();
-    }
+  it('comes up again with its data and its keys', async () => {
+    console.log(`second start: ${Math.round(await start())} ms`);
+    expect(newest().block).toBe(banners[0]!.block);
+    expect(await statusOf(banners[0]!)).toBe(200);
+    expect((await newest().api.get(`/v1/orders/${firstOrderId}`)).body.data.status).toBe('issued');
   });
 
-  it('issues a fresh key when somebody has revoked the kept one, and keeps that', async () => {
-    await start();
+  it('is named by another start on the same data, on any ports, which leaves its files and webhooks alone', async () => {
+    const files = ['demo.env', 'demo-webhook.json', 'running.json', 'postgres/postmaster.pid'];
+    const contents = (): string[] =>
+      files.map((file) => readFileSync(path.join(place.dataDir, file), 'utf8'));
+    const before = contents();
+    const refused = [
+      `cannot start: already running here, at http://localhost:${place.port} (process ${running.pid})`,
+      'Stop it (Ctrl-C in its terminal), or start another one with a folder and ports of its own:',
+      '  DATA_DIR=<folder> PORT=<port> ADMIN_PORT=<port> PORTAL_PORT=<port> npm start',
+    ];
+    const [PORT, ADMIN_PORT, PORTAL_PORT] = [await freePort(), await freePort(), await freePort()].map(
+      String,
+    );
+    expect(await place.refusal()).toEqual(refused);
+    expect(await place.refusal({ PORT: PORT!, ADMIN_PORT: ADMIN_PORT!, PORTAL_PORT: PORTAL_PORT! })).toEqual(
+      refused,
+    );
+    expect(contents()).toEqual(before);
+    const order = await placeOrder(newest().api, { package_id: 'pkg_fr_1gb_7d' });
+    await eventually('it prints the webhook', () => running.stdout.includes(order['id'] as string));
+  });
+
+  it('issues a fresh key when somebody has revoked the kept one', async () => {
     const revoked = newest();
     const [, token] = /^ADMIN_TOKENS=portal:(\w+)$/m.exec(
       readFileSync(path.join(place.dataDir, 'secrets.env'), 'utf8'),
@@ -179,17 +197,15 @@ describe('npm start on a machine with nothing', () => {
     await start();
     expect(newest().key).not.toBe(revoked.key);
     expect(await statusOf(newest())).toBe(200);
-    const { key } = newest();
-    await interrupt();
-    await start();
-    expect(newest().key).toBe(key);
   });
 
-  it('survives SIGKILL of everything: data is there, and an order accepted just before is issued once', async () => {
+  it('survives SIGKILL of everything: data and keys are there, and an order accepted just before is issued once', async () => {
+    const { key } = newest();
     const { id } = await placeOrder(newest().api, { package_id: 'pkg_fr_1gb_7d', quantity: 2 });
     await place.killEverything();
     console.log(`start after SIGKILL: ${Math.round(await start())} ms`);
     expect((await newest().api.get(`/v1/orders/${firstOrderId}`)).body.data.status).toBe('issued');
+    expect(newest().key).toBe(key);
     // D1: a dead worker's work waits for its lease.
     await eventually('one simulated wholesaler is left', () => place.companions().length === 1);
     const order = await orderEnded(newest().api, id as string, 30_000);
@@ -201,11 +217,28 @@ describe('npm start on a machine with nothing', () => {
     expect(events.filter((event) => event.data.order_id === id)).toHaveLength(1);
   });
 
+  it('says so and ends when its PostgreSQL is killed, and comes up again with its data', async () => {
+    await place.killPostgres();
+    expect(await running.exited()).toBe(1);
+    expect(running.stderr).toMatch(/PostgreSQL ended/);
+    await start();
+    expect(await statusOf(newest())).toBe(200);
+  });
+
   it('survives SIGKILL of Node.js alone: the orphaned PostgreSQL is taken over or replaced', async () => {
+    // The mark that it leaves says nothing, nor does one with another process's pid.
+    const mark = path.join(place.dataDir, 'running.json');
+    const said = readFileSync(mark, 'utf8');
     await running.kill();
+    expect(existsSync(mark)).toBe(true);
+    writeFileSync(mark, JSON.stringify({ ...JSON.parse(said), pid: process.pid }));
     await start();
     expect((await newest().api.get(`/v1/orders/${firstOrderId}`)).body.data.status).toBe('issued');
+    expect((await place.refusal())[0]).toContain(
+      `already running here, at http://localhost:${place.port} (process ${running.pid})`,
+    );
     await interrupt();
+    expect(existsSync(mark)).toBe(false);
     await eventually('no PostgreSQL is left', async () => (await place.postgresPids()).length === 0);
     console.log(`stops: ${stopTimes.join(', ')} ms`);
     expect(Math.min(...stopTimes)).toBeLessThan(STOP_MS);

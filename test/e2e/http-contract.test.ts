@@ -44,24 +44,6 @@ describe('envelopes (D5, D6)', () => {
     expect(Object.keys((await api.get('/v1/orders?limit=0')).body)).toEqual([...problem, 'errors']);
   });
 
-  it('gives every problem the same type, whether it comes from the edge, the pipes, a rule or a replay', async () => {
-    const idempotencyKey = 'a-refused-order-1';
-    const refused = { package_id: 'pkg_no_such' };
-    const answers = await Promise.all([
-      api.get('/v1/nope'),
-      api.get(NO_ORDER),
-      api.get('/v1/orders?limit=0'),
-      api.post('/v1/orders', {}),
-      api.post('/v1/orders', '{'),
-      service.partnerApi(null).get('/v1/me'),
-    ]);
-    answers.push(await api.post('/v1/orders', refused, { idempotencyKey }));
-    answers.push(await api.post('/v1/orders', refused, { idempotencyKey }));
-    expect(answers.map((answer) => answer.headers.get('content-type'))).toEqual(
-      answers.map(() => 'application/problem+json'),
-    );
-  });
-
   it('repeats no submitted value in a problem', async () => {
     const value = 'S3cr3tValue';
     const answers = await Promise.all([

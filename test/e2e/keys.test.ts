@@ -1,27 +1,36 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
+import { Agent } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
+  type ApiAnswer,
   eventually,
   type HttpClient,
   startTestService,
+  statusOver,
   type TestPartner,
   type TestService,
 } from '../harness/index.js';
-import { expectProblem } from '../harness/expect-problem.js';
+import { expectProblem, withoutRequestId } from '../harness/expect-problem.js';
+import { rawRequest } from '../harness/raw-http.js';
 
 let service: TestService;
 /** A second API process on the same database. */
 let sibling: TestService;
+/** A third one, which trusts the proxy in front of it. */
+let behindProxy: TestService;
 let partner: TestPartner;
 
 beforeAll(async () => {
   service = await startTestService();
-  sibling = await startTestService({ role: 'api', database: service.database });
+  const role = { role: 'api', database: service.database } as const;
+  sibling = await startTestService(role);
+  behindProxy = await startTestService({ ...role, env: { TRUST_PROXY: '1' } });
   partner = await service.createPartner();
 });
 
 afterAll(async () => {
-  await sibling.stop();
+  agent.destroy();
+  await Promise.all([sibling.stop(), behindProxy.stop()]);
   await service.stop();
 });
 
@@ -150,28 +159,23 @@ describe('403', () => {
   });
 
   it('reads the address that a trusted proxy appended, with or without its port', async () => {
-    const behindProxy = await startTestService({ database: service.database, env: { TRUST_PROXY: '1' } });
     const key = await createKey({ allowed_cidrs: ['203.0.113.0/24', '2001:db8::/32'] });
     const own = await createKey({ allowed_cidrs: ['127.0.0.0/8', '::/0'] });
     const statusFrom = async (key: string, forwarded: string): Promise<number> =>
       (await behindProxy.partnerApi(key).get('/v1/me', { 'x-forwarded-for': forwarded })).status;
-    try {
-      for (const forwarded of [
-        '203.0.113.7',
-        '203.0.113.7:5678',
-        '[2001:db8::7]:443',
-        '8.8.8.8, 203.0.113.7:1',
-      ])
-        expect([forwarded, await statusFrom(key.key, forwarded)]).toEqual([forwarded, 200]);
-      for (const forwarded of ['8.8.8.8:5678', '203.0.113.7:1, 8.8.8.8', '[2001:db9::7]:443'])
-        expect([forwarded, await statusFrom(key.key, forwarded)]).toEqual([forwarded, 403]);
-      // The proxy connects from 127.0.0.1, which is not the address of such a caller.
-      for (const forwarded of ['unknown', '', '203.0.113.7,', '[127.0.0.1]:80', '127.0.0.1:x'])
-        expect([forwarded, await statusFrom(own.key, forwarded)]).toEqual([forwarded, 403]);
-    } finally {
-      await behindProxy.stop();
-      for (const each of [key, own]) await revoke(each);
-    }
+    for (const forwarded of [
+      '203.0.113.7',
+      '203.0.113.7:5678',
+      '[2001:db8::7]:443',
+      '8.8.8.8, 203.0.113.7:1',
+    ])
+      expect([forwarded, await statusFrom(key.key, forwarded)]).toEqual([forwarded, 200]);
+    for (const forwarded of ['8.8.8.8:5678', '203.0.113.7:1, 8.8.8.8', '[2001:db9::7]:443'])
+      expect([forwarded, await statusFrom(key.key, forwarded)]).toEqual([forwarded, 403]);
+    // The proxy connects from 127.0.0.1, which is not the address of such a caller.
+    for (const forwarded of ['unknown', '', '203.0.113.7,', '[127.0.0.1]:80', '127.0.0.1:x'])
+      expect([forwarded, await statusFrom(own.key, forwarded)]).toEqual([forwarded, 403]);
+    for (const each of [key, own]) await revoke(each);
   });
 
   it.each(['activate', 'consume', 'expire'])(
@@ -205,4 +209,127 @@ describe('403', () => {
     const { rows } = await service.database.pool.query('SELECT status FROM orders WHERE id = $1', [orderId]);
     return rows[0].status === 'issued';
   }
+});
+
+describe('401', () => {
+  const CORRECT_FORM = `svc_sk_test_${'A'.repeat(32)}`;
+
+  it('is one and the same for missing, malformed, unknown, revoked and expired keys', async () => {
+    const revoked = await createKey();
+    await service.admin.post(`/internal/v1/partners/${partner.id}/api-keys/${revoked.id}/revoke`);
+    const expired = await createKey();
+    await service.database.pool.query('UPDATE api_keys SET expires_at = now() WHERE id = $1', [expired.id]);
+    const tokens = [null, 'nonsense', CORRECT_FORM, `${CORRECT_FORM}x`, revoked.key, expired.key];
+    const answers = await Promise.all(
+      tokens.flatMap((token) =>
+        [service, sibling].map((process) => process.partnerApi(token).get('/v1/orders')),
+      ),
+    );
+    for (const answer of answers) {
+      expectProblem(answer, 401, 'unauthorized');
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer');
+    }
+    expect(new Set(answers.map(withoutRequestId)).size).toBe(1);
+    expect(new Set(answers.map(headerNames)).size).toBe(1);
+  });
+
+  it.each([
+    ['nothing at all', []],
+    ['an empty value', ['']],
+    ['the scheme alone', ['Bearer']],
+    ['the scheme and a space', ['Bearer ']],
+    ['two spaces', ['Bearer  KEY']],
+    ['a tab', ['Bearer\tKEY']],
+    ['another scheme', ['Basic KEY']],
+    ['no scheme', ['KEY']],
+    ['more words', ['Bearer KEY KEY']],
+    ['a list of two', ['Bearer KEY, Bearer KEY']],
+    ['two equal headers', ['Bearer KEY', 'Bearer KEY']],
+    ['a valid header after a wrong one', ['Bearer x', 'Bearer KEY']],
+    ['a wrong header after a valid one', ['Bearer KEY', '']],
+  ])('answers %s', async (_name, values) => {
+    const headers = values.map(
+      (value) => ['Authorization', value.replaceAll('KEY', partner.sandboxKey)] as const,
+    );
+    expectProblem(await raw(headers), 401, 'unauthorized');
+  });
+
+  it.each(['bearer', 'BEARER', 'bEaReR'])('is not given for the scheme written %s', async (scheme) => {
+    expect((await raw([['authorization', `${scheme} ${partner.sandboxKey}`]])).status).toBe(200);
+  });
+
+  it('does not lock anybody out: after 60 wrong keys from this address the right one works', async () => {
+    const wrong = Array.from({ length: 60 }, () => service.partnerApi(CORRECT_FORM).get('/v1/me'));
+    expect((await Promise.all(wrong)).every((answer) => answer.status === 401)).toBe(true);
+    expect((await partner.sandbox.get('/v1/me')).status).toBe(200);
+  });
+
+  it('is kept in no table with the key: only its SHA-256 is', async () => {
+    const { id, key } = await createKey();
+    const { rows } = await service.database.pool.query('SELECT * FROM api_keys WHERE id = $1', [id]);
+    expect(rows[0].hash).toEqual(createHash('sha256').update(key).digest());
+    expect(JSON.stringify(rows)).not.toContain(key.slice(-32));
+    const dumps = await Promise.all(
+      ['idempotency_keys', 'audit_log', 'api_calls'].map((table) =>
+        service.database.pool.query(`SELECT * FROM ${table}`),
+      ),
+    );
+    expect(JSON.stringify(dumps.map((dump) => dump.rows))).not.toContain(key.slice(-32));
+  });
+
+  function raw(headers: readonly (readonly [string, string])[]): Promise<ApiAnswer> {
+    return rawRequest(partner.sandbox.baseUrl, { path: '/v1/me', headers });
+  }
+});
+
+function headerNames({ headers }: ApiAnswer): string {
+  return [...headers.keys()].sort().join();
+}
+
+const agent = new Agent({ keepAlive: true });
+
+/** The status of `GET /v1/me` as a proxy sends it on. */
+function callThroughProxy(key: string, forwardedFor: string): Promise<number> {
+  const url = `${behindProxy.process.api!.url}/v1/me`;
+  const headers = { authorization: `Bearer ${key}`, 'x-forwarded-for': forwardedFor };
+  return statusOver(agent, url, headers);
+}
+
+const tally = (statuses: readonly number[]): Record<number, number> =>
+  Object.fromEntries(
+    [...new Set(statuses)].map((status) => [status, statuses.filter((one) => one === status).length]),
+  );
+
+describe('one call in the batch of a turn (D43)', () => {
+  it('fails nobody else, although its address has a zone: 61 strangers beside 50 calls of 5 partners', async () => {
+    const partners = await Promise.all(Array.from({ length: 5 }, () => service.createPartner()));
+    const unknownKey = `svc_${'sk'}_test_${'x'.repeat(32)}`;
+    const strangers = Array.from({ length: 61 }, (_, nth) =>
+      callThroughProxy(unknownKey, `fe80::${nth}%eth0`),
+    );
+    const others = Array.from({ length: 10 }, () =>
+      partners.map(({ sandboxKey }) => callThroughProxy(sandboxKey, '203.0.113.7')),
+    ).flat();
+    expect(tally(await Promise.all(others))).toEqual({ 200: 50 });
+    expect(tally(await Promise.all(strangers))).toEqual({ 401: 61 });
+  });
+
+  it('keeps the address of a known key without its zone, and counts it for the allow-list', async () => {
+    const { id } = await service.createPartner();
+    const answer = await service.admin.post(`/internal/v1/partners/${id}/api-keys`, {
+      mode: 'sandbox',
+      allowed_cidrs: ['fe80::/10'],
+    });
+    const key = answer.body.data.key as string;
+    expect(await callThroughProxy(key, 'fe80::1%eth0')).toBe(200);
+    expect(await callThroughProxy(key, '2001:db8::1')).toBe(403);
+    const row = await eventually('the row of the call', async () => {
+      const { rows } = await service.database.pool.query<{ remote_address: string }>(
+        'SELECT remote_address FROM api_calls WHERE partner_id = $1 AND status = 200',
+        [id],
+      );
+      return rows[0];
+    });
+    expect(row.remote_address).toBe('fe80::1');
+  });
 });

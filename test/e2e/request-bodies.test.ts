@@ -101,6 +101,22 @@ describe('fields of POST /v1/orders', () => {
     expect([...found].sort()).toEqual(pointers);
   });
 
+  it('names a field that is missing once, and counts fields and not rules', async () => {
+    const { body } = await api.post('/v1/orders', { packageId: 'pkg_fr_1gb_7d', quantity: 50 });
+    expect(body.detail).toBe('3 fields are invalid.');
+    const errors = body.errors as { pointer: string; code: string; message: string }[];
+    expect(errors.map(({ pointer }) => pointer).toSorted()).toEqual([
+      '/packageId',
+      '/package_id',
+      '/quantity',
+    ]);
+    expect(errors.find(({ pointer }) => pointer === '/package_id')).toEqual({
+      pointer: '/package_id',
+      code: 'required',
+      message: 'is required',
+    });
+  });
+
   it('names every invalid field at once', async () => {
     const body = { package_id: 1, quantity: 0, reference: 'é', metadata: 1, colour: 1 };
     const found = new Set(invalidFields(await api.post('/v1/orders', body)));

@@ -1,35 +1,26 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  createTestDatabase,
-  startTestService,
-  type TestDatabase,
-  type TestService,
-} from '../harness/index.js';
+import { startTestService, type TestService } from '../harness/index.js';
 import { orderEnded, placeOrder } from '../harness/order-steps.js';
 
-let database: TestDatabase;
+let office: TestService;
 let api: TestService;
 let worker: TestService | null = null;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  api = await startTestService({ role: 'api', database });
+  office = await startTestService({ role: 'admin' });
+  api = await startTestService({ role: 'api', database: office.database });
 });
 
 afterAll(async () => {
   await worker?.stop();
   await api.stop();
-  await database.drop();
+  await office.stop();
 });
 
 describe('what an order was sold with (D47)', () => {
   it('is what its eSIMs have, although the package changed and was withdrawn before they were issued', async () => {
-    const office = await startTestService({ role: 'admin', database });
-    const { id: partnerId } = (await office.admin.post('/internal/v1/partners', { name: 'Test Travel' })).body
-      .data as { id: string };
-    const key = await office.createKey(partnerId, 'sandbox');
-    await office.stop();
-    const partner = api.partnerApi(key);
+    const { database } = office;
+    const partner = api.partnerApi((await office.createPartner()).sandboxKey);
     const limited = await placeOrder(partner, { package_id: 'pkg_fr_1gb_7d', quantity: 1 });
     await database.pool.query(`
       UPDATE packages SET data_bytes = 5, validity_days = 1, activation_policy = 'on_purchase', available = false

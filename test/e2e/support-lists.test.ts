@@ -42,13 +42,6 @@ describe.each(['orders', 'esims', 'topups', 'events'])('the list of a partner’
       expect(ids.toSorted()).toEqual(own.toSorted());
     }
   });
-
-  it('counts the rows of the two apart: each has its own', async () => {
-    const { rows } = await service.database.pool.query<{ partner_id: string }>(
-      `SELECT DISTINCT partner_id FROM ${list}`,
-    );
-    expect(rows.map((row) => row.partner_id).toSorted()).toEqual(partners.map(({ id }) => id).toSorted());
-  });
 });
 
 function idOf(item: Json): string {

@@ -50,6 +50,14 @@ export class EmbeddedPlace {
     return child;
   }
 
+  /** The lines on stderr of a start that must fail with exit code 1. */
+  async refusal(env?: Readonly<Record<string, string>>, args?: readonly string[]): Promise<string[]> {
+    const child = this.launch(env, args);
+    const code = await child.exited();
+    if (code !== 1 || /^ready$/m.test(child.stdout)) throw new Error(`not refused: ${code} ${child.stdout}`);
+    return child.complaints;
+  }
+
   postgresPids(): Promise<number[]> {
     return postgresProcessesOf(path.join(this.dataDir, 'postgres'));
   }

@@ -2,7 +2,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Files that run for half a minute or more, most of it waiting, and small ones that would be the last to end. */
 const SLOW =
-  /test\/(live|live-scenarios|chaos|reconciliation|restore|redis)\/|esim-sync\/polling|e2e\/(embedded|delayed)|portal\/(access|lost)|list-plans|webhooks\/(attempt-times|hostile-receivers|schedule|replay)\.test/;
+  /test\/(live|live-scenarios|chaos|reconciliation|restore|redis)\/|esim-sync\/polling|e2e\/(embedded|delayed)|portal\/(access|lost)|list-plans|webhooks\/(leases|hostile-receivers|schedule|replay)\.test/;
 /** So many others between two of them. */
 const BETWEEN = 5;
 

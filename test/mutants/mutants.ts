@@ -82,7 +82,7 @@ const ONCE_UNSEEN: readonly Mutant[] = [
     file: 'src/events/event-feed.ts',
     find: 'hasMore ? items.at(-1)!.position : found.completeTo',
     replace: 'found.completeTo',
-    tests: ['test/e2e/event-pages.test.ts'],
+    tests: ['test/events/event-feed.test.ts'],
   },
   {
     name: 'lists-of-one-partner-without-a-bound',
@@ -132,7 +132,7 @@ const ONCE_UNSEEN: readonly Mutant[] = [
     file: 'src/webhooks/worker/deliveries.repository.ts',
     find: ' AND d.started_fence = a.fence',
     replace: '',
-    tests: ['test/webhooks/fencing.test.ts'],
+    tests: ['test/webhooks/deliveries-repository.test.ts'],
   },
   {
     name: 'outcome-of-a-lost-endpoint',
@@ -147,14 +147,14 @@ const ONCE_UNSEEN: readonly Mutant[] = [
     file: 'src/webhooks/worker/attempt-recorder.ts',
     find: "return outcome === 'delivered' && ",
     replace: 'return false && ',
-    tests: ['test/webhooks/blocking.test.ts'],
+    tests: ['test/webhooks/deliveries-repository.test.ts'],
   },
   {
     name: 'signature-kept-in-the-attempt-log',
     file: 'src/webhooks/worker/attempt-performer.ts',
     find: "'v1=[redacted]'",
     replace: "'$&'",
-    tests: ['test/webhooks/fencing.test.ts'],
+    tests: ['test/webhooks/delivery.test.ts'],
   },
   {
     name: 'redis-burst-plus-one',
@@ -217,14 +217,14 @@ const ONCE_UNSEEN: readonly Mutant[] = [
     file: 'src/infra/idempotency/idempotency-keys.repository.ts',
     find: "interval '24 hours'",
     replace: "interval '23 hours'",
-    tests: ['test/e2e/key-retention.test.ts'],
+    tests: ['test/e2e/order-idempotency.test.ts'],
   },
   {
     name: 'success-after-a-give-up-forgotten',
     file: 'src/webhooks/worker/attempt-recorder.ts',
     find: '.toSorted((a, b) => a.endedAt - b.endedAt)',
     replace: '.toSorted((a, b) => b.endedAt - a.endedAt)',
-    tests: ['test/webhooks/fencing.test.ts'],
+    tests: ['test/webhooks/deliveries-repository.test.ts'],
   },
   {
     name: 'undocumented-field-in-an-answer',
@@ -263,7 +263,7 @@ const FURTHER: readonly Mutant[] = [
     file: 'src/infra/http/envelope.interceptor.ts',
     find: 'opaque(candidate.trim()) === wanted',
     replace: 'candidate === etag.slice(1)',
-    tests: ['test/e2e/catalog-etag.test.ts'],
+    tests: ['test/e2e/catalog.test.ts'],
   },
   {
     name: 'hold-beyond-the-balance',
@@ -284,14 +284,14 @@ const FURTHER: readonly Mutant[] = [
     file: 'src/events/events.repository.ts',
     find: 'AND position > $3 AND',
     replace: 'AND position >= $3 AND',
-    tests: ['test/e2e/event-pages.test.ts'],
+    tests: ['test/events/event-feed.test.ts'],
   },
   {
     name: 'replay-of-the-future',
     file: 'src/webhooks/replay-events.ts',
     find: 'command.until !== null && command.until < now ? command.until : now',
     replace: 'command.until ?? now',
-    tests: ['test/webhooks/replay-selection.test.ts'],
+    tests: ['test/webhooks/replay.test.ts'],
   },
   {
     name: 'signature-without-its-time',

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { listDeliveries, recordEvent, recordEvents, registerEndpoint } from './support.js';
 
 let service: TestService;
 let partner: TestPartner;
@@ -236,5 +237,58 @@ describe('the secret', () => {
     const { id } = (await create()).body.data as { id: string };
     const answer = await service.admin.post(`${path}/${id}/rotate-secret`, { grace_seconds });
     expect([answer.status, answer.body.errors?.[0].pointer]).toEqual([400, '/grace_seconds']);
+  });
+});
+
+describe('the delivery log', () => {
+  it('filters by status, type, event and time, and pages without losing or repeating', async () => {
+    const endpoint = await registerEndpoint(service, partner.id, { url: URL });
+    await recordEvents(
+      service,
+      Array.from({ length: 7 }, () => ({ partnerId: partner.id })),
+    );
+    await recordEvent(service, { partnerId: partner.id, type: 'esim.expired' });
+    const all = await listDeliveries(service, endpoint);
+    expect(all).toHaveLength(8);
+    expect(all[0]).toEqual({
+      id: expect.stringMatching(/^dlv_/),
+      endpoint_id: endpoint.id,
+      event_id: expect.stringMatching(/^evt_/),
+      event_type: 'esim.expired',
+      kind: 'event',
+      status: 'pending',
+      attempt_count: 0,
+      next_attempt_at: expect.any(String),
+      created_at: expect.any(String),
+      delivered_at: null,
+      last_attempt: null,
+      current_attempt: null,
+    });
+    expect(await listDeliveries(service, endpoint, '&event_type=esim.expired')).toEqual([all[0]]);
+    expect(await listDeliveries(service, endpoint, `&event_id=${all[3]!.event_id}`)).toEqual([all[3]]);
+    expect(await listDeliveries(service, endpoint, '&status=held')).toEqual([]);
+    expect(await listDeliveries(service, endpoint, '&status=pending')).toHaveLength(8);
+    const newestAt = encodeURIComponent(all[0]!.created_at);
+    expect(await listDeliveries(service, endpoint, `&created_after=${newestAt}`)).toEqual([all[0]]);
+    expect(await listDeliveries(service, endpoint, `&created_before=${newestAt}`)).toEqual(all.slice(1));
+
+    const seen: string[] = [];
+    for (let cursor = ''; ;) {
+      const { body } = await service.admin.get(`${endpoint.path}/deliveries?limit=3&status=pending${cursor}`);
+      seen.push(...(body.data as { id: string }[]).map((delivery) => delivery.id));
+      if (!body.has_more) break;
+      cursor = `&cursor=${body.next_cursor}`;
+    }
+    expect(seen).toEqual(all.map((delivery) => delivery.id));
+    for (const query of [
+      'status=lost',
+      'event_type=x',
+      'event_id=1',
+      'created_after=yesterday',
+      'x=1',
+      'limit=0',
+    ]) {
+      expect((await service.admin.get(`${endpoint.path}/deliveries?${query}`)).status, query).toBe(400);
+    }
   });
 });

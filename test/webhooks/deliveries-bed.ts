@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
+import { ENTITIES } from '../../src/apps/process-resources.js';
 import { newId } from '../../src/common/ids.js';
 import { type AppConfig, loadConfig } from '../../src/config/index.js';
 import { createDataSource, Transactions } from '../../src/infra/database/index.js';
@@ -100,7 +101,7 @@ export class DeliveriesBed {
       url: database.url,
       poolMax: 4,
       poolWaitMs: 20_000,
-      entities: [],
+      entities: ENTITIES,
       applicationName: 'test',
     }).initialize();
     await database.pool.query(`

@@ -1,6 +1,18 @@
+import { pino } from 'pino';
+import type { EntityManager } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Alerts } from '../../src/alerts/index.js';
+import type { AuditLog } from '../../src/audit/index.js';
 import { ATTEMPT_OUTCOMES, DELIVERY_KINDS } from '../../src/webhooks/delivery.js';
-import { takesAttempts } from '../../src/webhooks/delivery-rules.js';
+import { FULL_WINDOW, takesAttempts } from '../../src/webhooks/delivery-rules.js';
+import { AttemptRecorder } from '../../src/webhooks/worker/attempt-recorder.js';
+import {
+  type AttemptOutcomeRow,
+  DeliveriesRepository,
+  type StartedDelivery,
+} from '../../src/webhooks/worker/deliveries.repository.js';
+import type { EndpointLeases, OwnedEndpoint } from '../../src/webhooks/worker/endpoint-leases.js';
+import type { WebhookMetrics } from '../../src/webhooks/worker/webhook-metrics.js';
 import {
   attemptOf,
   DeliveriesBed,
@@ -114,6 +126,53 @@ describe('the statement that records attempts', () => {
   });
 });
 
+describe('attempts that end together', () => {
+  /** Tells nobody. @param owned what the worker knows of the endpoint */
+  function recorderWith(owned: Partial<OwnedEndpoint> | undefined): AttemptRecorder {
+    const nothing = (): undefined => undefined;
+    return new AttemptRecorder(
+      bed.manager,
+      bed.transactions,
+      bed.deliveries,
+      { owner: OWNER, get: () => owned } as unknown as EndpointLeases,
+      { record: nothing } as unknown as AuditLog,
+      { raise: nothing } as unknown as Alerts,
+      { countAttempts: nothing, countBlocks: nothing } as unknown as WebhookMetrics,
+      bed.config,
+      pino({ level: 'silent' }),
+    );
+  }
+
+  it('leave the endpoint blocked with a count of 0 when a success ended after the failure that blocked it (D31)', async () => {
+    await bed.insertEndpoints([{ ...IN_SERVICE, id: 'whe_both' }]);
+    const [first, second] = withIds('dlv_both', [PENDING, PENDING]).map((row) => ({
+      ...{ ...row, endpointId: 'whe_both', startedFence: Number(FENCE), countedAttempts: 5 },
+    }));
+    await bed.insertDeliveries([first!, second!]);
+    const attempts = [
+      attemptOf({ ...second!, deliveryId: second!.id, fence: FENCE, outcome: 'delivered', endedAt: 2 }),
+      attemptOf({ ...first!, deliveryId: first!.id, fence: FENCE, outcome: 'failed', endedAt: 1 }),
+    ];
+    await recorderWith(undefined).record(attempts);
+    const { rows } = await bed.pool.query(
+      `SELECT blocked_until > now() AS blocked, consecutive_blocks FROM webhook_endpoints WHERE id = 'whe_both'`,
+    );
+    expect(rows).toEqual([{ blocked: true, consecutive_blocks: 0 }]);
+  });
+
+  it('set the count of an endpoint that was blocked to 0 when one is a success (D31)', async () => {
+    await bed.insertEndpoints([{ ...IN_SERVICE, id: 'whe_again', consecutiveBlocks: 2 }]);
+    const row = { ...PENDING, id: 'dlv_again', endpointId: 'whe_again', startedFence: Number(FENCE) };
+    await bed.insertDeliveries([row]);
+    const success = attemptOf({ ...row, deliveryId: row.id, fence: FENCE, outcome: 'delivered' });
+    await recorderWith({ consecutiveBlocks: 2, window: FULL_WINDOW, slowStart: null }).record([success]);
+    const { rows } = await bed.pool.query(
+      `SELECT enabled, consecutive_blocks FROM webhook_endpoints WHERE id = 'whe_again'`,
+    );
+    expect(rows).toEqual([{ enabled: true, consecutive_blocks: 0 }]);
+  });
+});
+
 describe('the claim', () => {
   it('starts what is due, kept and not in flight, at endpoints that take attempts, and the sweep finds these (D31, D32)', async () => {
     const endpoints = withIds('whe_claim', endpointStates()).map((row) => ({ ...row, discards: true }));
@@ -199,4 +258,113 @@ describe('the claim', () => {
     }));
     expect([...(await bed.deliveries.claim(OWNER, claims)).keys()]).toEqual(['whe_held']);
   });
+});
+
+describe('a claim and the record of attempts', () => {
+  const ENDPOINTS = 24;
+  /** Of an endpoint that is disabled: nothing of what is done here is about them. */
+  const WAITING = 5_000;
+  /** Each delivery is found, locked and written, and so are its versions before. */
+  const MOST_ROWS = 12 * ENDPOINTS;
+  /** From the sixth time on a connection keeps its plan. */
+  const TIMES_BEFORE = 6;
+
+  let bed: DeliveriesBed;
+  const endpoints = withIds(
+    'whe',
+    Array.from({ length: ENDPOINTS }, () => IN_SERVICE),
+  );
+  const idle = { ...IN_SERVICE, id: 'whe_idle', enabled: false };
+  const blocked = { ...IN_SERVICE, id: 'whe_blocked', blocked: true };
+
+  beforeAll(async () => {
+    bed = await DeliveriesBed.open();
+    await bed.insertEndpoints([...endpoints, blocked, idle]);
+    await insertWaiting();
+    await bed.manager.query('DELETE FROM webhook_deliveries');
+    // As autovacuum does in a quiet minute.
+    await bed.manager.query('VACUUM (ANALYZE) webhook_deliveries_open');
+    for (let time = 0; time < TIMES_BEFORE; time++) await claimAndRecord(0);
+    await insertWaiting();
+    await bed.insertDeliveries(
+      [...endpoints, blocked].map(({ id }, nth) => ({
+        ...{
+          id: `dlv_due_${nth}`,
+          endpointId: id,
+          kind: 'event',
+          status: 'pending',
+          due: true,
+          givenUp: false,
+        },
+        ...{ countedAttempts: 0, interruptions: 0 },
+      })),
+    );
+  });
+  afterAll(() => bed.close());
+
+  async function insertWaiting(): Promise<void> {
+    await bed.manager.query(
+      `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, next_attempt_at)
+       SELECT 'dlv_waiting_' || n, $1, w.partner_id, w.mode, 'evt_' || n, 'esim.activated', 'event', 'pending', now()
+       FROM webhook_endpoints w, generate_series(1, $2::int) AS n WHERE w.id = $1`,
+      [idle.id, WAITING],
+    );
+  }
+
+  /** Rows of open deliveries that this connection has looked at, besides what it has reported. */
+  async function rowsRead(manager: EntityManager): Promise<number> {
+    const [read] = await manager.query<[{ rows: number }]>(
+      `SELECT (seq_tup_read + idx_tup_fetch)::int AS rows FROM pg_stat_xact_user_tables WHERE relname = 'webhook_deliveries_open'`,
+    );
+    return read.rows;
+  }
+
+  /** How many rows each of the two reads, both on one connection. */
+  async function claimAndRecord(due: number): Promise<Record<'claim' | 'record', number>> {
+    return bed.transactions.run(async (tx) => {
+      const { manager } = tx;
+      const deliveries = new DeliveriesRepository(manager);
+      const before = await rowsRead(manager);
+      const claims = [...endpoints, blocked].map(({ id }) => ({ endpointId: id, fence: FENCE, free: 4 }));
+      const claimed = [...(await deliveries.claim(OWNER, claims)).values()].flatMap(
+        (claim) => claim.deliveries,
+      );
+      const afterClaim = await rowsRead(manager);
+      const recorded =
+        claimed.length > 0 ? await deliveries.record(manager, OWNER, claimed.map(toOutcome)) : [];
+      const afterRecord = await rowsRead(manager);
+      expect([claimed.length, recorded.length]).toEqual([due, due]);
+      await manager.query('SELECT pg_stat_force_next_flush()');
+      return { claim: afterClaim - before, record: afterRecord - afterClaim };
+    });
+  }
+
+  /** Scans of each index of the queue so far. */
+  async function scans(): Promise<Record<string, number>> {
+    const { rows } = await bed.pool.query<{ name: string; scans: number }>(
+      `SELECT indexrelname AS name, idx_scan::int AS scans FROM pg_stat_user_indexes WHERE relname = 'webhook_deliveries_open'`,
+    );
+    return Object.fromEntries(rows.map(({ name, scans }) => [name, scans]));
+  }
+
+  it('read none of what came in after PostgreSQL had found the queue empty', async () => {
+    const before = await scans();
+    const rows = await claimAndRecord(ENDPOINTS);
+    const after = await scans();
+    // Another index has the ids as well, and is walked from its beginning to its end to find one.
+    const used = Object.keys(after).filter((name) => after[name] !== before[name]);
+    expect(used.sort()).toEqual(['webhook_deliveries_due', 'webhook_deliveries_open_pkey']);
+    const all = Object.values(rows);
+    expect(Math.min(...all), JSON.stringify(rows)).toBeGreaterThanOrEqual(ENDPOINTS);
+    expect(Math.max(...all), JSON.stringify(rows)).toBeLessThan(MOST_ROWS);
+  });
+
+  /** Of two, one is delivered and one is to be tried again. */
+  function toOutcome(
+    { id: deliveryId, endpointId, fence, countedAttempts }: StartedDelivery,
+    nth: number,
+  ): AttemptOutcomeRow {
+    const outcome = nth % 2 === 0 ? 'delivered' : 'failed';
+    return judged(bed.config, attemptOf({ deliveryId, endpointId, fence, countedAttempts, outcome }));
+  }
 });

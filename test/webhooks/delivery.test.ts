@@ -1,4 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { timeOfId } from '../../src/common/ids.js';
 import { verifyWebhookSignature } from '../../src/webhooks/index.js';
 import { outputOf } from '../docs/program.js';
 import { PROJECT_ROOT } from '../harness/child-process.js';
@@ -6,22 +8,27 @@ import {
   eventually,
   PATIENCE_MS,
   type ReceivedWebhook,
-  startReceiver,
   startTestService,
   type TestPartner,
   type TestService,
 } from '../harness/index.js';
-import { closeReceivers, receiverThatAnswers } from './answering-receiver.js';
+import { arrivedAt } from './rotation-signatures.js';
+import { connections } from './sending/receivers.js';
 import {
+  closeReceivers,
   deliveryThat,
   endpointState,
   FAST,
   getDelivery,
   listDeliveries,
+  receiverThatAnswers,
   recordEvent,
   recordEvents,
   registerEndpoint,
 } from './support.js';
+
+const DAY_MS = 86_400_000;
+const BODY_TAKES_MS = 1_500;
 
 let service: TestService;
 let partner: TestPartner;
@@ -33,14 +40,11 @@ beforeAll(async () => {
   partner = await service.createPartner();
 });
 afterEach(async () => {
+  vi.useRealTimers();
   partner = await service.createPartner();
   await closeReceivers();
 });
 afterAll(() => service.stop());
-
-function timestampOf(webhook: ReceivedWebhook): number {
-  return Number(/^t=(\d+),/.exec(String(webhook.headers['x-service-signature']))?.[1]);
-}
 
 /** A receiver written in Python: parses the header, checks the signature and the age of `t`. */
 const PYTHON_RECEIVER = `
@@ -115,50 +119,6 @@ describe('a delivery', () => {
     expect(verifyWebhookSignature({ header, body: webhook.body, secret })).toBe(true);
   });
 
-  it('is tried again on the schedule, counted from the end of the attempt before, with one id and a fresh t', async () => {
-    const other = await startTestService({
-      env: { ...FAST, WEBHOOK_RETRY_DELAYS_MS: '300,1200,600,100,100' },
-    });
-    const receiver = await startReceiver();
-    try {
-      const someone = await other.createPartner();
-      // The first answer takes 400 ms: the schedule counts from its end.
-      receiver.answer = (nth, _webhook, response) => {
-        setTimeout(() => response.writeHead(nth < 3 ? 500 : 204).end(), nth === 0 ? 400 : 0);
-      };
-      const endpoint = await registerEndpoint(other, someone.id, { url: receiver.url });
-      await recordEvent(other, { partnerId: someone.id });
-      const delivery = await deliveryThat(other, endpoint, 'is delivered', (d) => d.status === 'delivered');
-
-      const at = receiver.received.map((webhook) => webhook.receivedAtMs);
-      const gaps = at.slice(1).map((time, index) => time - (at[index] ?? 0));
-      // How late a busy machine is says nothing; that the timer, and no sweep, brings them is tested by delayed-jobs.
-      for (const [index, expected] of [700, 1_200, 600].entries())
-        expect(gaps[index]).toBeGreaterThanOrEqual(expected - 5);
-      expect(new Set(receiver.received.map((webhook) => webhook.headers['x-service-delivery']))).toEqual(
-        new Set([delivery.id]),
-      );
-      expect(new Set(receiver.received.map((webhook) => webhook.body)).size).toBe(1);
-      expect(timestampOf(receiver.received[2]!)).toBeGreaterThan(timestampOf(receiver.received[0]!));
-      for (const webhook of receiver.received)
-        expect(await pythonSays(webhook, endpoint.secret)).toBe('valid');
-      expect(
-        delivery.attempts.map((attempt) => [attempt.number, attempt.outcome, attempt.status_code]),
-      ).toEqual([
-        [1, 'failed', 500],
-        [2, 'failed', 500],
-        [3, 'failed', 500],
-        [4, 'delivered', 204],
-      ]);
-      expect(delivery.attempts[0]?.latency_ms).toBeGreaterThanOrEqual(395);
-      expect(delivery.attempts[0]?.latency_ms).toBeLessThan(5_000);
-      expect((await endpointState(other, endpoint)).status).toBe('enabled');
-    } finally {
-      await other.stop();
-      await receiver.close();
-    }
-  });
-
   it('goes to the endpoints of its partner, mode and event types only, in the transaction of the event', async () => {
     const stranger = await service.createPartner();
     const receiver = await receiverThatAnswers(200);
@@ -207,6 +167,109 @@ describe('an attempt that waits for its answer', () => {
     answer();
     const ended = await deliveryThat(service, endpoint, 'is delivered', (d) => d.status === 'delivered');
     expect(ended).toMatchObject({ attempt_count: 2, current_attempt: null });
+  });
+});
+
+describe('the log of attempts', () => {
+  it('has the start of the request and the latency until the status line, however long the body takes', async () => {
+    const receiver = await receiverThatAnswers();
+    receiver.answer = (_nth, _webhook, response) => {
+      response.writeHead(200).write('slow');
+      setTimeout(() => response.end(), BODY_TAKES_MS);
+    };
+    const attempts = [];
+    for (let nth = 0; nth < 4; nth++) {
+      const endpoint = await registerEndpoint(service, partner.id, {
+        url: receiver.url,
+        event_types: ['esim.expired'],
+      });
+      await recordEvent(service, { partnerId: partner.id, type: 'esim.expired' });
+      const { id, attempts: logged } = await deliveryThat(
+        service,
+        endpoint,
+        'is delivered',
+        (d) => d.status === 'delivered',
+      );
+      const sent = receiver.received.find(({ headers }) => headers['x-service-delivery'] === id)!;
+      attempts.push({ ...logged[0]!, lateMs: Date.parse(logged[0]!.started_at) - arrivedAt(sent) });
+      await service.admin.call('DELETE', endpoint.path);
+    }
+    // On a busy machine the best of several is what the service can say.
+    const least = (values: readonly number[]): number => Math.min(...values);
+    expect(least(attempts.map(({ lateMs }) => Math.abs(lateMs)))).toBeLessThan(100);
+    expect(least(attempts.map(({ latency_ms }) => latency_ms))).toBeLessThan(BODY_TAKES_MS - 500);
+    for (const { phases } of attempts) expect(phases!.total_ms).toBeGreaterThanOrEqual(BODY_TAKES_MS - 5);
+  });
+
+  it.each([
+    [
+      'NUL and invalid UTF-8 in body and headers',
+      ['HTTP/1.1 200 OK\r\nX-A: ', [0xff, 0xc3, 0x28], '\r\nContent-Length: 5\r\n\r\na\0b', [0xff, 0xfe]],
+      'ab\ufffd\ufffd',
+    ],
+    [
+      'half a surrogate pair, written as UTF-8 must not be',
+      ['HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n', [0xed, 0xa0, 0x80]],
+      '\ufffd\ufffd\ufffd',
+    ],
+  ])('stays readable through the admin API: %s', async (_what, parts, response_body) => {
+    const answer = Buffer.concat(parts.map((part) => Buffer.from(part as string)));
+    const port = await connections((socket: Socket) => socket.once('data', () => socket.write(answer)));
+    const endpoint = await registerEndpoint(service, partner.id, { url: `http://127.0.0.1:${port}/hook` });
+    await recordEvent(service, { partnerId: partner.id });
+    const { attempts } = await deliveryThat(service, endpoint, 'was tried', ({ attempt_count: n }) => n > 0);
+    expect(attempts[0]).toMatchObject({ number: 1, outcome: 'delivered', error: null, response_body });
+  });
+
+  it('has nothing that a receiver would accept as a signature, of either scheme', async () => {
+    const receiver = await receiverThatAnswers(200);
+    const fields = { url: receiver.url, signature_schemes: ['document', 'standard'] };
+    const endpoint = await registerEndpoint(service, partner.id, fields);
+    await recordEvent(service, { partnerId: partner.id });
+    const delivery = await deliveryThat(service, endpoint, 'is delivered', (d) => d.status === 'delivered');
+    const { headers } = receiver.received[0]!;
+    const signatures = [
+      /(?<=v1=)[0-9a-f]{64}/.exec(String(headers['x-service-signature']))![0],
+      String(headers['webhook-signature']).slice('v1,'.length),
+    ];
+    const { rows } = await service.database.pool.query<{ row: string }>(
+      'SELECT a::text AS row FROM webhook_attempts a WHERE endpoint_id = $1',
+      [endpoint.id],
+    );
+    const kept = rows.map(({ row }) => row).join();
+    const shown = JSON.stringify(delivery);
+    expect(kept).toContain('X-Service-Signature');
+    expect(shown).toContain(/^t=\d+/.exec(String(headers['x-service-signature']))![0]);
+    for (const signature of signatures) {
+      expect(kept).not.toContain(signature);
+      expect(shown).not.toContain(signature);
+    }
+  });
+});
+
+describe('a process whose clock is wrong', () => {
+  it.each([10, -40])('records events and delivers and resends them: by %i days', async (days) => {
+    const { url } = await receiverThatAnswers(200);
+    const endpoint = await registerEndpoint(service, partner.id, { url });
+    // Only the time of day: timers and due times go on.
+    const askWrongClock = () => vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + days * DAY_MS });
+    askWrongClock();
+    await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id, type: 'esim.expired' }]);
+    vi.useRealTimers();
+    const delivered = await eventually('both are delivered', async () => {
+      const found = await listDeliveries(service, endpoint, '&status=delivered');
+      return found.length === 2 && found;
+    });
+    for (const { id, event_id: eventId } of delivered) {
+      expect(Math.abs(timeOfId(eventId!).getTime() - Date.now())).toBeLessThan(DAY_MS);
+      expect(await getDelivery(service, id)).toMatchObject({ status: 'delivered' });
+    }
+    askWrongClock();
+    const resent = await service.admin.post(`/internal/v1/deliveries/${delivered[0]!.id}/resend`);
+    vi.useRealTimers();
+    expect(resent.status).toBe(202);
+    const { id } = resent.body.data as { id: string };
+    await eventually('it is delivered', async () => (await getDelivery(service, id)).status === 'delivered');
   });
 });
 
@@ -272,5 +335,60 @@ describe('resend', () => {
       'conflict',
     );
     expect((await service.admin.post('/internal/v1/deliveries/dlv_nothing/resend')).status).toBe(404);
+  });
+
+  it('leaves a delivery that has failed as it is, however often its event is resent', async () => {
+    const receiver = await receiverThatAnswers(500);
+    const endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
+    await recordEvent(service, { partnerId: partner.id });
+    const failed = await deliveryThat(service, endpoint, 'has failed', (d) => d.status === 'failed');
+    receiver.answer = (_nth, _webhook, response) => void response.writeHead(204).end();
+    const calls = [1, 2].map(() => service.admin.post(`/internal/v1/deliveries/${failed.id}/resend`));
+    const ids = (await Promise.all(calls)).map((answer) => answer.body.data.id as string);
+    expect(new Set(ids).size).toBe(2);
+    for (const id of ids) {
+      const resent = await eventually('it is delivered', async () => {
+        const delivery = await getDelivery(service, id);
+        return delivery.status === 'delivered' && delivery;
+      });
+      expect(resent.attempts.map(({ number }) => number)).toEqual([1]);
+    }
+    const unchanged = await getDelivery(service, failed.id);
+    expect(unchanged).toMatchObject({ status: 'failed', attempt_count: 6 });
+    expect(unchanged.attempts.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+});
+
+describe('a database that ends every connection again and again', () => {
+  it('makes no delivery lost and none sent without need', async () => {
+    const receiver = await receiverThatAnswers(200);
+    receiver.answer = (_nth, _webhook, response) => {
+      setTimeout(() => response.writeHead(200).end(), 20);
+    };
+    const endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
+    await recordEvents(
+      service,
+      Array.from({ length: 400 }, () => ({ partnerId: partner.id })),
+    );
+    const { pool } = service.database;
+    for (let i = 0; i < 5; i++) {
+      await pool.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name LIKE 'partner-esim%'`,
+      );
+      await new Promise((resolve) => setTimeout(resolve, 150));
+    }
+    await eventually('all delivered', async () => {
+      const { rows } = await pool.query<{ delivered: number }>(
+        `SELECT count(*)::int AS delivered FROM webhook_deliveries WHERE status = 'delivered' AND endpoint_id = $1`,
+        [endpoint.id],
+      );
+      return rows[0]!.delivered === 400;
+    });
+    const ids = new Set(receiver.received.map((webhook) => webhook.headers['x-service-delivery']));
+    expect(ids.size).toBe(400);
+    // A claim whose answer is lost with its connection is repeated when its lease lapses; an outcome is kept.
+    // Each of the five cuts may lose one claim, of at most the 16 that are in flight.
+    expect(receiver.received.length - 400).toBeLessThanOrEqual(5 * 16);
   });
 });

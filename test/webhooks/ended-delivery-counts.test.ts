@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { DataSource } from 'typeorm';
 import { dayOf, partitionName } from '../../src/infra/partition-days.js';
+import { BacklogRepository } from '../../src/webhooks/worker/backlog.repository.js';
 import { EndedDeliveryCounts } from '../../src/webhooks/worker/ended-delivery-counts.js';
 import { ENTITIES } from '../../src/apps/process-resources.js';
 import { createDataSource } from '../../src/infra/database/index.js';
@@ -113,4 +114,33 @@ describe('deliveries that have ended, as /metrics counts them (D33)', () => {
     const after = await read();
     expect(after.delivered).toBe(before.delivered - ROWS_A_DAY);
   });
+});
+
+it('the oldest due one and what is open are found by index among many that have ended', async () => {
+  const { pool } = database;
+  await fillTable(pool, 'webhook_endpoints', 3, { id: `'whe_' || i`, enabled: 'true' });
+  await fillTable(pool, 'webhook_deliveries', 40_000, {
+    endpoint_id: `'whe_' || (1 + i % 3)`,
+    mode: `'sandbox'`,
+    status: `CASE WHEN i % 10000 = 0 THEN 'pending' ELSE 'delivered' END`,
+    kind: `'event'`,
+    next_attempt_at: `CASE WHEN i % 10000 = 0 THEN now() END`,
+  });
+  await pool.query('ANALYZE');
+  const backlog = new BacklogRepository(dataSource.manager);
+  const queries = await explainQueriesOf(dataSource, async () => {
+    await backlog.countEndpoints();
+    await backlog.oldestDueSeconds();
+    await backlog.countOpen();
+  });
+  const read = queries.filter(({ text }) => text.includes('webhook_deliveries'));
+  expect(read.length).toBeGreaterThanOrEqual(2);
+  for (const { text, rows, scanned } of read) {
+    // The partition of what is open may be read as it likes: four rows.
+    expect(
+      scanned.filter((table) => table.startsWith('webhook_deliveries') && !table.endsWith('_open')),
+      text,
+    ).toEqual([]);
+    expect(rows, text).toBeLessThan(100);
+  }
 });

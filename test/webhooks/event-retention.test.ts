@@ -5,6 +5,7 @@ import { dayOf, partitionName } from '../../src/infra/partition-days.js';
 import { DiscardDeliveries } from '../../src/webhooks/worker/discard-deliveries.js';
 import { DiscardsRepository } from '../../src/webhooks/worker/discards.repository.js';
 import { startTestService, type TestService } from '../harness/index.js';
+import { fillTable } from '../infra/database/filled-tables.js';
 import { maintainDays, makeDays } from '../retention/purge-by-hand.js';
 
 const PARTNERS = ['ptn_1', 'ptn_2'] as const;
@@ -127,6 +128,31 @@ describe('events and ended deliveries', () => {
       partitionName('webhook_deliveries_sandbox', dayOf(hourOf(45))),
     ]);
     expect(rows[0].day).toBeNull();
+  });
+});
+
+describe('attempts', () => {
+  it('go with their day at the retention, and their delivery stays', async () => {
+    await makeDays(service, [20]);
+    await maintainDays(service);
+    const id = await insert({ age: 20 });
+    const old = dayOf(new Date(), -40).toISOString();
+    const day = `webhook_attempts_p${old.slice(0, 10).replaceAll('-', '')}`;
+    await query(`CREATE TABLE ${day} PARTITION OF webhook_attempts
+      FOR VALUES FROM ('${old}') TO ('${old}'::timestamptz + interval '1 day')`);
+    for (const at of [`'${old}'`, 'now()'])
+      await fillTable(service.database.pool, 'webhook_attempts', 1, {
+        delivery_id: `'${id}'`,
+        recorded_at: at,
+      });
+    const count = async (): Promise<number> =>
+      (await query('SELECT FROM webhook_attempts WHERE delivery_id = $1', [id])).rowCount!;
+    expect(await count()).toBe(2);
+    await maintainDays(service);
+    expect(await count()).toBe(1);
+    expect((await query('SELECT to_regclass($1) AS day', [day])).rows).toEqual([{ day: null }]);
+    expect(await kept('webhook_deliveries')).toEqual(['ptn_1 sandbox 20']);
+    await clear();
   });
 });
 

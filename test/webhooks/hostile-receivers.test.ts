@@ -73,7 +73,7 @@ describe('a receiver that gives a verdict and then misbehaves keeps its verdict'
       'has a header called __proto__',
       bytes(`${OK}__proto__: x\r\nconstructor: y\r\nContent-Length: 0\r\n\r\n`),
     ],
-  ])('%s', async (_what, speak) => {
+  ])('has succeeded when it %s', async (_what, speak) => {
     expect(await attempt(speak)).toMatchObject({ outcome: 'delivered', statusCode: 200, error: null });
   });
 
@@ -82,11 +82,11 @@ describe('a receiver that gives a verdict and then misbehaves keeps its verdict'
     ['a 500 that hangs in its body', bytes('HTTP/1.1 500 Oops\r\nContent-Length: 9\r\n\r\nb'), 'failed', 500],
     ['a status beyond 599', bytes('HTTP/1.1 999 Hm\r\nContent-Length: 0\r\n\r\n'), 'failed', 999],
     ['101 without an upgrade', bytes('HTTP/1.1 101 Go\r\n\r\n'), 'failed', 101],
-  ])('%s', async (_what, speak, outcome, statusCode) => {
+  ])('is judged by its status: %s', async (_what, speak, outcome, statusCode) => {
     expect(await attempt(speak)).toMatchObject({ outcome, statusCode });
   });
 
-  it('sends one byte of its body a second, and is cut at the deadline', async () => {
+  it('is cut at the deadline when it sends one byte of its body a second', async () => {
     const url = await raw((socket) => drip(socket, `${OK}Content-Length: 99\r\n\r\n`, 'b', 1_000));
     const result = await send(senderWith({ timeoutMs: 2_500 }), url);
     expect(result).toMatchObject({ outcome: 'delivered', statusCode: 200 });
@@ -97,7 +97,7 @@ describe('a receiver that gives a verdict and then misbehaves keeps its verdict'
     expect(result.latencyMs).toBeLessThan(2_000);
   });
 
-  it('resets the connection in its body', async () => {
+  it('may reset the connection in its body', async () => {
     const result = await attempt((socket) => {
       socket.write(`${OK}Content-Length: 100\r\n\r\npart`);
       setTimeout(() => socket.resetAndDestroy(), 30);
@@ -130,7 +130,7 @@ describe('a receiver that gives no verdict fails with a class', () => {
       bytes('HTTP/1.1 101 Go\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
       /^protocol: SWITCHING_PROTOCOLS$/,
     ],
-  ])('%s', async (_what, speak, error) => {
+  ])('has failed when it %s', async (_what, speak, error) => {
     const result = await attempt(speak);
     expect(result).toMatchObject({ outcome: 'failed', statusCode: null, responseBody: null });
     expect(result.error).toMatch(error);
@@ -155,14 +155,14 @@ describe('a receiver that sends without end costs little', () => {
     return { rss: after.rss - before.rss, live: after.live - before.live };
   }
 
-  it('a body of 10 GB is cut after 16 KB, a hundred times over, in flat memory', async () => {
+  it('is cut after 16 KB of a body of 10 GB, thirty times over, in flat memory', async () => {
     const written: { bytes: number }[] = [];
     const url = await raw((socket) => {
       socket.write(`${OK}Content-Length: 10000000000\r\n\r\n`);
       written.push(flood(socket, Buffer.alloc(64 * 1_024, 'x')));
     });
     const sender = senderWith();
-    const growth = await growthOver(100, async () => {
+    const growth = await growthOver(30, async () => {
       const result = await send(sender, url);
       expect(result).toMatchObject({ outcome: 'delivered', statusCode: 200 });
       expect(result.responseBody).toBe('x'.repeat(MAX_SUCCESS_BYTES));
@@ -172,12 +172,12 @@ describe('a receiver that sends without end costs little', () => {
     expect(growth.live).toBeLessThan(50_000_000);
   });
 
-  it('a gzip bomb is never unpacked: the log has its first bytes as text', async () => {
+  it('has its gzip bomb never unpacked: the log has its first bytes as text', async () => {
     const bomb = gzipSync(Buffer.alloc(100_000_000));
     const head = `${OK}Content-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`;
     const url = await raw(bytes(head, bomb));
     const sender = senderWith();
-    const growth = await growthOver(50, async () => {
+    const growth = await growthOver(20, async () => {
       const result = await send(sender, url);
       expectReadable(result);
       expect(result).toMatchObject({ outcome: 'delivered' });

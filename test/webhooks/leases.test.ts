@@ -1,66 +1,71 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { ServerResponse } from 'node:http';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   eventually,
   startReceiver,
   startTestService,
-  testEnvironment,
   type TestPartner,
   type TestReceiver,
   type TestService,
 } from '../harness/index.js';
-import { deliveryThat, FAST, getDelivery, listDeliveries, recordEvent, registerEndpoint } from './support.js';
+import { RoleChild } from '../harness/role-child.js';
+import {
+  deliveryThat,
+  endpointState,
+  FAST,
+  getDelivery,
+  listDeliveries,
+  recordEvent,
+  recordEvents,
+  registerEndpoint,
+  type RegisteredEndpoint,
+} from './support.js';
 
-const SETTINGS = { ...FAST, LEASE_MS: '600', WEBHOOK_TIMEOUT_MS: '20000', SHUTDOWN_TIMEOUT_MS: '300' };
+const SETTINGS = { ...FAST, LEASE_MS: '60000', WEBHOOK_TIMEOUT_MS: '20000', SHUTDOWN_TIMEOUT_MS: '300' };
+const LEASE_MS = 6_000;
+/** Longer than a lease, shorter than the answers take. */
+const LOCK_MS = 8_000;
+const ANSWER_AFTER_MS = 10_000;
 
 let admin: TestService;
 let partner: TestPartner;
 let receiver: TestReceiver;
+let endpoint: RegisteredEndpoint;
 const workers: TestService[] = [];
-const children: ChildProcess[] = [];
+const children: RoleChild[] = [];
 
 beforeAll(async () => {
   admin = await startTestService({ role: 'admin', env: SETTINGS });
 });
-beforeAll(async () => {
+beforeEach(async () => {
   partner = await admin.createPartner();
   receiver = await startReceiver();
+  endpoint = await registerEndpoint(admin, partner.id, { url: receiver.url });
 });
 afterEach(async () => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
+  children.forEach((child) => child.thaw());
+  await Promise.all(children.splice(0).map((child) => child.kill()));
   await Promise.all(workers.splice(0).map((worker) => worker.stop()));
   await receiver.close();
-  partner = await admin.createPartner();
-  receiver = await startReceiver();
 });
-afterAll(async () => {
-  await receiver.close();
-  await admin.stop();
-});
+afterAll(() => admin.stop());
 
 async function startWorker(env: Record<string, string> = {}): Promise<TestService> {
-  const worker = await startTestService({
-    role: 'worker',
-    env: { ...SETTINGS, ...env },
-    database: admin.database,
-  });
+  const settings = { ...SETTINGS, ...env };
+  const worker = await startTestService({ role: 'worker', env: settings, database: admin.database });
   workers.push(worker);
   return worker;
 }
 
-/** A worker that can be killed: a process of its own, of the built output. */
-async function spawnWorker(env: Record<string, string> = {}): Promise<ChildProcess> {
-  const child = spawn(process.execPath, ['dist/src/main.worker.js'], {
-    env: { PATH: process.env['PATH'], ...testEnvironment(admin.database.url, { ...SETTINGS, ...env }) },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+/** A worker that can be killed and frozen. */
+async function spawnWorker(env: Record<string, string> = {}): Promise<RoleChild> {
+  const settings = { ...SETTINGS, ...env };
+  const child = await RoleChild.start({ role: 'worker', env: settings, database: admin.database });
   children.push(child);
-  const ended = once(child, 'exit').then(() => Promise.reject(new Error('the worker did not start')));
-  ended.catch(() => undefined);
-  await Promise.race([once(child.stdout, 'data'), ended]);
   return child;
 }
+
+const query = (text: string, values: unknown[] = []) => admin.database.pool.query(text, values);
 
 function hang(): void {
   receiver.answer = () => undefined;
@@ -72,12 +77,11 @@ function answerOk(): void {
 
 describe('a worker that dies', () => {
   it('loses nothing: the attempt is logged as interrupted and made again with the same ids', async () => {
-    const endpoint = await registerEndpoint(admin, partner.id, { url: receiver.url });
     hang();
     const victim = await spawnWorker({ LEASE_MS: '3000' });
     await recordEvent(admin, { partnerId: partner.id });
     await eventually('the first request', () => receiver.received.length === 1);
-    victim.kill('SIGKILL');
+    await victim.kill();
     answerOk();
     await startWorker({ LEASE_MS: '60000' });
     const delivery = await deliveryThat(admin, endpoint, 'is delivered', (d) => d.status === 'delivered');
@@ -92,7 +96,6 @@ describe('a worker that dies', () => {
   });
 
   it('uses up no attempt, until the third interruption in a row counts as one', async () => {
-    const endpoint = await registerEndpoint(admin, partner.id, { url: receiver.url });
     await recordEvent(admin, { partnerId: partner.id });
     const [{ id } = { id: '' }] = await listDeliveries(admin, endpoint);
     await startWorker({
@@ -105,7 +108,7 @@ describe('a worker that dies', () => {
     hang();
     for (let death = 1; death <= 3; death++) {
       await eventually(`lease ${death}`, async () => {
-        const { rowCount } = await admin.database.pool.query(
+        const { rowCount } = await query(
           `UPDATE webhook_deliveries SET started_fence = 0, started_at = now() - interval '1 s'
            WHERE id = $1 AND status = 'pending' AND attempt_count = $2`,
           [id, death - 1],
@@ -121,7 +124,7 @@ describe('a worker that dies', () => {
     expect(delivery.attempts.map((attempt) => attempt.outcome)).toEqual(Array(3).fill('interrupted'));
     expect(delivery.attempts[0]?.latency_ms).toBeGreaterThanOrEqual(1_000);
     expect(Date.parse(String(delivery.next_attempt_at)) - Date.now()).toBeGreaterThan(80_000_000);
-    const { rows } = await admin.database.pool.query(
+    const { rows } = await query(
       'SELECT counted_attempts, interruptions FROM webhook_deliveries WHERE id = $1',
       [id],
     );
@@ -130,22 +133,36 @@ describe('a worker that dies', () => {
 });
 
 describe('a lease', () => {
-  it('is kept alive for as long as the receiver takes, so that nobody sends a second time', async () => {
-    const endpoint = await registerEndpoint(admin, partner.id, { url: receiver.url });
-    receiver.answer = (_nth, _webhook, response) => {
-      setTimeout(() => response.writeHead(200).end(), 13_000);
-    };
-    // Twice over while the receiver takes its time, with beats two seconds apart: a busy machine may miss one.
-    await startWorker({ LEASE_MS: '6000' });
-    await startWorker({ LEASE_MS: '6000' });
+  it('is kept alive for as long as the receiver takes, also while somebody has locked the row of another delivery', async () => {
+    const slow = (_nth: number, _webhook: unknown, response: ServerResponse): void =>
+      void setTimeout(() => response.writeHead(200).end(), ANSWER_AFTER_MS);
+    receiver.answer = slow;
+    const other = await startReceiver();
+    other.answer = slow;
+    const locked = await registerEndpoint(admin, (await admin.createPartner()).id, { url: other.url });
+    // Two, either of which would take a lease that lapses.
+    await startWorker({ LEASE_MS: String(LEASE_MS) });
+    await startWorker({ LEASE_MS: String(LEASE_MS) });
     await recordEvent(admin, { partnerId: partner.id });
+    await recordEvent(admin, { partnerId: /partners\/([^/]+)/.exec(locked.path)![1]! });
+    await eventually('both requests', () => receiver.received.length === 1 && other.received.length === 1);
+    const client = await admin.database.pool.connect();
+    try {
+      // As a statement does that an operator has written by hand.
+      await client.query('BEGIN');
+      await client.query('SELECT 1 FROM webhook_deliveries WHERE endpoint_id = $1 FOR UPDATE', [locked.id]);
+      await client.query('SELECT pg_sleep($1)', [LOCK_MS / 1_000]);
+      await client.query('COMMIT');
+    } finally {
+      client.release();
+    }
     const delivery = await deliveryThat(admin, endpoint, 'is delivered', (d) => d.status === 'delivered');
-    expect(delivery.attempt_count).toBe(1);
+    expect(delivery.attempts.map(({ outcome }) => outcome)).toEqual(['delivered']);
     expect(receiver.received).toHaveLength(1);
+    await other.close();
   });
 
   it('that is lost lets nothing be recorded: the fence is another', async () => {
-    const endpoint = await registerEndpoint(admin, partner.id, { url: receiver.url });
     let fail = (): void => undefined;
     receiver.answer = (nth, _webhook, response) => {
       if (nth === 0) fail = () => void response.writeHead(500).end();
@@ -154,7 +171,7 @@ describe('a lease', () => {
     await startWorker({ LEASE_MS: '60000' });
     await recordEvent(admin, { partnerId: partner.id });
     await eventually('the request', () => receiver.received.length === 1);
-    await admin.database.pool.query(
+    await query(
       `UPDATE webhook_endpoint_leases SET owner = 'other', fence = fence + 1, until = now() + interval '1 s'
        WHERE endpoint_id = $1`,
       [endpoint.id],
@@ -167,7 +184,6 @@ describe('a lease', () => {
 
 describe('a stop', () => {
   it('lets an attempt end that ends in time', async () => {
-    const endpoint = await registerEndpoint(admin, partner.id, { url: receiver.url });
     let answer = (): void => undefined;
     receiver.answer = (_nth, _webhook, response) => {
       answer = () => void response.writeHead(200).end();
@@ -184,7 +200,6 @@ describe('a stop', () => {
   });
 
   it('records what it cuts as interrupted, at once due again', async () => {
-    const endpoint = await registerEndpoint(admin, partner.id, { url: receiver.url });
     hang();
     await startWorker();
     await recordEvent(admin, { partnerId: partner.id });
@@ -200,7 +215,7 @@ describe('a stop', () => {
       attempt_count: 1,
       attempts: [{ outcome: 'interrupted' }],
     });
-    const { rows } = await admin.database.pool.query(
+    const { rows } = await query(
       'SELECT counted_attempts, started_at FROM webhook_deliveries WHERE id = $1',
       [id],
     );
@@ -213,11 +228,148 @@ describe('a stop', () => {
   });
 });
 
-describe('the sweep', () => {
-  it('delivers what was recorded while no worker was there to hear of it', async () => {
-    const endpoint = await registerEndpoint(admin, partner.id, { url: receiver.url });
+/** The second attempt is the last. */
+const ONE_RETRY = { WEBHOOK_RETRY_DELAYS_MS: '30', SWEEP_INTERVAL_MS: '100' };
+
+/** First attempts fail at once; last ones wait in the list until the test answers them. */
+function holdLastAttempts(): ServerResponse[] {
+  const held: ServerResponse[] = [];
+  const seen = new Set<unknown>();
+  receiver.answer = (_nth, { headers }, response) => {
+    const id = headers['x-service-delivery'];
+    if (seen.has(id)) held.push(response);
+    else response.writeHead(500).end();
+    seen.add(id);
+  };
+  return held;
+}
+
+/**
+ * Freezes a worker that is in no transaction: one that is making partitions when it freezes keeps their locks until
+ * PostgreSQL ends its session, and that is not what these tests are about.
+ */
+async function freezeAtRest(worker: RoleChild): Promise<void> {
+  await eventually('frozen outside of any transaction', async () => {
+    worker.freeze();
+    const { rows } = await query(
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle'
+         AND application_name = 'partner-esim-worker'`,
+    );
+    if (rows.length > 0) worker.thaw();
+    return rows.length === 0;
+  });
+}
+
+describe('a worker that wakes up after its lease', () => {
+  it('counts no failure that comes back after another worker has delivered', async () => {
+    const held = holdLastAttempts();
+    const sleeper = await spawnWorker({ ...ONE_RETRY, LEASE_MS: '3000' });
     await recordEvent(admin, { partnerId: partner.id });
-    await startWorker();
-    await deliveryThat(admin, endpoint, 'is delivered', (d) => d.status === 'delivered');
+    await eventually('its last attempt', () => held.length === 1);
+    await freezeAtRest(sleeper);
+    // The failure lies in its socket while it sleeps.
+    held.forEach((response) => response.writeHead(500).end());
+    receiver.answer = (_nth, _webhook, response) => void response.writeHead(200).end();
+    const other = await startWorker(ONE_RETRY);
+    const delivery = await deliveryThat(admin, endpoint, 'is delivered', (d) => d.status === 'delivered');
+    await workers.splice(workers.indexOf(other), 1)[0]!.stop();
+    sleeper.thaw();
+    // What it sends next shows that it is awake and has read its old answer before.
+    await recordEvent(admin, { partnerId: partner.id });
+    await eventually('both delivered', async () =>
+      (await listDeliveries(admin, endpoint, '&status=delivered')).length === 2 ? true : null,
+    );
+    expect(await endpointState(admin, endpoint)).toMatchObject({ status: 'enabled', consecutive_blocks: 0 });
+    const after = await deliveryThat(admin, endpoint, 'is the first', (d) => d.id === delivery.id);
+    expect(after.attempts.map(({ outcome }) => outcome)).toEqual(['failed', 'interrupted', 'delivered']);
+  });
+});
+
+describe('the endpoints of several workers', () => {
+  const ENDPOINTS = 60;
+  /** Nobody loses an endpoint by the clock. */
+  const ENV = {
+    ...{ LEASE_MS: '120000', WEBHOOK_TIMEOUT_MS: '600000' },
+    ...{ SWEEP_INTERVAL_MS: '500', SHUTDOWN_TIMEOUT_MS: '20000' },
+  };
+
+  beforeEach(async () => {
+    await query('DELETE FROM webhook_endpoint_leases');
+    await query('DELETE FROM webhook_deliveries');
+    for (let nth = 1; nth < ENDPOINTS / 20; nth++) {
+      const { id } = await admin.createPartner();
+      partners.push(id);
+    }
+    partners.push(partner.id);
+    for (const id of partners)
+      for (let nth = id === partner.id ? 1 : 0; nth < 20; nth++)
+        await registerEndpoint(admin, id, { url: receiver.url });
+  });
+  afterEach(() => partners.splice(0));
+  const partners: string[] = [];
+
+  const recordForAll = (): Promise<void> =>
+    recordEvents(
+      admin,
+      partners.map((partnerId) => ({ partnerId })),
+    );
+
+  /** How many endpoints each worker owns. */
+  async function owned(): Promise<ReadonlyMap<string, number>> {
+    const { rows } = await query(
+      `SELECT owner, count(*)::int AS count FROM webhook_endpoint_leases WHERE owner IS NOT NULL GROUP BY 1`,
+    );
+    return new Map(rows.map(({ owner, count }) => [owner as string, count as number]));
+  }
+
+  async function expectAllDeliveredOnce(): Promise<void> {
+    await eventually('nothing is owed', async () => {
+      const { rows } = await query('SELECT 1 FROM webhook_deliveries_open LIMIT 1');
+      return rows.length === 0;
+    });
+    const { rows } = await query(
+      `SELECT count(*)::int AS n FROM webhook_deliveries WHERE status <> 'delivered' OR attempt_count <> 1`,
+    );
+    expect(rows[0].n).toBe(0);
+  }
+
+  it('are shared with a worker that joins under load, and nothing is sent twice for it', async () => {
+    await startWorker(ENV);
+    let isDone = false;
+    const load = (async () => {
+      while (!isDone) {
+        await recordForAll();
+        await new Promise((resolve) => setTimeout(resolve, 200));
+      }
+    })();
+    try {
+      await eventually('the first has all', async () => [...(await owned()).values()].includes(ENDPOINTS));
+      const known = await owned();
+      await startWorker(ENV);
+      await eventually('the second has its share', async () =>
+        [...(await owned())].some(
+          ([owner, count]) => !known.has(owner) && count >= Math.floor(ENDPOINTS / 2) * 0.8,
+        ),
+      );
+      const all = [...(await owned()).values()].reduce((sum, count) => sum + count, 0);
+      expect(all).toBeLessThanOrEqual(ENDPOINTS);
+    } finally {
+      isDone = true;
+      await load;
+    }
+    await expectAllDeliveredOnce();
+  });
+
+  it('are free at once when their worker stops: another goes on long before the lease would lapse', async () => {
+    await startWorker(ENV);
+    await recordForAll();
+    await eventually('it has all', async () => [...(await owned()).values()].includes(ENDPOINTS));
+    await expectAllDeliveredOnce();
+    await workers.pop()!.stop();
+    expect((await owned()).size).toBe(0);
+    await startWorker(ENV);
+    await recordForAll();
+    await eventually('the other has all', async () => [...(await owned()).values()].includes(ENDPOINTS));
+    await expectAllDeliveredOnce();
   });
 });

@@ -1,53 +1,69 @@
 import { pino } from 'pino';
 import type { DataSource } from 'typeorm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ENTITIES } from '../../src/apps/process-resources.js';
 import { loadConfig } from '../../src/config/index.js';
+import { createDataSource } from '../../src/infra/database/index.js';
 import type { SweeperOptions, Sweeps } from '../../src/infra/sweeps.js';
 import { EndpointStatsRepository } from '../../src/webhooks/endpoint-stats.repository.js';
 import { BacklogRepository } from '../../src/webhooks/worker/backlog.repository.js';
 import { DiscardDeliveries } from '../../src/webhooks/worker/discard-deliveries.js';
 import { DiscardsRepository } from '../../src/webhooks/worker/discards.repository.js';
 import { WebhookMaintenance } from '../../src/webhooks/worker/webhook-maintenance.js';
-import { startTestService, type TestService, testEnvironment } from '../harness/index.js';
+import { createTestDatabase, type TestDatabase, testEnvironment } from '../harness/index.js';
 
-let service: TestService;
+const runs = new Map<string, SweeperOptions['run']>();
+const lines: string[] = [];
+let database: TestDatabase;
 let dataSource: DataSource;
-let runs: Map<string, SweeperOptions['run']>;
-let lines: string[];
 
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const { url } = database;
+  const options = { url, poolMax: 2, poolWaitMs: 20_000, entities: ENTITIES, applicationName: 'test' };
+  dataSource = await createDataSource(options).initialize();
+  await query(`INSERT INTO partners (id, name, status) VALUES ('ptn_1', 'One', 'active')`);
+  await query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+                 $$ BEGIN RAISE EXCEPTION 'refused by the test' USING ERRCODE = 'check_violation'; END $$`);
+});
 beforeEach(async () => {
-  service = await startTestService({ role: 'admin' });
-  ({ dataSource } = service.process.resources);
-  runs = new Map();
-  lines = [];
+  lines.length = 0;
+  const { manager } = dataSource;
+  const discards = new DiscardsRepository(manager);
   const register = (sweep: SweeperOptions) => void runs.set(sweep.name, (stopping) => sweep.run(stopping));
-  const discards = new DiscardsRepository(dataSource.manager);
   new WebhookMaintenance(
-    loadConfig(testEnvironment(service.database.url)),
+    loadConfig(testEnvironment(database.url)),
     pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }),
-    new BacklogRepository(dataSource.manager),
+    new BacklogRepository(manager),
     discards,
     new DiscardDeliveries(discards),
-    new EndpointStatsRepository(dataSource.manager),
+    new EndpointStatsRepository(manager),
     { register } as unknown as Sweeps,
   );
-  await query(`INSERT INTO partners (id, name, status) VALUES ('ptn_1', 'One', 'active')`);
+  for (const table of refusing.splice(0)) await query(`DROP TRIGGER refuse ON ${table}`);
+  for (const table of ['deliveries', 'backlog_jobs', 'endpoint_stats', 'endpoints'])
+    await query(`DELETE FROM webhook_${table}`);
   await query(
     `INSERT INTO webhook_endpoints (id, partner_id, mode, url, secret)
      SELECT 'whe_' || n, 'ptn_1', 'sandbox', 'https://partner.example', '' FROM generate_series(1, 3) AS n`,
   );
 });
-afterEach(() => service.stop());
+afterAll(async () => {
+  await dataSource.destroy();
+  await database.drop();
+});
 
-const query = (text: string, values: unknown[] = []) => service.database.pool.query(text, values);
+const query = (text: string, values: unknown[] = []) => database.pool.query(text, values);
 const run = (name: string) => runs.get(name)!(new AbortController().signal);
+/** Tables of which PostgreSQL refuses rows in this test. */
+const refusing: string[] = [];
 
 /** From now on PostgreSQL refuses what `condition` says of the rows of a table. */
 async function refuse(change: string, table: string, condition: string): Promise<void> {
-  await query(`CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
-                 $$ BEGIN RAISE EXCEPTION 'refused by the test' USING ERRCODE = 'check_violation'; END $$;
-               CREATE TRIGGER refuse BEFORE ${change} ON ${table} FOR EACH ROW WHEN (${condition})
-                 EXECUTE FUNCTION refuse()`);
+  await query(
+    `CREATE TRIGGER refuse BEFORE ${change} ON ${table} FOR EACH ROW WHEN (${condition}) EXECUTE FUNCTION refuse()`,
+  );
+  refusing.push(table);
 }
 
 async function insertOwed(
@@ -120,7 +136,7 @@ describe('writing down what endpoints have given up', () => {
   it('leaves what somebody has locked to the next run', async () => {
     await insertOwed('dlv_1', 'whe_1', 'pending');
     await insertOwed('dlv_2', 'whe_1', 'pending');
-    const client = await service.database.pool.connect();
+    const client = await database.pool.connect();
     try {
       await client.query(`BEGIN; SELECT FROM webhook_deliveries WHERE id = 'dlv_1' FOR UPDATE`);
       await run('webhooks.discards');

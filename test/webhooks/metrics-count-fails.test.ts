@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { BacklogRepository } from '../../src/webhooks/worker/backlog.repository.js';
 import { EndedDeliveryCounts } from '../../src/webhooks/worker/ended-delivery-counts.js';
 import { eventually, startTestService, type TestService } from '../harness/index.js';
-import { explainQueriesOf } from '../infra/database/explained-queries.js';
 import { fillTable } from '../infra/database/filled-tables.js';
 
 const GAUGES = ['webhook_deliveries', 'webhook_endpoints', 'webhook_oldest_due_seconds'];
@@ -70,34 +68,4 @@ it('a count of millions that have ended hides neither the age of the oldest due 
   expect(status).toBe(200);
   expect([...names].filter((name) => GAUGES.includes(name)).sort()).toEqual([...GAUGES].sort());
   expect(performance.now() - startedAt).toBeLessThan(10_000);
-});
-
-it('the oldest due one and what is open are found by index among many that have ended', async () => {
-  const { pool } = service.database;
-  await fillTable(pool, 'webhook_endpoints', 3, { id: `'whe_' || i`, enabled: 'true' });
-  await fillTable(pool, 'webhook_deliveries', 40_000, {
-    endpoint_id: `'whe_' || (1 + i % 3)`,
-    mode: `'sandbox'`,
-    status: `CASE WHEN i % 10000 = 0 THEN 'pending' ELSE 'delivered' END`,
-    kind: `'event'`,
-    next_attempt_at: `CASE WHEN i % 10000 = 0 THEN now() END`,
-  });
-  await pool.query('ANALYZE');
-  const { dataSource } = service.process.resources.of('worker');
-  const backlog = new BacklogRepository(dataSource.manager);
-  const queries = await explainQueriesOf(dataSource, async () => {
-    await backlog.countEndpoints();
-    await backlog.oldestDueSeconds();
-    await backlog.countOpen();
-  });
-  const read = queries.filter(({ text }) => text.includes('webhook_deliveries'));
-  expect(read.length).toBeGreaterThanOrEqual(2);
-  for (const { text, rows, scanned } of read) {
-    // The partition of what is open may be read as it likes: four rows.
-    expect(
-      scanned.filter((table) => table.startsWith('webhook_deliveries') && !table.endsWith('_open')),
-      text,
-    ).toEqual([]);
-    expect(rows, text).toBeLessThan(100);
-  }
 });

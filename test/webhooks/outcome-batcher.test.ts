@@ -75,25 +75,6 @@ describe('OutcomeBatcher', () => {
     await written;
   });
 
-  it.each(['22P05', '23505', '55P03'])(
-    'lets one row that is refused with %s refuse nothing else',
-    async (code) => {
-      const { batcher } = batcherOn((ids) => {
-        if (ids.includes('dlv_3')) throw databaseError(code);
-      }, 50);
-      const outcomes = await Promise.allSettled(
-        ['dlv_1', 'dlv_2', 'dlv_3', 'dlv_4', 'dlv_5'].map((id) => batcher.add(attempt('whe_a', id))),
-      );
-      expect(outcomes.map(({ status }) => status)).toEqual([
-        'fulfilled',
-        'fulfilled',
-        'rejected',
-        'fulfilled',
-        'fulfilled',
-      ]);
-    },
-  );
-
   it.each([
     ['a fault of the code that makes the statement', () => new TypeError('not a string')],
     ['an error that looks like a server that is away, until the patience ends', () => databaseError('57P01')],

@@ -9,10 +9,17 @@ import {
   type TestService,
 } from '../harness/index.js';
 import { arrivedAt, signersOf } from './rotation-signatures.js';
-import { listDeliveries, recordEvent, registerEndpoint, type RegisteredEndpoint } from './support.js';
+import {
+  closeReceivers,
+  listDeliveries,
+  receiverThatAnswers,
+  recordEvent,
+  registerEndpoint,
+  type RegisteredEndpoint,
+} from './support.js';
 
 const EVERY_MS = 20;
-const EMERGENCIES = 8;
+const EMERGENCIES = 4;
 
 let service: TestService;
 let partner: TestPartner;
@@ -33,7 +40,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await traffic.stop();
-  await receiver.close();
+  await Promise.all([receiver.close(), closeReceivers()]);
 });
 afterAll(() => service.stop());
 
@@ -166,19 +173,20 @@ describe('a rotation under traffic', () => {
     );
   });
 
-  it('signs the next attempt of a delivery that failed before it, under the same id', async () => {
+  it('signs the next attempt of a delivery that failed before it, under the same id, to the new URL', async () => {
     await traffic.stop();
     await eventually(
       'nothing is owed',
       async () => (await listDeliveries(service, endpoint, '&status=pending')).length === 0,
     );
     receiver.received.length = 0;
-    receiver.answer = (nth, _webhook, response) => void response.writeHead(nth === 0 ? 500 : 200).end();
+    receiver.answer = (_nth, _webhook, response) => void response.writeHead(500).end();
     await recordEvent(service, { partnerId: partner.id });
-    await eventually('the first attempt', () => receiver.received.length === 1);
+    const first = await eventually('the first attempt', () => receiver.received[0]);
     await rotate('s1', 0);
-    await eventually('the second attempt', () => receiver.received.length === 2);
-    const [first, second] = receiver.received as [ReceivedWebhook, ReceivedWebhook];
+    const { url, received } = await receiverThatAnswers(200);
+    await service.admin.call('PATCH', endpoint.path, { body: { url } });
+    const second = await eventually('the second attempt', () => received[0]);
     expect([signersOf(first, secrets), signersOf(second, secrets)]).toEqual([['s0'], ['s1']]);
     expect(second.headers['x-service-delivery']).toBe(first.headers['x-service-delivery']);
     expect(second.body).toBe(first.body);

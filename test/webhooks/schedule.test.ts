@@ -180,6 +180,7 @@ describe('a block', () => {
       status: 'disabled',
       consecutive_blocks: 5,
       disabled_reason: 'consecutive_blocks',
+      disabled_at: expect.stringMatching(/Z$/),
       blocked_until: null,
     });
     expect(receiver.received).toHaveLength(30);

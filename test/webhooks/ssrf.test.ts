@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { ValidationFailed } from '../../src/common/errors/index.js';
 import { nameServerResolver } from '../../src/infra/network/resolve-addresses.js';
 import { startCanary, watchDials } from './sending/canary.js';
 import { NameServer, type Zone } from './sending/name-server.js';
 import { http } from './sending/receivers.js';
-import { policyWith, send, senderWith } from './sending/sender.js';
+import { send, senderWith } from './sending/sender.js';
 import { HOSTILE_NAMES, HOSTILE_URLS, UNASSIGNED } from './ssrf-targets.js';
 
 const names = Object.keys(HOSTILE_NAMES);
@@ -17,11 +16,6 @@ async function production(zone: Zone) {
   return { sender, canary, nameServer, resolve, dials: watchDials() };
 }
 
-it('is tried with at least sixty hostile targets', () => {
-  expect(new Set([...HOSTILE_URLS, ...names]).size).toBe(HOSTILE_URLS.length + names.length);
-  expect(HOSTILE_URLS.length + names.length).toBeGreaterThanOrEqual(60);
-});
-
 describe('a URL that is no public target', () => {
   it('is refused at every attempt, without a question to a name server or a connection', async () => {
     const { sender, canary, nameServer, dials } = await production({});
@@ -32,26 +26,7 @@ describe('a URL that is no public target', () => {
     }
     expect([nameServer.questions, dials, canary.count()]).toEqual([[], [], 0]);
   });
-
-  it('is refused at registration with a pointer, and its words do not repeat it', () => {
-    const policy = policyWith(false);
-    for (const url of HOSTILE_URLS.map((text) => text.replaceAll('PORT', '8443'))) {
-      const refusal = refusalOf(() => policy.assertAllowed(url));
-      expect([url, refusal]).toEqual([url, expect.any(ValidationFailed)]);
-      expect(JSON.stringify(refusal)).toContain('"/url"');
-      expect(JSON.stringify(refusal)).not.toContain(url);
-    }
-  });
 });
-
-function refusalOf(work: () => void): unknown {
-  try {
-    work();
-    return null;
-  } catch (error) {
-    return error;
-  }
-}
 
 describe('a name that resolves to what is not public', () => {
   it('is refused at the connect, and nothing is connected', async () => {

@@ -1,5 +1,6 @@
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { DeliveriesRepository } from '../../src/webhooks/worker/deliveries.repository.js';
 import {
   eventually,
   startReceiver,
@@ -9,7 +10,7 @@ import {
   type TestService,
 } from '../harness/index.js';
 import { issueEsim } from '../harness/order-steps.js';
-import { recordEvent, recordEvents, registerEndpoint } from './support.js';
+import { endpointState, recordEvent, recordEvents, registerEndpoint } from './support.js';
 
 const EVENTS = 60;
 const ORDERS = 5;
@@ -56,10 +57,11 @@ const KINDS = {
   // Those with work in them: worker processes also say that they are there.
   signals: /pg_notify\(.*"due":/s,
   jobs: /add_job/,
+  leases: /INSERT INTO webhook_endpoint_leases/,
 } as const;
 
 /** How many statements of each kind this process sends while `work` is done. */
-async function statementsOf(work: () => Promise<void>): Promise<Record<keyof typeof KINDS, number>> {
+async function statementsOf(work: () => Promise<unknown>): Promise<Record<keyof typeof KINDS, number>> {
   const sent = vi.spyOn(Client.prototype, 'query');
   await work();
   const texts = sent.mock.calls.map((given: readonly unknown[]) => {
@@ -111,4 +113,37 @@ it('an event of an order is sent without a claim by the worker that has recorded
     }
   });
   expect(counts).toMatchObject({ owed: ORDERS, claims: 0, bodyReads: 0, signals: 0, jobs: 0 });
+});
+
+it('a blocked endpoint with a backlog costs the sweep a look, and no claim, job or write (D31)', async () => {
+  const blockable = await startTestService({
+    env: { SWEEP_INTERVAL_MS: '100', WEBHOOK_RETRY_DELAYS_MS: '1', WEBHOOK_BLOCK_MS: '600000' },
+  });
+  const refusing = await startReceiver();
+  refusing.answer = (_nth, _webhook, response) => void response.writeHead(500).end();
+  try {
+    const { id: partnerId } = await blockable.createPartner();
+    const endpoint = await registerEndpoint(blockable, partnerId, { url: refusing.url });
+    await recordEvent(blockable, { partnerId });
+    await eventually('blocked', async () => (await endpointState(blockable, endpoint)).status === 'blocked');
+    const looks = vi.spyOn(DeliveriesRepository.prototype, 'listEndpointsDue').mock.calls;
+    const backlog = Array.from({ length: 200 }, () => ({ partnerId }));
+    await recordEvents(blockable, backlog);
+    // What the recording has caused is over.
+    await eventually('a sweep has begun after it', () => looks.length >= 2);
+    const [sent, before] = [refusing.received.length, looks.length];
+    const counts = await statementsOf(() => eventually('ten sweeps', () => looks.length >= before + 10));
+    expect(refusing.received).toHaveLength(sent);
+    expect(counts).toMatchObject({
+      claims: 0,
+      leases: 0,
+      outcomes: 0,
+      bodyReads: 0,
+      lockedEndpoints: 0,
+      jobs: 0,
+    });
+  } finally {
+    await blockable.stop();
+    await refusing.close();
+  }
 });

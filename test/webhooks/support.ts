@@ -7,7 +7,13 @@ import type {
   WebhookDeliveryWithAttemptsResponse,
   WebhookEndpointResponse,
 } from '../../src/webhooks/index.js';
-import { eventually, PATIENCE_MS, type TestService } from '../harness/index.js';
+import {
+  eventually,
+  PATIENCE_MS,
+  startReceiver,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
 
 export interface RegisteredEndpoint {
   readonly id: string;
@@ -113,4 +119,21 @@ export async function endpointState(
   endpoint: RegisteredEndpoint,
 ): Promise<WebhookEndpointResponse> {
   return (await service.admin.get(endpoint.path)).body.data as WebhookEndpointResponse;
+}
+
+const receivers: TestReceiver[] = [];
+
+/** Answers these statuses one after the other, and the last of them from then on. */
+export async function receiverThatAnswers(...statuses: number[]): Promise<TestReceiver> {
+  const receiver = await startReceiver();
+  receivers.push(receiver);
+  receiver.answer = (nth, _webhook, response) => {
+    response.writeHead(statuses[Math.min(nth, statuses.length - 1)] ?? 200).end(`answer ${nth}`);
+  };
+  return receiver;
+}
+
+/** Closes the receivers that the test has started; for `afterEach`. */
+export async function closeReceivers(): Promise<void> {
+  await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
 }

@@ -1,4 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { ServerResponse } from 'node:http';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { EndpointLeases } from '../../src/webhooks/worker/endpoint-leases.js';
 import {
   eventually,
   startReceiver,
@@ -19,6 +21,7 @@ import {
   type RegisteredEndpoint,
 } from './support.js';
 
+const acquire = vi.spyOn(EndpointLeases.prototype, 'acquire');
 let service: TestService;
 let partner: TestPartner;
 let receiver: TestReceiver;
@@ -33,15 +36,9 @@ async function freshEndpoint(): Promise<void> {
 beforeAll(async () => {
   service = await startTestService({ env: { ...FAST, SWEEP_INTERVAL_MS: '250' } });
 });
-beforeAll(freshEndpoint);
-afterEach(async () => {
-  await receiver.close();
-  await freshEndpoint();
-});
-afterAll(async () => {
-  await service.stop();
-  await receiver.close();
-});
+beforeEach(freshEndpoint);
+afterEach(() => receiver.close());
+afterAll(() => service.stop());
 
 const post = (action: string, body?: unknown) => service.admin.post(`${endpoint.path}/${action}`, body);
 const statuses = async (): Promise<string[]> =>
@@ -61,8 +58,12 @@ describe('disable', () => {
     expect(held).toMatchObject({ status: 'held', next_attempt_at: null, attempt_count: 0 });
     expect(await listDeliveries(service, endpoint, '&status=pending')).toEqual([]);
     expect(await getDelivery(service, held!.id)).toMatchObject({ status: 'held', attempts: [] });
-    await new Promise((resolve) => setTimeout(resolve, 700));
-    expect(receiver.received).toEqual([]);
+    // Another endpoint's event comes later, and is sent: whoever sends has passed the held ones.
+    const other = await service.createPartner();
+    const passed = await registerEndpoint(service, other.id, { url: receiver.url });
+    await recordEvent(service, { partnerId: other.id });
+    await deliveryThat(service, passed, 'is delivered', (d) => d.status === 'delivered');
+    expect(receiver.received).toHaveLength(1);
   });
 
   it('keeps its date, whatever is changed later, until the endpoint is enabled', async () => {
@@ -193,6 +194,17 @@ describe('enable', () => {
     const blocked = await endpointState(service, endpoint);
     expect(blocked.status).toBe('blocked');
     expect((await post('enable')).body.data).toEqual(blocked);
+    await service.database.pool.query('UPDATE webhook_endpoints SET blocked_until = now() WHERE id = $1', [
+      endpoint.id,
+    ]);
+    const counted = await endpointState(service, endpoint);
+    expect(counted).toMatchObject({ status: 'enabled', consecutive_blocks: 1 });
+    expect((await post('enable', { held: 'discard', failed: 'resend' })).body.data).toEqual(counted);
+    expect(await listDeliveries(service, endpoint)).toHaveLength(1);
+    const audit = await service.admin.get(
+      `/internal/v1/audit-log?subject_id=${endpoint.id}&action=webhook_endpoint.enabled`,
+    );
+    expect(audit.body.data).toEqual([]);
   });
 
   it.each([[{ held: 'drop' }], [{ failed: true }], [{ hold: 'release' }]])('refuses %j', async (body) => {
@@ -245,5 +257,116 @@ describe('deletion', () => {
         return rows[0].owed === 0;
       });
     }
+  });
+});
+
+async function deliveriesThat(kind: string, status: string): Promise<string[]> {
+  const all = await listDeliveries(service, endpoint, `&status=${status}`);
+  return all.filter((delivery) => delivery.kind === kind).map((delivery) => delivery.event_id as string);
+}
+
+async function passTest(): Promise<void> {
+  expect((await post('test')).status).toBeLessThan(300);
+  await eventually(
+    'the test got its 2xx',
+    async () => (await deliveriesThat('test', 'delivered')).length === 1,
+  );
+}
+
+function slowStartWindow(): number | null | undefined {
+  const leases = acquire.mock.contexts.at(-1) as EndpointLeases;
+  return leases.get(endpoint.id)?.window.width;
+}
+
+describe('a test webhook that got a 2xx', () => {
+  it('is not the last 2xx of `failed: resend`: what failed before it is resent', async () => {
+    receiver.answer = (_nth, _webhook, response) => void response.writeHead(500).end();
+    await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
+    const failed = await eventually('both failed', async () => {
+      const found = await deliveriesThat('event', 'failed');
+      return found.length === 2 && found;
+    });
+    receiver.answer = (_nth, _webhook, response) => void response.writeHead(200).end();
+    await eventually(
+      'the block is over',
+      async () => (await endpointState(service, endpoint)).status === 'enabled',
+    );
+    await passTest();
+    await post('disable');
+    await post('enable', { failed: 'resend' });
+    const resent = await eventually('both are resent', async () => {
+      const found = await deliveriesThat('resend', 'delivered');
+      return found.length === 2 && found;
+    });
+    expect(resent.sort()).toEqual(failed.toSorted());
+  });
+
+  it('does not widen the window of slow start; one of an event does', async () => {
+    await post('disable');
+    await post('enable');
+    await passTest();
+    expect(slowStartWindow()).toBe(1);
+    await recordEvent(service, { partnerId: partner.id });
+    await eventually('an event widens it', () => slowStartWindow() === 2);
+  });
+});
+
+describe('a delivery that is given up while its sixth attempt is under way (D32)', () => {
+  const ATTEMPTS = 6;
+  let quiet: TestService;
+  let shared: TestService;
+  /** The last attempt, which waits for its answer. */
+  let last: ServerResponse | null;
+
+  beforeAll(async () => {
+    // No sweep writes down meanwhile what is given up: the recorder itself has to know.
+    quiet = await startTestService({ env: { ...FAST, SWEEP_INTERVAL_MS: '60000' } });
+    [shared, service] = [service, quiet];
+  });
+  beforeEach(async () => {
+    last = null;
+    receiver.answer = (nth, _webhook, response) => {
+      if (nth < ATTEMPTS - 1) response.writeHead(500).end();
+      else last = response;
+    };
+    await recordEvent(service, { partnerId: partner.id });
+    await eventually('the last attempt is under way', () => last);
+    await post('disable', {});
+    await post('enable', { held: 'discard' });
+  });
+  afterAll(async () => {
+    await quiet.stop();
+    service = shared;
+  });
+
+  async function afterTheAnswer(status: number): ReturnType<typeof getDelivery> {
+    last!.writeHead(status).end();
+    const [{ id } = { id: '' }] = await listDeliveries(service, endpoint);
+    return eventually('it is recorded', async () => {
+      const delivery = await getDelivery(service, id);
+      return delivery.attempt_count === ATTEMPTS && delivery;
+    });
+  }
+
+  it('stays discarded when that fails, and blocks nothing', async () => {
+    const delivery = await afterTheAnswer(500);
+    expect(delivery.attempts.at(-1)).toMatchObject({ number: ATTEMPTS, outcome: 'failed', status_code: 500 });
+    expect(delivery).toMatchObject({ status: 'discarded', next_attempt_at: null });
+    const { rows } = await service.database.pool.query(
+      'SELECT status, failed_at FROM webhook_deliveries WHERE id = $1',
+      [delivery.id],
+    );
+    expect(rows[0]).toEqual({ status: 'discarded', failed_at: null });
+    expect(await endpointState(service, endpoint)).toMatchObject({
+      status: 'enabled',
+      consecutive_blocks: 0,
+      blocked_until: null,
+    });
+    const alerts = await service.admin.get(`/internal/v1/alerts?subject_id=${endpoint.id}`);
+    expect(alerts.body.data).toEqual([]);
+  });
+
+  it('is delivered after all when that gets a 2xx', async () => {
+    expect(await afterTheAnswer(200)).toMatchObject({ status: 'delivered' });
   });
 });

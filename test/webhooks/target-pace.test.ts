@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   eventually,
   startReceiver,
@@ -20,15 +20,15 @@ let service: TestService;
 let receiver: TestReceiver;
 let partner: TestPartner;
 
-beforeEach(async () => {
+beforeAll(async () => {
   service = await startTestService({ env: { LEASE_MS: '60000' } });
+});
+beforeEach(async () => {
   receiver = await startReceiver();
   partner = await service.createPartner();
 });
-afterEach(async () => {
-  await service.stop();
-  await receiver.close();
-});
+afterEach(() => receiver.close());
+afterAll(() => service.stop());
 
 const record = (count: number, partnerId = partner.id): Promise<unknown> =>
   recordEvents(
@@ -43,25 +43,25 @@ describe('a host that has not answered 2xx', () => {
     await registerEndpoint(service, partner.id, { url: `${receiver.url}/second` });
     await record(EVENTS / 2);
     const { received } = receiver;
-    await eventually('more than the burst have come', () => Promise.resolve(received.length > BURST + 40));
+    await eventually('more than the burst have come', () => received.length > BURST + 40);
     const elapsedMs = received.at(-1)!.receivedAtMs - received[0]!.receivedAtMs;
     const most = BURST + 1 + (PER_SECOND * elapsedMs) / 1_000;
     expect(received.length).toBeLessThanOrEqual(Math.ceil(most) + 1);
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(200).end();
-    await eventually('all have come', () => Promise.resolve(received.length === EVENTS));
+    await eventually('all have come', () => received.length === EVENTS);
   });
 
   it('delays neither another host of the partner nor another partner', async () => {
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(404).end();
     await registerEndpoint(service, partner.id, { url: receiver.url });
     await record(MANY);
-    await eventually('it is paced', () => Promise.resolve(receiver.received.length > BURST));
+    await eventually('it is paced', () => receiver.received.length > BURST);
     const healthy = await startReceiver();
     const other = await service.createPartner();
     await registerEndpoint(service, partner.id, { url: healthy.url.replace('127.0.0.1', 'localhost') });
     await registerEndpoint(service, other.id, { url: healthy.url });
     await Promise.all([record(1), record(1, other.id)]);
-    await eventually('both are delivered', () => Promise.resolve(healthy.received.length === 2));
+    await eventually('both are delivered', () => healthy.received.length === 2);
     // Behind the other host's backlog they would be later than all of it.
     expect(receiver.received.length).toBeLessThan(MANY);
     await healthy.close();

@@ -1,10 +1,15 @@
+import { createPrivateKey, generatePrimeSync, getDiffieHellman, randomBytes } from 'node:crypto';
 import type { ServerOptions } from 'node:https';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import tls, { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { Allowances } from '../../src/infra/allowances.js';
+import { MAX_TLS_OVERHEAD_BYTES, MeteredConnection } from '../../src/infra/network/metered-connection.js';
+import { TLS_ALLOWANCE } from '../../src/webhooks/worker/webhook-agents.js';
 import { NodeChild } from '../harness/child-process.js';
 import { TestAuthority } from './sending/certificates.js';
-import { connections, http, https } from './sending/receivers.js';
+import { connections, flood, http, https } from './sending/receivers.js';
 import { afterThisTest, send, senderWith } from './sending/sender.js';
 
 let authority: TestAuthority;
@@ -56,7 +61,7 @@ describe('a receiver that cannot prove who it is gets nothing', () => {
         }) as const,
       /^tls: /,
     ],
-  ])('%s', async (_what, identity, error) => {
+  ])('is refused for %s', async (_what, identity, error) => {
     trustAuthority();
     const { url, requests } = await receiver(identity());
     const result = await send(senderWith(), url);
@@ -66,22 +71,10 @@ describe('a receiver that cannot prove who it is gets nothing', () => {
     expect(requests()).toBe(0);
   });
 
-  it('a certificate of an authority that nobody knows', async () => {
+  it('is refused for a certificate of an authority that nobody knows', async () => {
     const { url, requests } = await receiver(authority.issue());
     expect((await send(senderWith(), url)).error).toMatch(/^tls: UNABLE_TO_/);
     expect(requests()).toBe(0);
-  });
-
-  it('plain HTTP where TLS is due', async () => {
-    const url = await http((_request, response) => void response.end());
-    expect((await send(senderWith(), url.replace('http:', 'https:'))).error).toMatch(/^tls: /);
-  });
-
-  it('silence in the handshake, until the deadline', async () => {
-    const port = await connections((socket: Socket) => void socket.resume());
-    const result = await send(senderWith({ timeoutMs: 2_000 }), `https://localhost:${port}/`);
-    expect(result).toMatchObject({ error: 'timeout', phases: { firstByteMs: null } });
-    expect(result.phases!.tlsMs).toBeGreaterThan(500);
   });
 });
 
@@ -190,3 +183,177 @@ describe('the environment of the process', () => {
     expect(requests()).toBe(0);
   });
 });
+
+describe('a receiver with usual TLS', () => {
+  it.each([
+    ['TLS 1.3', { minVersion: 'TLSv1.3' }],
+    ['TLS 1.2 with AES-GCM', { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256' }],
+    ['TLS 1.2 with CBC', { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-ECDSA-AES256-SHA384' }],
+    ['TLS 1.2 with ChaCha20', { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-ECDSA-CHACHA20-POLY1305' }],
+    ['the curve P-256 alone', { ecdhCurve: 'P-256' }],
+    ['the curve P-384 alone', { ecdhCurve: 'P-384' }],
+    ['a request for a client certificate', { requestCert: true, rejectUnauthorized: false }],
+  ] as const)('gets its webhook over %s', async (_what, options) => {
+    trustAuthority();
+    const { url } = await receiver({ ...authority.issue(), ...options });
+    expect(await send(senderWith(), url)).toMatchObject({ outcome: 'delivered', error: null });
+  });
+
+  it('gets its webhook with an RSA certificate, in TLS 1.2 and 1.3', async () => {
+    trustAuthority();
+    for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+      const { url } = await receiver({ ...authority.issue({ key: 'rsa' }), maxVersion: version });
+      expect(await send(senderWith(), url)).toMatchObject({ outcome: 'delivered' });
+    }
+  });
+});
+
+describe('a receiver that has not proven who it is', () => {
+  it.each([
+    [
+      'Diffie-Hellman over a field of its choice',
+      { maxVersion: 'TLSv1.2', ciphers: 'kDHE', dhparam: 'auto' },
+    ],
+    ['key exchange without forward secrecy', { maxVersion: 'TLSv1.2', ciphers: 'kRSA' }],
+    ['a rare curve', { ecdhCurve: 'brainpoolP512r1', maxVersion: 'TLSv1.2' }],
+  ] as const)('is not offered %s', async (_what, options) => {
+    trustAuthority();
+    const { url, requests } = await receiver({ ...authority.issue({ key: 'rsa' }), ...options });
+    const result = await send(senderWith(), url);
+    // The receiver says that nothing it wants was offered.
+    expect(result).toMatchObject({ outcome: 'failed', statusCode: null, error: 'tls: EPROTO' });
+    expect(requests()).toBe(0);
+  });
+
+  it('costs less than 20 ms of CPU when it demands a large group', async () => {
+    const dhparam = parametersOf(getDiffieHellman('modp18').getPrime());
+    const identity = authority.issue({ key: 'rsa' });
+    const { url } = await receiver({ ...identity, maxVersion: 'TLSv1.2', ciphers: 'kDHE', dhparam });
+    const sender = senderWith();
+    await send(sender, url);
+    const before = process.threadCpuUsage();
+    for (let i = 0; i < 10; i++) expect(await send(sender, url)).toMatchObject({ error: 'tls: EPROTO' });
+    const { user, system } = process.threadCpuUsage(before);
+    expect((user + system) / 1_000 / 10).toBeLessThan(20);
+  });
+
+  it('may send at most 32 KB of certificates', async () => {
+    trustAuthority();
+    const { key, cert } = authority.issue();
+    const copies = Math.ceil((2 * MAX_TLS_OVERHEAD_BYTES) / cert.length) + 1;
+    const { url, requests } = await receiver({ key, cert: cert + authority.certificate.repeat(copies) });
+    expect(await send(senderWith(), url)).toMatchObject({ outcome: 'failed', error: 'tls: TLS_FLOOD' });
+    expect(requests()).toBe(0);
+  });
+
+  it('may send at most 32 KB of authority names', async () => {
+    trustAuthority();
+    const ca = authority.named(600);
+    const { url, requests } = await receiver({ ...authority.issue(), requestCert: true, ca });
+    expect(await send(senderWith(), url)).toMatchObject({ outcome: 'failed', error: 'tls: TLS_FLOOD' });
+    expect(requests()).toBe(0);
+  });
+
+  it('spends the allowance of its partner and of no other', { timeout: 120_000 }, async () => {
+    const costly = await receiver(authority.costlyChain(costlyKey(), 10));
+    trustAuthority();
+    const healthy = await receiver(authority.issue());
+    // Nothing comes back while the test runs, however long it takes.
+    const sender = senderWith({ tlsCpu: new Allowances(TLS_ALLOWANCE, () => 0) });
+    const errors: (string | null)[] = [];
+    while (errors.length < 30 && errors.at(-1) !== 'tls: TLS_TOO_COSTLY')
+      errors.push((await send(sender, costly.url, undefined, 'ptn_hostile:sandbox')).error);
+    expect(errors[0]).toBe('tls: INVALID_PURPOSE');
+    expect(errors.at(-1)).toBe('tls: TLS_TOO_COSTLY');
+    expect(await send(sender, healthy.url, undefined, 'ptn_other:sandbox')).toMatchObject({
+      outcome: 'delivered',
+    });
+    // What is already connected goes on.
+    expect(await send(sender, healthy.url, undefined, 'ptn_hostile:sandbox')).toMatchObject({
+      outcome: 'delivered',
+      reusedConnection: true,
+    });
+  });
+});
+
+describe('a metered connection', () => {
+  it('closes when TLS makes no data of what comes', async () => {
+    const port = await connections((socket: Socket) => void flood(socket, Buffer.alloc(1_000)));
+    const metered = new MeteredConnection(connect(port, '127.0.0.1'));
+    let fed = 0;
+    let charged = 0;
+    metered.measure({ dataBytes: () => 0, assertMayGoOn: () => undefined, spent: () => charged++ });
+    metered.on('data', (bytes: Buffer) => (fed += bytes.length));
+    const error = await new Promise<Error>((resolve) => metered.once('error', resolve));
+    expect(error).toMatchObject({ code: 'TLS_FLOOD' });
+    expect(fed).toBeLessThanOrEqual(MAX_TLS_OVERHEAD_BYTES + 8 * 1_024);
+    expect(charged).toBeGreaterThanOrEqual(4);
+  });
+
+  it('stays open while TLS makes data of what comes', async () => {
+    const port = await connections((socket: Socket) => void flood(socket, Buffer.alloc(1_000)));
+    const metered = new MeteredConnection(connect(port, '127.0.0.1'));
+    afterThisTest(() => metered.destroy());
+    let fed = 0;
+    metered.measure({ dataBytes: () => fed, assertMayGoOn: () => undefined, spent: () => undefined });
+    metered.on('data', (bytes: Buffer) => (fed += bytes.length));
+    while (fed < 4 * MAX_TLS_OVERHEAD_BYTES) await sleep(10);
+    expect(metered.destroyed).toBe(false);
+  });
+
+  it('reads no more than TLS takes', async () => {
+    let written = { bytes: 0 };
+    const port = await connections(
+      (socket: Socket) => void (written = flood(socket, Buffer.alloc(64 * 1_024))),
+    );
+    const metered = new MeteredConnection(connect(port, '127.0.0.1'));
+    afterThisTest(() => metered.destroy());
+    await sleep(300);
+    expect(metered.readableLength).toBeLessThanOrEqual(128 * 1_024);
+    expect(written.bytes).toBeLessThan(20_000_000);
+  });
+});
+
+/** A Diffie-Hellman group in PEM. */
+function parametersOf(prime: Buffer): string {
+  const integer = (bytes: Buffer): Buffer => der(0x02, Buffer.concat([Buffer.from([0]), bytes]));
+  const body = der(0x30, Buffer.concat([integer(prime), integer(Buffer.from([2]))])).toString('base64');
+  return `-----BEGIN DH PARAMETERS-----\n${body.replaceAll(/.{64}/g, '$&\n')}\n-----END DH PARAMETERS-----\n`;
+}
+
+function der(tag: number, content: Buffer): Buffer {
+  const long = Buffer.from([tag, 0x82, content.length >> 8, content.length & 0xff]);
+  return Buffer.concat([content.length < 128 ? Buffer.from([tag, content.length]) : long, content]);
+}
+
+/** An RSA key whose public exponent is as long as its modulus: to verify its signature costs as much as to make one. */
+function costlyKey(): string {
+  const [p, q] = [generatePrimeSync(1_536, { bigint: true }), generatePrimeSync(1_536, { bigint: true })];
+  const phi = (p - 1n) * (q - 1n);
+  let e = 0n;
+  let d: bigint | null = null;
+  while (d === null) {
+    e = BigInt(`0x${randomBytes(383).toString('hex')}`) | 1n | (1n << 3_060n);
+    d = inverse(e, phi);
+  }
+  const text = (n: bigint): string => {
+    const hex = n.toString(16);
+    return Buffer.from(hex.padStart(hex.length + (hex.length % 2), '0'), 'hex').toString('base64url');
+  };
+  const parts = { n: p * q, e, d, p, q, dp: d % (p - 1n), dq: d % (q - 1n), qi: inverse(q, p)! };
+  const jwk = Object.fromEntries(Object.entries(parts).map(([name, n]) => [name, text(n)]));
+  return createPrivateKey({ key: { kty: 'RSA', ...jwk }, format: 'jwk' }).export({
+    type: 'pkcs8',
+    format: 'pem',
+  }) as string;
+}
+
+/** The inverse of `a` modulo `m`; null when there is none. */
+function inverse(a: bigint, m: bigint): bigint | null {
+  let [r0, r1, s0, s1] = [m, a % m, 0n, 1n];
+  while (r1 > 0n) {
+    const quotient = r0 / r1;
+    [r0, r1, s0, s1] = [r1, r0 - quotient * r1, s1, s0 - quotient * s1];
+  }
+  return r0 === 1n ? ((s0 % m) + m) % m : null;
+}

@@ -5,6 +5,7 @@ import {
   MAX_KEPT_HEADERS,
   MAX_KEPT_HEADERS_BYTES,
   REDACTED,
+  toSafeText,
 } from '../../src/webhooks/worker/attempt-result.js';
 import { raw } from './sending/receivers.js';
 import { send, senderWith } from './sending/sender.js';
@@ -70,5 +71,20 @@ describe('the headers that the log keeps', () => {
     });
     const { responseHeaders } = await send(senderWith(), url);
     expect(responseHeaders).toEqual({ 'x-a': 'b', 'set-cookie': REDACTED, 'transfer-encoding': 'chunked' });
+  });
+});
+
+describe('the text that the log keeps', () => {
+  it('replaces invalid UTF-8, removes NUL, keeps everything else', () => {
+    expect(toSafeText(Buffer.from('Zoë 🦊\r\n'), false)).toBe('Zoë 🦊\r\n');
+    expect(toSafeText(Buffer.from([0x61, 0xff, 0xc3, 0x28, 0x62]), false)).toBe('a\ufffd\ufffd(b');
+    expect(toSafeText(Buffer.from('a\0b\0'), false)).toBe('ab');
+    expect(toSafeText(Buffer.from([0xed, 0xa0, 0x80]), false).isWellFormed()).toBe(true);
+  });
+
+  it('drops a character that the cap has cut in two', () => {
+    const cut = Buffer.from('ab🦊').subarray(0, 4);
+    expect(toSafeText(cut, true)).toBe('ab');
+    expect(toSafeText(cut, false)).toBe('ab\ufffd');
   });
 });
