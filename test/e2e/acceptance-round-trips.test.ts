@@ -101,11 +101,11 @@ describe.skipIf(isPooled).each(['on', 'off'])('acceptance with DATABASE_PREPARED
     return counts.sort((a, b) => a - b)[CALLS / 4]!;
   }
 
-  it('an order is accepted in three round trips: claim and package, the order, response and commit', async () => {
+  it('takes three round trips for an order: claim and package, the order, response and commit', async () => {
     expect(await usualRoundTripsOf(async () => expect((await place()).status).toBe(202))).toBe(3);
   });
 
-  it('a refusal after a write takes three as well, and keeps nothing but the response', async () => {
+  it('takes three for a refusal after a write, and keeps nothing but the response', async () => {
     const reference = randomUUID();
     expect((await place({ ...ORDER, reference })).status).toBe(202);
     let idempotencyKey = '';
@@ -127,7 +127,7 @@ describe.skipIf(isPooled).each(['on', 'off'])('acceptance with DATABASE_PREPARED
     expect(rows).toEqual([{ orders: '1', status: 409 }]);
   });
 
-  it('a repeated key takes three: claim, stored response, commit', async () => {
+  it('takes three for a repeated key: claim, stored response, commit', async () => {
     const idempotencyKey = randomUUID();
     await place(ORDER, idempotencyKey);
     const replay = async () =>

@@ -213,7 +213,7 @@ describe('cursors', () => {
 });
 
 describe('the catalogue', () => {
-  it('of live is no part of sandbox, to be seen or to be ordered', async () => {
+  it('shows and sells nothing of live to sandbox', async () => {
     expect((await aLive.get('/v1/catalog/pkg_live_only')).status).toBe(200);
     for (const api of [a.sandbox, b.sandbox]) {
       const answer = await api.get('/v1/catalog/pkg_live_only');
@@ -223,7 +223,7 @@ describe('the catalogue', () => {
     }
   });
 
-  it('of sandbox is no part of live', async () => {
+  it('shows and sells nothing of sandbox to live', async () => {
     expect((await aLive.get('/v1/catalog')).body.data.map((item: Json) => item['id'])).toEqual([
       'pkg_live_only',
     ]);

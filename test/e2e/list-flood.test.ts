@@ -41,7 +41,7 @@ function flood(): Promise<number> {
   return statusOver(agent, `${service.process.api!.url}/v1/orders`, headers);
 }
 
-it('lists of one partner that hang leave the others their connections (D43)', async () => {
+it('leaves others their connections while the lists of one partner hang (D43)', async () => {
   const client = await service.database.pool.connect();
   try {
     await client.query('BEGIN');

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-it('a statement that takes too long is cancelled: 503, nothing changed, and the key stays free (D43)', async () => {
+it('cancels a statement that takes too long: 503, nothing changed, and the key stays free (D43)', async () => {
   const { pool } = service.database;
   await pool.query(`
     CREATE FUNCTION take_long() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN NEW; END';
@@ -64,7 +64,7 @@ it.each([
   expect((await place()).status).toBe(202);
 });
 
-it('each role has its own time-out, also where one process has all', async () => {
+it('gives each role its own time-out, also where one process has all', async () => {
   const timeouts = await Promise.all(
     (['api', 'admin', 'worker'] as const).map(async (role) => {
       const { dataSource } = service.process.resources.of(role);

@@ -149,7 +149,7 @@ describe('an endpoint', () => {
     ]);
   });
 
-  it('of another partner does not exist, whatever is asked of it', async () => {
+  it('does not exist for another partner, whatever is asked of it', async () => {
     const { id } = (await create()).body.data as { id: string };
     const other = (await service.admin.post('/internal/v1/partners', { name: 'Other' })).body.data
       .id as string;

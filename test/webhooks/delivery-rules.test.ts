@@ -72,12 +72,12 @@ describe('a delivery after an attempt', () => {
     expect(last).toMatchObject({ status: 'failed', exhausted: true });
   });
 
-  it('of a test has failed with its first failure', () => {
+  it('has failed with its first failure when it is a test', () => {
     const after = afterAttempt(RULES, { ...NEW, kind: 'test' }, 'failed');
     expect(after).toMatchObject({ status: 'failed', exhausted: false });
   });
 
-  it('that was given up meanwhile is delivered by a 2xx, and discarded by everything else', () => {
+  it('is delivered by a 2xx and discarded by everything else when it was given up meanwhile', () => {
     for (const outcome of ATTEMPT_OUTCOMES)
       for (const countedAttempts of [0, 5]) {
         const after = afterAttemptOfDiscarded(RULES, { ...NEW, countedAttempts }, outcome);

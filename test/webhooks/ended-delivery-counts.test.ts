@@ -108,7 +108,7 @@ describe('deliveries that have ended, as /metrics counts them (D33)', () => {
     expect(late.days).not.toContain(partitionOf(2));
   });
 
-  it('of a day that is dropped are gone', async () => {
+  it('are gone when their day is dropped', async () => {
     const before = await read();
     await database.pool.query(`DROP TABLE ${partitionOf(3)}`);
     const after = await read();
@@ -116,7 +116,7 @@ describe('deliveries that have ended, as /metrics counts them (D33)', () => {
   });
 });
 
-it('the oldest due one and what is open are found by index among many that have ended', async () => {
+it('finds the oldest due one and the open ones by index among many that have ended', async () => {
   const { pool } = database;
   await fillTable(pool, 'webhook_endpoints', 3, { id: `'whe_' || i`, enabled: 'true' });
   await fillTable(pool, 'webhook_deliveries', 40_000, {

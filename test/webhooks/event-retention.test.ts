@@ -113,7 +113,7 @@ describe('events and ended deliveries', () => {
     await clear();
   });
 
-  it('of a day in which some ended late go without those, in steps, and the day at last', async () => {
+  it('go in steps without those of their day that ended late, and the day at last', async () => {
     await makeDays(service, [45, 75]);
     for (let nth = 0; nth < 3; nth++) await insert({ age: 45 });
     await insert({ age: 45, ended: 5, partner: 'ptn_2' });

@@ -322,13 +322,13 @@ describe('an answer whose headers cannot be read', () => {
 describe('an answer that nobody has asked for', () => {
   const answer = (status: number) => `HTTP/1.1 ${status} Hm\r\nContent-Length: 0\r\n\r\n`;
 
-  it('that is there before the request is taken for its answer', async () => {
+  it('is taken for the answer when it is there before the request', async () => {
     const port = await connections((socket) => void socket.write(answer(503)));
     const result = await send(senderWith(), `http://127.0.0.1:${port}/hook`);
     expect(result).toMatchObject({ outcome: 'failed', statusCode: 503 });
   });
 
-  it('on an idle connection is not taken for the answer of the next webhook', async () => {
+  it('is not taken for the answer of the next webhook when it comes on an idle connection', async () => {
     let requests = 0;
     let told = (): void => undefined;
     const surplus = new Promise<void>((resolve) => (told = resolve));

@@ -162,7 +162,7 @@ describe('a lease', () => {
     await other.close();
   });
 
-  it('that is lost lets nothing be recorded: the fence is another', async () => {
+  it('lets nothing be recorded once it is lost: the fence is another', async () => {
     let fail = (): void => undefined;
     receiver.answer = (nth, _webhook, response) => {
       if (nth === 0) fail = () => void response.writeHead(500).end();

@@ -24,7 +24,7 @@ async function scrape(): Promise<{ status: number; names: Set<string> }> {
   return { status: answer.status, names: new Set(samples.map((line) => line.split(/[{ ]/, 1)[0]!)) };
 }
 
-it('a count that takes too long leaves its gauges out of /metrics, and nothing else', async () => {
+it('leaves the gauges of a count that takes too long out of /metrics, and nothing else', async () => {
   const client = await service.database.pool.connect();
   try {
     await client.query('BEGIN');
@@ -47,7 +47,7 @@ it('a count that takes too long leaves its gauges out of /metrics, and nothing e
   await eventually('they are back', async () => (await scrape()).names.has('webhook_endpoints'));
 });
 
-it('a count of millions that have ended hides neither the age of the oldest due one nor what is open (D34)', async () => {
+it('shows the age of the oldest due one and what is open while millions that have ended are counted (D34)', async () => {
   vi.spyOn(EndedDeliveryCounts.prototype, 'read').mockReturnValue(new Promise(() => undefined));
   const { pool } = service.database;
   await fillTable(pool, 'webhook_endpoints', 1, { id: `'whe_slow'`, enabled: 'true', blocked_until: 'NULL' });

@@ -151,7 +151,7 @@ describe('a replay', () => {
     expect(kinds.toSorted()).toEqual(['event', 'event', 'event', 'replay', 'replay', 'replay']);
   });
 
-  it('with dry_run counts, stores nothing and sends nothing', async () => {
+  it('counts with dry_run, stores nothing and sends nothing', async () => {
     await deliverEvents(2);
     await deliverEvents(1, 'esim.expired');
     const counted = async (body: object): Promise<unknown> =>
@@ -215,7 +215,7 @@ describe('a replay', () => {
     expect(Math.min(...secondsWorth)).toBeLessThan(3_000);
   });
 
-  it('of a few events ends before a large one of its partner that started earlier (D34)', async () => {
+  it('ends, when it has few events, before a large one of its partner that started earlier (D34)', async () => {
     await deliverEvents(80);
     await deliverEvents(10, 'esim.expired');
     const large = (await replay({ since: SINCE })).body.data.id as string;
@@ -254,7 +254,7 @@ describe('a replay', () => {
     expect(answer.body.code).toBe('validation_failed');
   });
 
-  it('of an unknown endpoint, or an unknown replay, is 404; a completed one cannot be canceled', async () => {
+  it('is 404 for an unknown endpoint or an unknown replay, and cannot be canceled once it is completed', async () => {
     const other = `/internal/v1/partners/${partner.id}/webhook-endpoints/whe_01KAEXAMPLE000000000000000`;
     expect((await service.admin.post(`${other}/replay`, { since: SINCE })).status).toBe(404);
     expect((await service.admin.get('/internal/v1/replays/rpl_01KAEXAMPLE000000000000000')).status).toBe(404);
@@ -318,7 +318,7 @@ describe('a replay repeats what had ended when it began, and nothing else', () =
     };
   }
 
-  it('and ends although its end is in the future and new events keep coming', async () => {
+  it('ends although its end is in the future and new events keep coming', async () => {
     const until = new Date(Date.now() + 3_600_000).toISOString();
     const replay = await startReplay({ until });
     expect(replay.total).toBe(ENDED);
@@ -336,7 +336,7 @@ describe('a replay repeats what had ended when it began, and nothing else', () =
     }
   });
 
-  it('not what was pending and is delivered meanwhile', async () => {
+  it('leaves out what was pending and is delivered meanwhile', async () => {
     const answerAll = hold();
     await record(2);
     await eventually('they are under way', () => receiver.received.length === ENDED + 2);
@@ -348,7 +348,7 @@ describe('a replay repeats what had ended when it began, and nothing else', () =
     expect(receiver.received).toHaveLength(2 * ENDED + 2);
   });
 
-  it('not what was answered before, and is recorded later', async () => {
+  it('leaves out what was answered before and is recorded later', async () => {
     const answerAll = hold();
     await record(1);
     await eventually('it is under way', () => receiver.received.length === ENDED + 1);
@@ -377,7 +377,7 @@ describe('a replay repeats what had ended when it began, and nothing else', () =
     expect(await completed(replay)).toMatchObject({ total: ENDED, created: ENDED });
   });
 
-  it('not what was held and is given up meanwhile', async () => {
+  it('leaves out what was held and is given up meanwhile', async () => {
     await service.admin.post(`${endpoint.path}/disable`, {});
     await record(2);
     const replay = await startReplay();
@@ -430,7 +430,7 @@ describe(`beside ${OTHERS} replays`, { timeout: STARVED_MS + 30_000 }, () => {
     );
   }
 
-  it('of which every step fails, another one is carried out, they stay, and the failure counts (D43)', async () => {
+  it('is carried out while every step of theirs fails; they stay, and the failure counts (D43)', async () => {
     await query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
                    $$ BEGIN RAISE EXCEPTION 'refused by the test' USING ERRCODE = 'check_violation'; END $$;
                  CREATE TRIGGER refuse BEFORE INSERT ON webhook_deliveries_open FOR EACH ROW
@@ -449,7 +449,7 @@ describe(`beside ${OTHERS} replays`, { timeout: STARVED_MS + 30_000 }, () => {
     expect(failed.some((found) => Number(found?.[1]) > 0)).toBe(true);
   });
 
-  it('that wait for their receivers, another one is carried out (D34)', async () => {
+  it('is carried out while they wait for their receivers (D34)', async () => {
     await query(
       `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, replay_id,
                                        next_attempt_at)

@@ -151,7 +151,7 @@ describe('a rotation under traffic', () => {
       expect(signersOf(webhook, secrets).length).toBeLessThanOrEqual(2);
   });
 
-  it('with no grace lets no event that is recorded after the answer carry the old signature', async () => {
+  it('lets no event that is recorded after a rotation without grace carry the old signature', async () => {
     await eventually('traffic', () => receiver.received.length >= 5);
     const answers: number[] = [];
     for (let i = 1; i <= EMERGENCIES; i++) {

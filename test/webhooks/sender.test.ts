@@ -136,12 +136,12 @@ const WAYS: Record<FailureClass, () => Promise<AttemptResult>> = {
 };
 
 describe('a failure', () => {
-  it('of a connection that the receiver resets is one to connect', async () => {
+  it('is one to connect when the receiver resets the connection', async () => {
     const url = await raw((socket) => socket.resetAndDestroy());
     expect((await send(senderWith(), url)).error).toBe('connect: ECONNRESET');
   });
 
-  it('of a name without an address is one of dns', async () => {
+  it('is one of dns when the name has no address', async () => {
     const sender = senderWith({ resolve: () => Promise.resolve([]) });
     expect((await send(sender, 'http://nowhere.example/')).error).toBe('dns: ENODATA');
   });

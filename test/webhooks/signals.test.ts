@@ -135,7 +135,7 @@ describe.each([
       },
     );
 
-    it('that is lost is made up for by the sweep', { timeout: TEST_MS }, async () => {
+    it('is made up for by the sweep when it is lost', { timeout: TEST_MS }, async () => {
       await startWorker({ SWEEP_INTERVAL_MS: '250' });
       // As `record` does it, by somebody who dies before he can tell.
       await office.database.pool.query(

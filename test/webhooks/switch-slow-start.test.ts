@@ -83,7 +83,7 @@ async function wholeConcurrency(): Promise<void> {
 }
 
 describe('slow start, over two workers', () => {
-  it('after the switch begins with one attempt in flight and doubles once a second up to the cap', async () => {
+  it('begins with one attempt in flight after the switch and doubles once a second up to the cap', async () => {
     await office.admin.post(`${endpoint.path}/disable`);
     await record(BACKLOG);
     receiver.answerAll(200, ANSWER_TAKES_MS);
@@ -93,7 +93,7 @@ describe('slow start, over two workers', () => {
     expectSlowStart(arrivals);
   });
 
-  it('after a block does the same', async () => {
+  it('does the same after a block', async () => {
     receiver.answerAll(500, 0);
     const clock = new EndpointClock(office.database, endpoint.id);
     await record(1);

@@ -29,7 +29,7 @@ const MOST_KILLS = 10;
 if (!isLinux) console.warn('some tests are skipped: the signal of a dead parent exists on Linux only');
 
 describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
-  it('after a SIGKILL of the application, which no server outlives', async () => {
+  it('recovers after a SIGKILL of the application, which no server outlives', async () => {
     const dataDir = await sharedCluster();
     const application = Application.launch(dataDir);
     await application.ready();
@@ -42,7 +42,7 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
   });
 
   it.runIf(isLinux)(
-    'without a server that was only about to ask for the signal of its parent’s death',
+    'leaves no server that was only about to ask for the signal of its parent’s death',
     async () => {
       const dataDir = await sharedCluster();
       const setpriv = new LateSetpriv();
@@ -58,7 +58,7 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
     },
   );
 
-  it('after a SIGKILL of the application and the server', async () => {
+  it('recovers after a SIGKILL of the application and the server', async () => {
     const dataDir = await sharedCluster();
     const application = Application.launch(dataDir);
     await application.ready();
@@ -68,7 +68,7 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
   });
 
   it.runIf(isLinux)(
-    'after a SIGKILL of one PostgreSQL process and the application, which hangs the server',
+    'recovers after a SIGKILL of one PostgreSQL process and the application, which hangs the server',
     async () => {
       const dataDir = await sharedCluster();
       const application = Application.launch(dataDir);
@@ -84,7 +84,7 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
     },
   );
 
-  it.runIf(isLinux)('while a session of the killed server is still computing', async () => {
+  it.runIf(isLinux)('recovers while a session of the killed server is still computing', async () => {
     const dataDir = await sharedCluster();
     const killed = await start(dataDir);
     const session = sql(killed.url(), 'DO $$ BEGIN LOOP END LOOP; END $$').catch(() => 'cut');
@@ -116,7 +116,7 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
     expect(await adopted.crashed).toMatch(/ended/);
   });
 
-  it('with a stale lock that names an unrelated live process', async () => {
+  it('recovers with a stale lock that names an unrelated live process', async () => {
     const dataDir = await sharedCluster();
     const lock = await crashLeavingLock(dataDir);
     const stranger = await strangerOwning(dataDir);
@@ -125,7 +125,7 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
     expect(runs(stranger)).toBe(true);
   });
 
-  it('with a stale lock that names the live server of another cluster', async () => {
+  it('recovers with a stale lock that names the live server of another cluster', async () => {
     const [dataDir, otherDir] = [await sharedCluster(), newDataDir()];
     const lock = await crashLeavingLock(dataDir);
     const other = await start(otherDir);
@@ -134,14 +134,14 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
     expect(await sql(other.url(), 'SELECT 1 AS ok')).toEqual([{ ok: 1 }]);
   });
 
-  it('with a lock file that a power failure has emptied', async () => {
+  it('recovers with a lock file that a power failure has emptied', async () => {
     const dataDir = await sharedCluster();
     await crashLeavingLock(dataDir);
     writeFileSync(lockFile(dataDir), '');
     expect(await keptRows((await start(dataDir)).url())).toEqual(ANSWER);
   });
 
-  it('after a SIGKILL in the middle of initdb', async () => {
+  it('recovers after a SIGKILL in the middle of initdb', async () => {
     const dataDir = await killedInInitdb();
     const first = await start(dataDir);
     expect(await sql(first.url(), 'SELECT 1 AS ok')).toEqual([{ ok: 1 }]);

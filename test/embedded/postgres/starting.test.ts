@@ -141,7 +141,7 @@ async function refusalOf(attempt: Promise<unknown>): Promise<string> {
 }
 
 describe('embedded PostgreSQL: says in one line why it cannot start', () => {
-  it('the fixed port is taken', async () => {
+  it('is refused when the fixed port is taken', async () => {
     const squatter = net.createServer().listen(0, '127.0.0.1');
     await once(squatter, 'listening');
     onTestFinished(() => void squatter.close());
@@ -151,7 +151,7 @@ describe('embedded PostgreSQL: says in one line why it cannot start', () => {
     );
   });
 
-  it('the folder cannot be written', async () => {
+  it('is refused when the folder cannot be written', async () => {
     const dataDir = newDataDir();
     const file = path.dirname(path.dirname(dataDir)) + '/file';
     writeFileSync(file, '');
@@ -161,7 +161,7 @@ describe('embedded PostgreSQL: says in one line why it cannot start', () => {
     expect(await refusalOf(start('/proc/nowhere/postgres'))).toMatch(/^cannot write .*\/proc\/nowhere: E/);
   });
 
-  it('the folder holds something else, which stays untouched', async () => {
+  it('is refused when the folder holds something else, which stays untouched', async () => {
     const dataDir = newDataDir();
     mkdirSync(dataDir, { recursive: true });
     writeFileSync(path.join(dataDir, 'letter.txt'), 'mine');
@@ -169,28 +169,28 @@ describe('embedded PostgreSQL: says in one line why it cannot start', () => {
     expect(readFileSync(path.join(dataDir, 'letter.txt'), 'utf8')).toBe('mine');
   });
 
-  it('another major version made the data', async () => {
+  it('is refused when another major version made the data', async () => {
     const dataDir = await sharedCluster();
     onTestFinished(() => writeFileSync(path.join(dataDir, 'PG_VERSION'), '18\n'));
     writeFileSync(path.join(dataDir, 'PG_VERSION'), '17\n');
     expect(await refusalOf(start(dataDir))).toMatch(/made by PostgreSQL 17, .*installed version is 18/);
   });
 
-  it('the password of the data is gone', async () => {
+  it('is refused when the password of the data is gone', async () => {
     const dataDir = await sharedCluster();
     onTestFinished(() => renameSync(`${dataDir}.elsewhere`, `${dataDir}.password`));
     renameSync(`${dataDir}.password`, `${dataDir}.elsewhere`);
     expect(await refusalOf(start(dataDir))).toMatch(/password: ENOENT.*postgres\.password/);
   });
 
-  it('PostgreSQL itself refuses', async () => {
+  it('is refused when PostgreSQL itself refuses', async () => {
     const attempt = start(await sharedCluster(), { settings: { fsync: 'off', no_such_setting: 1 } });
     expect(await refusalOf(attempt)).toBe(
       'PostgreSQL did not start: unrecognized configuration parameter "no_such_setting"',
     );
   });
 
-  it('it is not ready in time, and nothing is left running', async () => {
+  it('is refused when it is not ready in time, and nothing is left running', async () => {
     const dataDir = await sharedCluster();
     // A restore that goes on for a minute: otherwise it may be ready before it is looked at for the first time.
     const signal = path.join(dataDir, 'recovery.signal');
@@ -201,20 +201,23 @@ describe('embedded PostgreSQL: says in one line why it cannot start', () => {
     expect(await postgresProcessesOf(dataDir)).toEqual([]);
   });
 
-  it('there are no binaries for this platform', async () => {
+  it('is refused when there are no binaries for this platform', async () => {
     expect(await refusalOf(loadBinaries('plan9-x64'))).toMatch(/for plan9-x64: set DATABASE_URL/);
   });
 
-  it.runIf(isRoot)('the user has no entry in /etc/passwd, with the command that adds one', async () => {
-    const dataDir = newDataDir();
-    mkdirSync(dataDir, { recursive: true });
-    chownSync(dataDir, 54_321, 54_321);
-    expect(await refusalOf(start(dataDir))).toMatch(
-      /user id 54321 has no entry in \/etc\/passwd.*\(echo 'esim:x:54321:54321:.*>> \/etc\/passwd\), or set DATABASE_URL$/,
-    );
-  });
+  it.runIf(isRoot)(
+    'is refused when the user has no entry in /etc/passwd, with the command that adds one',
+    async () => {
+      const dataDir = newDataDir();
+      mkdirSync(dataDir, { recursive: true });
+      chownSync(dataDir, 54_321, 54_321);
+      expect(await refusalOf(start(dataDir))).toMatch(
+        /user id 54321 has no entry in \/etc\/passwd.*\(echo 'esim:x:54321:54321:.*>> \/etc\/passwd\), or set DATABASE_URL$/,
+      );
+    },
+  );
 
-  it.runIf(isRoot)('root has no setpriv', async () => {
+  it.runIf(isRoot)('is refused when root has no setpriv', async () => {
     vi.stubEnv('PATH', '/nowhere');
     onTestFinished(() => void vi.unstubAllEnvs());
     expect(await refusalOf(start(newDataDir()))).toMatch(/setpriv is missing: install util-linux/);
