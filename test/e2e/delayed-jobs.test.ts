@@ -64,7 +64,8 @@ describe.each([
         const { pool } = service.database;
         await eventually('the provider has it, and the worker will ask again', async () => {
           const { rowCount } = await pool.query(
-            `SELECT 1 FROM orders WHERE id = $1 AND status = 'processing' AND next_attempt_at > now() AND lease_until IS NULL`,
+            `SELECT 1 FROM orders o JOIN sandbox_upstream_orders u ON u.reference = o.provider_reference
+             WHERE o.id = $1 AND o.status = 'processing' AND o.next_attempt_at > now() AND o.lease_until IS NULL`,
             [slow],
           );
           return rowCount === 1;
