@@ -1,16 +1,8 @@
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Finished, runProgram } from '../cli/cli-process.js';
+import { runProgram } from '../cli/cli-process.js';
 import { NodeChild, PROJECT_ROOT } from '../harness/child-process.js';
 import { freePort } from '../harness/free-port.js';
 import {
@@ -20,12 +12,9 @@ import {
   type TestPartner,
   type TestService,
 } from '../harness/index.js';
-import { newSigningSecret } from '../../src/webhooks/signature.js';
-import { signWebhook } from '../../src/webhooks/index.js';
 import { Page } from './page.js';
 
 const quickStart = new Page('docs/guides/quick-start.md');
-const webhookGuide = new Page('docs/guides/webhooks.md');
 const webhooks = new Page('docs/webhooks.md');
 const ASK = '## 1. Check your key';
 const CHOOSE = '## 2. Choose a package';
@@ -244,52 +233,4 @@ describe('the server of the quick start', () => {
     },
     TEST_MS,
   );
-});
-
-describe('the packages that are not on npm yet', () => {
-  it('include the SDK alone, in a project of its own', async () => {
-    const [line = ''] = /npm install \/tmp\/packs\/[^`]+/.exec(quickStart.section(RECEIVE)) ?? [];
-    const project = path.join(folder, 'shop');
-    mkdirSync(project);
-    writeFileSync(path.join(project, 'package.json'), '{ "private": true, "type": "module" }');
-    await paste(line, terminal(), project);
-    expect(existsSync(path.join(project, 'node_modules/@partner-esim/cli'))).toBe(false);
-    const program = `import { EsimClient } from '@partner-esim/sdk';
-      const esim = new EsimClient({ apiKey: process.env.ESIM_API_KEY, baseUrl: process.env.ESIM_BASE_URL });
-      console.log((await esim.me()).partner_id);`;
-    writeFileSync(path.join(project, 'me.js'), program);
-    expect(await paste('node me.js', exported(), project)).toBe(`${partner.id}\n`);
-  });
-});
-
-describe('a signature that does not fit', () => {
-  const HEADING = '## When the signature does not match';
-  const body = '{"id":"evt_1","data":{}}';
-
-  /** What `esim verify` finds in what a handler with the lines of the guide has saved. */
-  async function verdictOn(rawBody: string): Promise<Finished> {
-    const timestampSeconds = Math.floor(Date.now() / 1_000);
-    const secret = newSigningSecret();
-    const header = signWebhook({ timestampSeconds, body, secrets: [secret] });
-    const handler = webhookGuide.code(HEADING, 'typescript').replace(
-      /^import .*$/m,
-      (line) =>
-        `${line}\nconst request = ${JSON.stringify({ headers: { 'x-service-signature': header } })};
-         const rawBody = Buffer.from(${JSON.stringify(rawBody)});`,
-    );
-    writeFileSync(path.join(folder, 'handler.ts'), handler);
-    await paste('node --no-warnings handler.ts', terminal());
-    return runProgram('bash', ['-ec', webhookGuide.code(HEADING, 'bash')], {
-      env: { ...terminal(), ESIM_WEBHOOK_SECRET: secret },
-      cwd: folder,
-    });
-  }
-
-  it('is explained from what the lines of the guide save', async () => {
-    expect(await verdictOn(body)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^valid /) });
-    expect(await verdictOn(JSON.stringify(JSON.parse(body), null, 2))).toMatchObject({
-      code: 1,
-      stdout: expect.stringMatching(/^body_was_parsed /),
-    });
-  });
 });
