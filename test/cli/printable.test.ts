@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { CliUser, jsonLines } from './cli-process.js';
 
 /** What a wholesaler's title and a key's name have carried: colors, a cleared screen, a new title, reversed text, a forged line. */
@@ -35,6 +35,7 @@ beforeAll(async () => {
     '/v1/catalog': [200, { data: [found], has_more: false, next_cursor: null }],
     '/v1/orders/ord_1': [200, { data: order }],
     '/v1/orders': [200, { data: [order], has_more: true, next_cursor: HOSTILE }],
+    '/v1/esims': [200, { data: [], has_more: true, next_cursor: '-AbC' }],
     '/v1/events': [200, { data: [event], has_more: true, next_cursor: HOSTILE }],
     '/v1/me': [200, { data: { partner_name: HOSTILE, mode: 'sandbox', key_id: HOSTILE } }],
   };
@@ -56,7 +57,8 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['catalog'],
   ['orders', 'list'],
   ['orders', 'get', 'ord_1'],
-  ['orders', 'get', HOSTILE.replaceAll('\u0000', '')],
+  // The arguments of a process are UTF-8 without NUL.
+  ['orders', 'get', HOSTILE.replaceAll('\u0000', '').toWellFormed()],
   ['esims', 'get', 'esim_1'],
   ['events', 'list'],
   ['topups', 'place', 'esim_1', 'pkg_1'],
@@ -74,7 +76,8 @@ describe('what came from elsewhere', () => {
   });
 
   it.each(NAMED)('brings no color of its own into esim %s', async (_name, args) => {
-    const { stdout, stderr } = await user.run(args, { env: { FORCE_COLOR: '1' } });
+    vi.stubEnv('FORCE_COLOR', '1');
+    const { stdout, stderr } = await user.run(args).finally(() => vi.unstubAllEnvs());
     // Our own colors: each is opened and closed around a text of ours, or around one that was made printable.
     const own = /\u001B\[(1|31|32|33|90)m([^\u001B]*)\u001B\[(22|39)m/g;
     const lines = `${stdout}${stderr}`.replaceAll(own, '$2').trimEnd().split('\n');
@@ -97,4 +100,8 @@ describe('what came from elsewhere', () => {
     expect(stdout.trimEnd()).not.toMatch(OBEYED);
     expect(stdout).toContain('France');
   });
+});
+
+it('names the next page by an option that takes a cursor with a dash in front', async () => {
+  expect((await user.run(['esims', 'list'])).stderr).toBe('more: --cursor=-AbC\n');
 });
