@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { Writable } from 'node:stream';
+import { run } from '../../cli/src/run.js';
 import { NodeChild, PROJECT_ROOT } from '../harness/child-process.js';
 import { eventually, PATIENCE_MS } from '../harness/index.js';
 
@@ -19,6 +21,15 @@ export interface RunOptions {
   readonly stdin?: string;
 }
 
+class Printed extends Writable {
+  text = '';
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.text += chunk.toString();
+    done();
+  }
+}
+
 /** A user of the program: a home folder of their own, and the environment that is given. */
 export class CliUser {
   readonly home = mkdtempSync(path.join(tmpdir(), 'esim-cli-'));
@@ -30,8 +41,20 @@ export class CliUser {
     return { HOME: this.home, ...this.variables };
   }
 
-  /** Runs a command line to its end. */
-  run(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  /** Runs a command line to its end: in this process, or as a process of its own where it reads `stdin`. */
+  async run(args: readonly string[], { env = {}, stdin }: RunOptions = {}): Promise<Finished> {
+    if (stdin !== undefined) return this.spawn(args, { env, stdin });
+    const [stdout, stderr] = [new Printed(), new Printed()];
+    const streams = { stdout, stderr } as object as {
+      stdout: NodeJS.WriteStream;
+      stderr: NodeJS.WriteStream;
+    };
+    const code = await run(args, { environment: { ...this.env, ...env }, ...streams });
+    return { code, stdout: stdout.text, stderr: stderr.text };
+  }
+
+  /** The same as a process of its own: a proxy, for example, is a setting of the whole process. */
+  spawn(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
     return runProgram(process.execPath, [PROGRAM, ...args], {
       ...options,
       env: { ...this.env, ...options.env },

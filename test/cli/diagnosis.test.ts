@@ -3,7 +3,10 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newSigningSecret, standardHeaders } from '../../src/webhooks/signature.js';
-import { CliUser, jsonLines } from './cli-process.js';
+import { CliUser, type Finished, jsonLines } from './cli-process.js';
+
+const body = '{"id":"evt_1","data":{"n":1}}';
+const now = 1_795_080_600;
 
 let user: CliUser;
 
@@ -12,10 +15,25 @@ beforeAll(() => {
 });
 afterAll(() => user.remove());
 
+/** Runs `esim verify` for a body and a secret that are in files. */
+function verify(
+  args: readonly string[],
+  secret: string,
+  received = body,
+  env: Record<string, string> = {},
+): Promise<Finished> {
+  const [bodyFile, secretFile] = ['body', 'secret'].map((name) => path.join(user.home, name)) as [
+    string,
+    string,
+  ];
+  writeFileSync(bodyFile, received);
+  writeFileSync(secretFile, secret);
+  const from = 'ESIM_WEBHOOK_SECRET' in env ? [] : ['--secret-file', secretFile];
+  return user.run(['verify', '--body', bodyFile, ...from, '--at', String(now), ...args], { env });
+}
+
 describe('esim verify', () => {
   const secret = `whsec_${'aB3'.repeat(12)}`;
-  const body = '{"id":"evt_1","data":{"n":1}}';
-  const now = 1_795_080_600;
   const header = (signed: string, at = now): string =>
     `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${signed}`).digest('hex')}`;
 
@@ -41,10 +59,7 @@ describe('esim verify', () => {
     ],
   ] as const)('names %s', async (_what, given, reason, code) => {
     const used = 'secret' in given ? given.secret : secret;
-    const file = path.join(user.home, 'secret');
-    writeFileSync(file, `${used}\n`);
-    const args = ['verify', '--header', given.header, '--secret-file', file, '--at', String(now), '--json'];
-    const finished = await user.run(args, { stdin: given.body });
+    const finished = await verify(['--header', given.header, '--json'], `${used}\n`, given.body);
     expect(jsonLines(finished.stdout)).toEqual([
       { valid: code === 0, reason, explanation: expect.any(String) },
     ]);
@@ -61,10 +76,7 @@ describe('esim verify', () => {
     ['from the future', now + 400, /^right signature, from the future {2}Its time is 400 s ahead .*\n$/],
     ['one second old', now - 1, /^valid {2}The signature is right, 1 second old\.\n$/],
   ] as const)('says to people that a signature is right, and %s', async (_what, at, says) => {
-    const file = path.join(user.home, 'secret');
-    writeFileSync(file, `${secret}\n`);
-    const args = ['verify', '--header', header(body, at), '--secret-file', file, '--at', String(now)];
-    expect((await user.run(args, { stdin: body })).stdout).toMatch(says);
+    expect((await verify(['--header', header(body, at)], secret)).stdout).toMatch(says);
   });
 
   it.each([
@@ -72,36 +84,22 @@ describe('esim verify', () => {
     ['of a file with blank lines', `\n ${secret}\n\n`, true],
     ['of a file with a byte order mark', `\uFEFF${secret}`, true],
   ])('trims the secret %s', async (_what, content, isTold) => {
-    const file = path.join(user.home, 'secret');
-    writeFileSync(file, content);
-    const args = ['verify', '--header', header(body), '--secret-file', file, '--at', String(now)];
-    const finished = await user.run(args, { stdin: body });
+    const args = ['--header', header(body)];
+    const finished = await verify(args, content);
     expect(finished).toMatchObject({ code: 0, stdout: expect.stringMatching(/^valid /) });
     expect(finished.stdout.includes('your server has to trim it, too')).toBe(isTold);
     const env = { ESIM_WEBHOOK_SECRET: content };
-    expect(await user.run([...args.slice(0, 3), ...args.slice(5)], { stdin: body, env })).toMatchObject({
-      code: 0,
-    });
+    expect(await verify(args, '', body, env)).toMatchObject({ code: 0 });
   });
 });
 
 describe('esim verify of Standard Webhooks', () => {
   const secret = newSigningSecret();
-  const body = '{"id":"evt_1","data":{"n":1}}';
-  const now = 1_795_080_600;
   /** As the service signs it. */
   const signed = (text = body, secrets = [secret], at = now): string[] =>
     Object.entries(standardHeaders('evt_1', { timestampSeconds: at, body: text, secrets })).flatMap(
       ([name, value]) => [`--${name}`, value],
     );
-  const verify = async (args: readonly string[], given = secret): ReturnType<CliUser['run']> => {
-    const file = path.join(user.home, 'secret');
-    writeFileSync(file, given);
-    return user.run(['verify', ...args, '--secret-file', file, '--at', String(now), '--json'], {
-      stdin: body,
-    });
-  };
-
   it.each([
     ['a right one', signed(), 'valid'],
     ['one of a rotation', signed(body, [newSigningSecret(), secret]), 'valid'],
@@ -117,19 +115,23 @@ describe('esim verify of Standard Webhooks', () => {
       'malformed_header',
     ],
   ])('names %s', async (_what, args, reason) => {
-    const finished = await verify(args);
+    const finished = await verify([...args, '--json'], secret);
     expect(jsonLines(finished.stdout)).toEqual([
       { valid: reason === 'valid', reason, explanation: expect.any(String) },
     ]);
     expect(finished.code).toBe(reason === 'valid' ? 0 : 1);
   });
 
-  it('takes all three headers and not the other one, and says which is missing', async () => {
-    expect(await verify(signed().slice(2))).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('--webhook-id'),
-    });
-    expect(await verify([...signed(), '--header', 't=1,v1=2'])).toMatchObject({ code: 2 });
-    expect(await verify([])).toMatchObject({ code: 2, stderr: expect.stringContaining('--header') });
+  it('takes all three headers and not the other one, and names the missing one', async () => {
+    const lacksId = await verify(signed().slice(2), secret);
+    expect(lacksId).toMatchObject({ code: 2, stderr: expect.stringContaining('--webhook-id') });
+    expect(await verify([...signed(), '--header', 't=1,v1=2'], secret)).toMatchObject({ code: 2 });
+    expect(await verify([], secret)).toMatchObject({ code: 2, stderr: expect.stringContaining('--header') });
+  });
+
+  it('reads the body from stdin without --body', async () => {
+    const env = { ESIM_WEBHOOK_SECRET: secret };
+    const finished = await user.run(['verify', ...signed(), '--at', String(now)], { stdin: body, env });
+    expect(finished).toMatchObject({ code: 0, stdout: expect.stringMatching(/^valid /) });
   });
 });

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { nodeFinding } from '../../cli/src/doctor/node-version.js';
 import { verifyWebhookSignature } from '../../src/webhooks/index.js';
 import {
   type ReceivedWebhook,
@@ -98,21 +99,15 @@ describe('esim doctor on the way to the API', () => {
   });
 });
 
-describe('esim doctor on Node.js', () => {
-  it.each([
-    ['v20.19.0', 'bad', '22.19'],
-    ['v22.18.0', 'bad', '22.19'],
-    ['v22.19.0', 'ok', ''],
-    ['v24.0.0', 'ok', ''],
-  ])('compares %s with what the package needs: %s', async (version, status, wanted) => {
-    const pretended = `--import=data:text/javascript,Object.defineProperty(process,'version',{value:'${version}'})`;
-    const finished = await user.run(['doctor', '--json'], { env: { NODE_OPTIONS: pretended } });
-    const found = checksOf(finished).find((each) => each.check === 'node');
-    expect(found).toMatchObject({ status, ok: status !== 'bad' });
-    expect(found!.detail).toContain(version);
-    expect(found!.detail).toContain(wanted);
-    expect(finished.code).toBe(status === 'bad' ? 1 : 0);
-  });
+it.each([
+  ['v20.19.0', 'bad', '22.19'],
+  ['v22.18.0', 'bad', '22.19'],
+  ['v22.19.0', 'ok', ''],
+  ['v24.0.0', 'ok', ''],
+])('compares Node.js %s with the version that the package needs: %s', (version, status, wanted) => {
+  const found = nodeFinding(version, '>=22.19');
+  expect(found).toMatchObject({ check: 'node', status, detail: expect.stringContaining(version) });
+  expect(found.detail).toContain(wanted);
 });
 
 describe('esim doctor on the local server', () => {

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { NodeChild } from '../harness/child-process.js';
 import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { orderEnded, placeOrder } from '../harness/order-steps.js';
 import { type CallHolder, type Fate, startCallHolder } from './call-holder.js';
 import { CliUser, jsonLines } from './cli-process.js';
 
@@ -112,5 +113,59 @@ describe('esim orders place says how to go on', () => {
     expect(refused).toMatchObject({ code: 4, stderr: expect.not.stringContaining('may have been placed') });
     expect(jsonLines(refused.stdout)[0]).not.toHaveProperty('idempotency_key');
     expect(await orderIds()).toEqual([]);
+  });
+});
+
+describe('esim topups', () => {
+  let esimId: string;
+  let place: string[];
+  beforeEach(async () => {
+    const placed = await placeOrder(partner.sandbox, { package_id: 'pkg_fr_1gb_7d' });
+    esimId = (await orderEnded(partner.sandbox, placed['id']))['esims'][0].esim_id as string;
+    place = ['topups', 'place', '-e', esimId, '-p', 'pkg_fr_topup_1gb_7d'];
+  });
+
+  async function topupIds(): Promise<string[]> {
+    const { data } = (await partner.sandbox.get('/v1/topups')).body;
+    return data.map(({ id }: { id: string }) => id);
+  }
+
+  it('lists what fits the eSIM, buys it, waits, and shows it', async () => {
+    const fitting = await user.run(['topups', 'packages', esimId, '--json']);
+    const ids = jsonLines(fitting.stdout).map(({ id }) => id);
+    const { data } = (await partner.sandbox.get(`/v1/esims/${esimId}/topup-packages?limit=100`)).body;
+    expect(ids).toEqual(data.map(({ id }: { id: string }) => id));
+    expect(ids).toContain('pkg_fr_topup_1gb_7d');
+    const placed = await user.run([...place, '--wait', '--reference', 'longer-1']);
+    expect(placed).toMatchObject({ code: 0, stdout: expect.stringContaining('completed') });
+    expect(placed.stdout).toContain(`for ${esimId}: 1 GB, 7 days`);
+    const [id = ''] = await topupIds();
+    const [shown] = jsonLines((await user.run(['topups', 'get', id, '--json'])).stdout);
+    expect(shown).toMatchObject({ id, status: 'completed', reference: 'longer-1' });
+  });
+
+  it('ends with a code when the top-up fails', async () => {
+    const placed = await user.run(['topups', 'place', '-e', esimId, '-p', 'pkg_test_topup_fail', '--wait']);
+    expect(placed).toMatchObject({ code: 1, stdout: expect.stringContaining('package_unavailable') });
+  });
+
+  it('says the idempotency key before the call leaves, and buys nothing twice with it', async () => {
+    const placing = await untilHeld('POST /v1/topups', place);
+    await placing.kill();
+    const key = keyIn(placing.stderr);
+    const again = await user.run([...place, '--idempotency-key', key, '--json']);
+    expect(again).toMatchObject({ code: 0 });
+    expect(await topupIds()).toEqual([jsonLines(again.stdout)[0]!['id']]);
+  });
+
+  it('says which top-up goes on, when Ctrl-C comes while it waits', async () => {
+    const waiting = await untilHeld('GET /v1/topups/', [...place, '--wait', '--json']);
+    const [id = ''] = await topupIds();
+    waiting.signal('SIGINT');
+    expect(await waiting.exited()).toBe(1);
+    expect(jsonLines(waiting.stdout)).toEqual([
+      { error: 'interrupted', exit_code: 1, topup_id: id, idempotency_key: keyIn(waiting.stderr) },
+    ]);
+    expect(waiting.stderr).toContain(`esim topups get ${id}`);
   });
 });
