@@ -24,7 +24,7 @@ function loaded(content: string | Buffer, env: Environment = {}): Environment {
 it.each([
   ['comments, quotes and export', '# a comment\nexport A="x" # or not\n\nB=y\n', { A: 'x', B: 'y' }],
   ['a value over several lines', 'A="one\ntwo"\nB=y\n', { A: 'one\ntwo', B: 'y' }],
-  ['a value with = and #', 'A=a=b#c\nB=y\n', { A: 'a=b#c', B: 'y' }],
+  ['a value with = and a comment', 'A=a=b#c\nB=y\n', { A: 'a=b', B: 'y' }],
   ['a byte order mark', '\uFEFFA=x\nB=y\n', { A: 'x', B: 'y' }],
   ['line ends of Windows', 'A=x\r\nB=y\r\n', { A: 'x', B: 'y' }],
   [
