@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { WORKER_JOBS } from '../../src/config/index.js';
@@ -138,21 +138,4 @@ describe('what runs the service', () => {
     },
     240_000,
   );
-
-  it('helm and kubeconform take the chart', () => {
-    const output = execFileSync(process.execPath, [path.join(PROJECT_ROOT, 'ops/chart/validate.mjs')], {
-      encoding: 'utf8',
-    });
-    if (output.startsWith('not checked:')) return void console.warn(output.trim());
-    expect(output).toContain('0 chart(s) failed');
-    expect(output.match(/Invalid: 0, Errors: 0/g)).toHaveLength(2);
-    expect(output.match(/^refused: /gm)).toHaveLength(3);
-  });
-
-  it('ignores for the image what it does not read', () => {
-    const lines = read('.dockerignore').split('\n');
-    expect(lines.find((line) => line !== '' && !line.startsWith('#'))).toBe('*');
-    for (const line of lines.filter((each) => each.startsWith('!')))
-      expect(existsSync(path.join(PROJECT_ROOT, line.slice(1))), line).toBe(true);
-  });
 });
