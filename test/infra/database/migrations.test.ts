@@ -4,7 +4,9 @@ import { afterEach, beforeEach, expect, inject, it } from 'vitest';
 import { migrateDatabase } from '../../../src/apps/migration.js';
 import { DatabaseProxy } from '../../harness/database-proxy.js';
 import { dropDatabase, onDatabase } from '../../harness/database.js';
-import { eventually } from '../../harness/index.js';
+import { loadConfig } from '../../../src/config/index.js';
+import { startRole } from '../../../src/apps/role-process.js';
+import { eventually, testEnvironment } from '../../harness/index.js';
 
 const MIGRATION_LOCK = 7_302_113;
 const LOST = /^the connection to the database was lost \(.+\)\. Run the migration again once/;
@@ -80,3 +82,30 @@ it('a migration that loses its lock fails, and stops its other connection', asyn
   await expect(ended).resolves.toMatch(LOST);
   await eventually('no connection is left', () => proxy.open === 0);
 });
+
+it('lets one of two migrations at once do everything, and both end', async () => {
+  // One that waited in a statement would be waited for by CREATE INDEX CONCURRENTLY, for ever.
+  const reports = await Promise.all([migrateDatabase(url), migrateDatabase(url)]);
+  const [none, all] = reports.map(({ migrations }) => migrations.length).sort((a, b) => a - b);
+  expect([none, all! > 20]).toEqual([0, true]);
+});
+
+it.each(['SQL_ASCII', 'LATIN1'])(
+  'neither migrates nor serves a database that is encoded in %s',
+  async (encoding) => {
+    const other = new URL(inject('postgresUrl'));
+    const name = `t_${randomBytes(6).toString('hex')}`;
+    await onDatabase(
+      other.href,
+      `CREATE DATABASE ${name} TEMPLATE template0 ENCODING '${encoding}' LOCALE_PROVIDER libc LOCALE 'C'`,
+    );
+    other.pathname = `/${name}`;
+    try {
+      const reason = `the database is encoded in ${encoding} and the service needs UTF8`;
+      await expect(migrateDatabase(other.href)).rejects.toThrow(reason);
+      await expect(startRole('api', loadConfig(testEnvironment(other.href)))).rejects.toThrow(reason);
+    } finally {
+      await dropDatabase(other.href);
+    }
+  },
+);

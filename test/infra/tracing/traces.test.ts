@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, startTestService, type TestPartner, type TestService } from '../../harness/index.js';
 import { orderEnded } from '../../harness/order-steps.js';
+import { ADMIN_TOKEN } from '../../harness/settings.js';
 import {
   type ReceivedSpan,
   startTraceCollector,
@@ -8,6 +10,18 @@ import {
 } from '../../harness/trace-collector.js';
 
 const ORDERS = 40;
+
+const CALLERS = { tracestate: 'vendor=of-the-caller', baggage: 'user=of-the-caller' };
+
+function callersTrace(flags: '00' | '01'): {
+  traceId: string;
+  spanId: string;
+  headers: Record<string, string>;
+} {
+  const traceId = randomBytes(16).toString('hex');
+  const spanId = randomBytes(8).toString('hex');
+  return { traceId, spanId, headers: { ...CALLERS, traceparent: `00-${traceId}-${spanId}-${flags}` } };
+}
 
 let collector: TraceCollector;
 let service: TestService;
@@ -93,3 +107,49 @@ describe('orders that are placed at once and taken up together', () => {
 function parentsOf(spans: readonly ReceivedSpan[]): string[] {
   return spans.map(({ parentSpanId }) => parentSpanId ?? '').sort();
 }
+
+const PORTS = ['partner', 'admin', 'portal'] as const;
+
+function call(
+  { process }: TestService,
+  port: (typeof PORTS)[number],
+  headers: Record<string, string>,
+): Promise<Response> {
+  const { api, admin, portal } = process;
+  const [url, token] = {
+    partner: [`${api!.url}/v1/me`, partner.sandboxKey],
+    admin: [`${admin!.url}/internal/v1/partners`, ADMIN_TOKEN],
+    portal: [`${portal!.url}/portal/v1/session`, ''],
+  }[port];
+  return fetch(url!, { headers: { ...headers, authorization: `Bearer ${token!}` } });
+}
+
+describe.each(PORTS)("a caller's trace on the %s port", (port) => {
+  it.each(['00', '01'] as const)('with the flags %s is linked from a trace of our own', async (flags) => {
+    const { traceId, spanId, headers } = callersTrace(flags);
+    const answer = await call(service, port, headers);
+    await answer.text();
+    const span = await collector.spanThat(`is linked with ${traceId}`, (each) =>
+      each.links.some((link) => link.traceId === traceId),
+    );
+    expect(span).toMatchObject({ kind: 2, links: [{ traceId, spanId }] });
+    expect([span.traceId === traceId, span.parentSpanId ?? '']).toEqual([false, '']);
+    expect(collector.spans.filter((each) => each.traceId === traceId)).toEqual([]);
+    expect(['traceparent', 'tracestate', 'baggage'].filter((name) => answer.headers.has(name))).toEqual([]);
+    expect(collector.bodies.join('\n')).not.toContain('of-the-caller');
+  });
+});
+
+it('keeps no trace because a caller keeps its own', async () => {
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
+  const sampler = { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' };
+  const dropped = await startTestService({ database: service.database, env: { ...env, ...sampler } });
+  const theirs = callersTrace('01');
+  for (const port of PORTS) await (await call(dropped, port, theirs.headers)).text();
+  // Its end sends what waits.
+  await dropped.stop();
+  const own = callersTrace('01');
+  await (await call(service, 'admin', own.headers)).text();
+  await collector.spanThat('came after all of those', ({ links }) => links[0]?.traceId === own.traceId);
+  expect(collector.bodies.join('\n')).not.toContain(theirs.traceId);
+});
