@@ -24,6 +24,10 @@ const DELAYS_MS: readonly [RegExp, number][] = [
 /** Longer than the pause between an answer and what is asked for because of it, shorter than that between two polls. */
 const QUIET_MS = 400;
 
+/** The limit of a partner's endpoints in a mode. */
+const ENDPOINTS = 20;
+const POLLS = 4;
+
 interface Shift {
   readonly value: number;
   readonly moved: readonly string[];
@@ -162,5 +166,41 @@ describe.skipIf(missing !== null)('a screen of the portal stands still', { timeo
     await page.waitForURL('**status=issued**');
     expect(await shiftsOnceQuiet()).toBeLessThan(BUDGET);
     expect(portal.complaints).toEqual([]);
+  });
+
+  it('asks for the figures of the visible rows of a list, and once for the reason of a failure', async () => {
+    const many = await service.createPartner('Many Travel');
+    for (let made = 1; made < ENDPOINTS; made += 1)
+      await registerEndpoint(service, many.id, {
+        url: `https://partner.example/${made}`,
+        event_types: ['esim.expired'],
+      });
+    const failing = await registerEndpoint(service, many.id, { url: bad.url });
+    await recordEvent(service, { partnerId: many.id });
+    await eventually(
+      'one is disabled',
+      async () => (await service.admin.get(failing.path)).body.data.status === 'disabled',
+    );
+    const { page: list, open, complaints, close } = await openPortalPage(browser, service, many.id);
+    const asked: string[] = [];
+    list.on('request', (request) => {
+      const { pathname, search } = new URL(request.url());
+      asked.push(pathname + search);
+    });
+    const stats = () => new Set(asked.filter((path) => path.includes('/stats'))).size;
+    await open('/developers/webhooks');
+    await list.getByText('last error: answered with status 503').waitFor();
+    await eventually(
+      'the list is polled',
+      () => asked.filter((path) => path.endsWith('webhook-endpoints?mode=sandbox')).length > POLLS,
+    );
+    const seen = stats();
+    expect(seen).toBeGreaterThan(0);
+    expect(seen).toBeLessThan(ENDPOINTS);
+    expect(asked.filter((path) => path.includes('status=failed'))).toHaveLength(1);
+    await list.getByRole('row').last().scrollIntoViewIfNeeded();
+    await eventually('the figures of the rows that became visible', () => stats() > seen);
+    expect(complaints).toEqual([]);
+    await close();
   });
 });
