@@ -89,8 +89,9 @@ async function tooDear(calls: readonly (readonly [Route, Call])[]): Promise<stri
 const isWrite = ({ method }: Route): boolean => method !== 'GET' && method !== 'DELETE';
 
 it('serves others within 20 ms, whatever JSON a write sends', async () => {
-  const writes = routes.filter(isWrite);
-  expect(new Set(writes.map(({ port }) => port)).size).toBe(4);
+  // The edge and the validation of unknown names are those of the port; the next test tries every field.
+  const writes = distinct(routes.filter(isWrite), ({ port }) => port);
+  expect(writes).toHaveLength(4);
   const calls = writes.flatMap((route) =>
     worstBodies().map(([name, body]) => [route, { name, body }] as const),
   );
