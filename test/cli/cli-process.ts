@@ -36,7 +36,7 @@ export class CliUser {
 
   constructor(private readonly variables: Readonly<Record<string, string>> = {}) {}
 
-  /** What this user's programs get. */
+  /** The environment of this user's programs. */
   get env(): Record<string, string> {
     return { HOME: this.home, ...this.variables };
   }

@@ -119,7 +119,7 @@ describe('esim doctor on the local server', () => {
       toleranceSeconds: 600,
     });
 
-  /** The server answers with one status to what is signed, and with another to what is not. */
+  /** The server sends one status for signed events, and another for unsigned ones. */
   async function answering(signed: number, unsigned: number): Promise<Check> {
     const secret = (await user.run(['listen', '--print-secret'])).stdout.trim();
     receiver.answer = (_nth, webhook, response) =>

@@ -43,7 +43,7 @@ afterEach(async () => {
   user.remove();
 });
 
-/** Recorded as the service records them; answers their ids in the feed's order. */
+/** Records events as the service does; returns their ids in the feed's order. */
 async function makeEvents(count: number): Promise<string[]> {
   const envelopes = Array.from({ length: count }, () => ({
     id: newId('evt'),

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { CliUser, jsonLines } from './cli-process.js';
 
-/** What a wholesaler's title and a key's name have carried: colors, a cleared screen, a new title, reversed text, a forged line. */
+/** Seen in a wholesaler's title and a key's name: colors, a cleared screen, a new title, reversed text, a forged line. */
 const HOSTILE =
   'France\u001B[31m\u001B[2J\u001B]0;owned\u0007\u009B31m\u202E1 GB\u2066\u200E\u2028\u0085\u007F\u0000\r\nerror: forged\uFEFF\uD800';
 const OBEYED = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]|(?![\u200C\u200D])\p{Cf}/u;
@@ -78,7 +78,7 @@ describe('what came from elsewhere', () => {
   it.each(NAMED)('brings no color of its own into esim %s', async (_name, args) => {
     vi.stubEnv('FORCE_COLOR', '1');
     const { stdout, stderr } = await user.run(args).finally(() => vi.unstubAllEnvs());
-    // Our own colors: each is opened and closed around a text of ours, or around one that was made printable.
+    // Our own colors: each is opened and closed around a printable text.
     const own = /\u001B\[(1|31|32|33|90)m([^\u001B]*)\u001B\[(22|39)m/g;
     const lines = `${stdout}${stderr}`.replaceAll(own, '$2').trimEnd().split('\n');
     expect(lines.filter((line) => OBEYED.test(line))).toEqual([]);

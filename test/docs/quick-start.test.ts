@@ -60,7 +60,7 @@ function here(text: string): string {
     .replaceAll('/tmp/packs', path.join(folder, 'packs'));
 }
 
-/** What a new terminal has, and npm: apart from this machine's packages, and without a network. */
+/** The environment of a new terminal; npm is offline and apart from this machine's packages. */
 function terminal(): Record<string, string> {
   return {
     HOME: path.join(folder, 'home'),
@@ -72,7 +72,7 @@ function terminal(): Record<string, string> {
   };
 }
 
-/** What the first terminal of the page has exported. */
+/** The variables that the page exports in its first terminal. */
 function exported(): Record<string, string> {
   return { ...terminal(), ESIM_API_KEY: partner.sandboxKey, ESIM_BASE_URL: service.process.api?.url ?? '' };
 }

@@ -58,7 +58,7 @@ function routesOf(port: Port, { nest }: RunningHttpApp): Route[] {
   });
 }
 
-/** What the call costs this thread, in which the service runs: more than the event loop stood still for it. */
+/** The CPU time that the call costs this thread, which also runs the service: an upper bound of the blocked time. */
 async function cpuMs(
   { port, method, path }: Route,
   { name, target = path, body, headers }: Call,

@@ -20,7 +20,7 @@ import { fillTable } from '../infra/database/filled-tables.js';
 import { RolesApart, ROLES, type RoleApart, type Sample, type Scrape } from './roles-apart.js';
 import { metricsIn, readAlertRules, readDashboards, RULE_TESTS_FILES, RULES_FILE } from './rule-files.js';
 
-/** What an operator must find, by the role that shows it. */
+/** The metrics that an operator needs, by the role that shows them. */
 const EVERY_ROLE = [
   'service_build_info',
   'process_cpu_seconds_total',
@@ -110,7 +110,7 @@ const rules = readAlertRules();
 const dashboards = readDashboards();
 const runbook = readFileSync(path.join(PROJECT_ROOT, 'docs/operations.md'), 'utf8');
 
-/** What could name a partner, a key, an object, an endpoint or a caller. */
+/** Matches names of a partner, a key, an object, an endpoint or a caller. */
 const NAMES_SOMEBODY = /[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}|https?:|127\.0\.0\.1|example|svc_|whsec_/;
 
 /** The names in the scrapes of all roles. */
@@ -209,7 +209,7 @@ describe('the metrics of the roles', () => {
       await client.query('BEGIN');
       await client.query('LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
       const others = ['topup_oldest_due_seconds', 'webhook_oldest_due_seconds', 'webhook_endpoints'];
-      // What was read before is kept for ten seconds; what waits for the lock has the others' connections at times.
+      // A reading is cached for ten seconds, and readings that wait for the lock may hold the others' connections.
       await eventually('the readings of orders alone are gone', async () => {
         const scrape = await roles.scrape('worker');
         expect(scrape.status).toBe(200);

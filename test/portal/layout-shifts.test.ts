@@ -12,7 +12,7 @@ import {
 import { recordEvent, registerEndpoint, type RegisteredEndpoint } from '../webhooks/support.js';
 import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
 
-/** What all screens together may move, by the measure of Web Vitals: of one, up to 0.1 is called good. */
+/** Limit of the layout shift of all screens together; Web Vitals calls 0.1 good for one. */
 const BUDGET = 0.1;
 /** How late the answers come, so that what is around them is there before: the later ones move what the first have shown. */
 const DELAYS_MS: readonly [RegExp, number][] = [
@@ -21,7 +21,7 @@ const DELAYS_MS: readonly [RegExp, number][] = [
   [/session/, 0],
   [/./, 200],
 ];
-/** Longer than the pause between an answer and what is asked for because of it, shorter than that between two polls. */
+/** Longer than the pause between a response and the requests that follow from it, shorter than the pause between two polls. */
 const QUIET_MS = 400;
 
 /** The limit of a partner's endpoints in a mode. */
@@ -144,7 +144,7 @@ describe.skipIf(missing !== null)('a screen of the portal stands still', { timeo
     await page.locator('summary').getByText('Filters').click();
     await shiftsOnceQuiet();
     const frame = page.getByRole('group', { name: 'Delivery log, scrolls' });
-    // What asks for it goes on once the page has been seen without it, which a busy machine may take longer for than the delay.
+    // The response waits until the test has seen the page without it: a busy machine may be slower than the delay.
     const seen = Promise.withResolvers<void>();
     await page.route(/deliveries\?.*status=delivered/, async (route) => {
       await seen.promise;

@@ -129,7 +129,7 @@ describe('a session of the portal', () => {
         expect((await service.admin.post(sessions, { actor: { id: 'user-3' } })).body.code).toBe(
           'partner_suspended',
         );
-        // What the suspension has ended stays dead.
+        // A session that the suspension ended stays ended.
         await service.admin.post(`/internal/v1/partners/${partner.id}/reinstate`);
       }
       for (const each of [browser, elsewhere(browser)]) {

@@ -219,7 +219,7 @@ describe('each example of the README, one after the other', () => {
   }, 300_000);
 
   it('buys once, behind the order of the quick start, and tops up; run again, it buys nothing', async () => {
-    // What who follows the guides has done before.
+    // A reader of the guides has placed this order before.
     const body = { package_id: 'pkg_fr_1gb_7d', reference: 'booking-4711' };
     expect((await partner.sandbox.post('/v1/orders', body)).status).toBe(202);
     const first = await run(fileOf(BUY_ONCE));

@@ -100,7 +100,7 @@ const MOST_TEXTS = 64;
 
 class Dynamic extends Error {}
 
-/** What constants were set to that templates use. */
+/** The initializers of constants that templates use. */
 const partsOfOthers = new Set<ts.Node>();
 
 /** Every string of `src` that begins as SQL does, with what constants put into it. */
@@ -117,7 +117,7 @@ function findStatements(): SourceStatement[] {
     .getSourceFiles()
     .filter(({ fileName }) => files.includes(fileName))
     .flatMap((file) => statementsOf(file, checker));
-  // What other statements are made of need not be one by itself.
+  // A part of another statement need not be a statement.
   return found.filter(({ node }) => !partsOfOthers.has(node));
 }
 

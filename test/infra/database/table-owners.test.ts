@@ -48,7 +48,7 @@ interface Exception {
 
 const BOOKS = ['wallets', 'wallet_holds', 'ledger_transactions', 'ledger_entries'];
 
-/** What a feature's SQL names beyond its own tables. One that nothing needs any more fails the test. */
+/** The tables of others that a feature's SQL names. One that nothing needs any more fails the test. */
 const EXCEPTIONS: readonly Exception[] = [
   {
     feature: 'auth',
