@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Behaviour, Receiver, TROUBLES } from './receivers.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type RoleEnd, type RoleName, ROOT, RoleProcess, runCommand, SimulatorProcess } from './processes.js';
+import { DatabaseProxy } from './database-proxy.js';
 import { Postgres, RedisServer } from './stores.js';
 
 export type Mode = 'sandbox' | 'live';
@@ -18,7 +19,10 @@ export interface Endpoint {
 }
 
 const PARTNERS = 6;
-const SANDBOX_PACKAGES = ['pkg_fr_1gb_7d'];
+const SANDBOX_PACKAGES = [
+  ...['pkg_fr_1gb_7d', 'pkg_fr_1gb_7d', 'pkg_de_1gb_7d', 'pkg_it_1gb_7d'],
+  ...['pkg_test_timeout', 'pkg_test_partial', 'pkg_test_out_of_stock'],
+];
 /** Small base packages, two of each wholesaler. */
 const LIVE_UPSTREAM_IDS = ['PDE1D7', 'PTR1D7', 'ESIM-FR-7D-1GB', 'ESIM-ES-7D-1GB'];
 /** Minor units: no run uses it up. */
@@ -53,13 +57,19 @@ export interface BedOptions {
   readonly redis: boolean;
   /** Half of the receivers fail in their way; else all are good. */
   readonly troubles: boolean;
+  /** A proxy stands between the roles and PostgreSQL. */
+  readonly silence: boolean;
+  /** PostgreSQL has a disk of its own, which can be made full. */
+  readonly ownDisk: boolean;
+  /** Settings of the roles, on top of the bed's. */
+  readonly env: Readonly<Record<string, string>>;
   /** A portal beside the roles that partners need. */
   readonly portal: boolean;
   /** The built checkout that the roles begin with: an older version, on this one's schema. */
-  readonly root: string;
+  readonly root?: string;
 }
 
-/** What a storm goes over: every role as processes, both wholesalers, partners with receivers. */
+/** Every role as processes, both wholesalers, and partners with receivers. */
 export class ChaosBed {
   readonly partners: ChaosPartner[] = [];
   readonly endpoints: Endpoint[] = [];
@@ -68,6 +78,7 @@ export class ChaosBed {
 
   private constructor(
     readonly postgres: Postgres,
+    readonly proxy: DatabaseProxy | null,
     readonly redis: RedisServer | null,
     readonly simulators: { readonly esimAccess: SimulatorProcess; readonly zendit: SimulatorProcess },
     /** Of every role, and of `npm run reconcile`. */
@@ -83,19 +94,22 @@ export class ChaosBed {
 
   /** @throws Error when something does not start; what did is stopped */
   static async open(options: BedOptions): Promise<ChaosBed> {
-    const postgres = await Postgres.start({ ownDisk: options.troubles });
+    const postgres = await Postgres.start({ ownDisk: options.ownDisk });
+    const proxy = options.silence ? await DatabaseProxy.start(postgres.url) : null;
     const redis = options.redis ? await RedisServer.start() : null;
     const [accessCode, signingKey, apiKey] = [newSecret(), newSecret(), newSecret()];
-    const esimAccess = await SimulatorProcess.start(['simulators/esim-access/main.ts', '--rate', '0'], {
-      SIM_ACCESS_CODE: accessCode,
-      SIM_SIGNING_KEY: signingKey,
-    });
-    const zendit = await SimulatorProcess.start(['simulators/zendit/main.ts', '--api-key', apiKey]);
+    const [esimAccess, zendit] = await Promise.all([
+      SimulatorProcess.start(['simulators/esim-access/main.ts', '--rate', '0'], {
+        SIM_ACCESS_CODE: accessCode,
+        SIM_SIGNING_KEY: signingKey,
+      }),
+      SimulatorProcess.start(['simulators/zendit/main.ts', '--api-key', apiKey]),
+    ]);
     await Promise.all([esimAccess.control({ balance: 1e12 }), zendit.control({ balance: 1e11 })]);
     const adminToken = newSecret();
     const env = {
       ...SETTINGS,
-      DATABASE_URL: postgres.url,
+      DATABASE_URL: (proxy ?? postgres).url,
       ADMIN_TOKENS: `chaos:${adminToken}`,
       SECRETS_KEYS: `chaos:${randomBytes(32).toString('base64')}`,
       ESIM_ACCESS_BASE_URL: esimAccess.url,
@@ -104,9 +118,10 @@ export class ChaosBed {
       ZENDIT_BASE_URL: `${zendit.url}/v1`,
       ZENDIT_API_KEY: apiKey,
       ...(redis ? { REDIS_URL: redis.url } : {}),
+      ...options.env,
     };
-    const bed = new ChaosBed(postgres, redis, { esimAccess, zendit }, env, adminToken, options);
-    bed.started.push(esimAccess, zendit, ...(redis ? [redis] : []));
+    const bed = new ChaosBed(postgres, proxy, redis, { esimAccess, zendit }, env, adminToken, options);
+    bed.started.push(esimAccess, zendit, ...(redis ? [redis] : []), ...(proxy ? [proxy] : []));
     try {
       await bed.fill();
       return bed;
@@ -189,11 +204,13 @@ export class ChaosBed {
     const { code, output } = await runCommand(['dist/src/migrate.js'], this.env);
     if (code !== 0) throw new Error(`migrating failed: ${output}`);
     const start = (role: RoleName, name: string): Promise<RoleProcess> =>
-      RoleProcess.start(role, name, this.env, this.options.root);
-    this.admin = await start('admin', 'admin');
-    this.workers = [await start('worker', 'worker 1'), await start('worker', 'worker 2')];
-    this.apis = [await start('api', 'api 1'), await start('api', 'api 2')];
-    if (this.options.portal) this.portal = await start('portal', 'portal');
+      RoleProcess.start(role, name, this.env, this.options.root ?? ROOT);
+    [this.admin, this.workers, this.apis, this.portal] = await Promise.all([
+      start('admin', 'admin'),
+      Promise.all([start('worker', 'worker 1'), start('worker', 'worker 2')]),
+      Promise.all([start('api', 'api 1'), start('api', 'api 2')]),
+      this.options.portal ? start('portal', 'portal') : null,
+    ]);
     this.packages = { ...this.packages, live: await this.livePackages() };
     for (let nth = 0; nth < PARTNERS; nth++) await this.addPartner(TROUBLES[nth % TROUBLES.length]!);
   }

@@ -1,5 +1,211 @@
-/** What goes wrong at a wholesaler: a body for its simulator's control endpoint. Counted faults are about the next calls. */
-export interface ProviderFault {
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ChaosBed } from './bed.js';
+import { exclusively, type InTurn, type RoleProcess } from './processes.js';
+import type { Random } from './random.js';
+import { inFlight, unbalancedEndpoints } from './verdict.js';
+
+/**
+ * Groups of faults: `deaths` loses processes, restarts PostgreSQL and empties the queue, but no commit; `crashes` kills
+ * PostgreSQL and fills its disk; `silence` loses what goes over open connections to it; `wholesalers` fail in their ways.
+ */
+export const FAULT_GROUPS = ['deaths', 'crashes', 'silence', 'wholesalers'] as const;
+export type FaultGroup = (typeof FAULT_GROUPS)[number];
+
+/** On a busy machine a storm takes longer than it should. */
+const MIN_FAULTS = 6;
+const PAUSE_MS = { min: 1_000, max: 4_000 };
+/** Longer than the lease, so that another worker takes the work over, and shorter. */
+const FREEZE_MS = { min: 500, max: 9_000 };
+const DOWN_MS = { min: 100, max: 2_500 };
+const FULL_MS = { min: 500, max: 8_000 };
+
+interface Fault {
+  readonly name: string;
+  readonly weight: number;
+  /** Draws its parameters before it begins, so that a seed repeats the same storm. */
+  readonly prepare: (random: Random) => () => Promise<void>;
+}
+
+/** Something that happens to the service while partners order. */
+export interface Disturber {
+  readonly total: number;
+  /** Until `signal` aborts, and to the end of what must be complete. @throws Error of a process that does not come back */
+  run(signal: AbortSignal): Promise<void>;
+  describe(): string;
+}
+
+/** Faults one after the other, drawn from a seed: the same seed gives the same storm. */
+export class RandomFaults implements Disturber {
+  readonly counts = new Map<string, number>();
+  /** Attempts in flight at a fault: each may arrive a second time. Complete for `deaths` alone. */
+  cut = 0;
+  /** Endpoints whose counters did not add up to their events at some moment. */
+  readonly unbalanced: string[] = [];
+  /** Whether a fault may lose the outcome of an attempt, or the claim that began it. */
+  readonly losesOutcomes: boolean;
+  private readonly faults: readonly Fault[];
+  private readonly underWay = new Set<Promise<void>>();
+  private failure: unknown = null;
+
+  constructor(
+    private readonly bed: ChaosBed,
+    private readonly random: Random,
+    groups: readonly FaultGroup[],
+  ) {
+    this.losesOutcomes = groups.includes('crashes') || groups.includes('silence');
+    const of: Readonly<Record<FaultGroup, () => Fault[]>> = {
+      deaths: () => [...this.ofProcesses(), ...this.ofRestarts()],
+      crashes: () => ofCrashes(bed),
+      silence: () => [ofSilence(bed)],
+      wholesalers: () => ofWholesalers(bed),
+    };
+    this.faults = groups.flatMap((group) => of[group]());
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while ((!signal.aborted || this.total < MIN_FAULTS) && this.failure === null) {
+      const pauseMs = this.random.between(PAUSE_MS.min, PAUSE_MS.max);
+      const { name, prepare } = this.draw();
+      const begin = prepare(this.random);
+      await sleep(pauseMs);
+      this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
+      this.follow(begin());
+      // Two at once now and then, never all at once: a start needs the database for a while.
+      if (this.underWay.size > 1) await Promise.race(this.underWay);
+      this.unbalanced.push(...(await unbalancedEndpoints(this.bed)));
+    }
+    await Promise.all(this.underWay);
+    if (this.failure !== null) throw this.failure as Error;
+  }
+
+  get total(): number {
+    return [...this.counts.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  describe(): string {
+    const counts = [...this.counts].sort().map(([name, count]) => `${name} ${count}`);
+    return `${this.total} disturbances: ${counts.join(', ')}`;
+  }
+
+  private follow(work: Promise<void>): void {
+    const task = work.catch((error: unknown) => void (this.failure ??= error));
+    this.underWay.add(task);
+    void task.finally(() => this.underWay.delete(task));
+  }
+
+  private draw(): Fault {
+    const all = this.faults.reduce((sum, { weight }) => sum + weight, 0);
+    let at = this.random.next() * all;
+    return this.faults.find(({ weight }) => (at -= weight) < 0) ?? this.faults[0]!;
+  }
+
+  private ofProcesses(): Fault[] {
+    const { apis, workers } = this.bed;
+    const turns = new Map([...apis, ...workers].map((role) => [role, exclusively()]));
+    const count = async (role: RoleProcess): Promise<void> =>
+      void (this.cut += await inFlight(this.bed, role.pid));
+    const of = (name: string, roles: readonly RoleProcess[], weight: number): Fault[] => [
+      {
+        name: `SIGKILL ${name}`,
+        weight,
+        prepare: (random) => {
+          const role = random.pick(roles);
+          return () => turns.get(role)!(() => role.killAndRestart(() => count(role)));
+        },
+      },
+      {
+        name: `SIGSTOP ${name}`,
+        weight,
+        prepare: (random) => {
+          const [role, ms] = [random.pick(roles), random.between(FREEZE_MS.min, FREEZE_MS.max)];
+          return () => turns.get(role)!(() => role.freeze(ms, () => count(role)));
+        },
+      },
+    ];
+    return [...of('worker', workers, 5), ...of('api', apis, 3)];
+  }
+
+  private ofRestarts(): Fault[] {
+    const { postgres, redis } = this.bed;
+    const restart = async (ms: number): Promise<void> => {
+      const before = await inFlight(this.bed);
+      await postgres.restart(ms);
+      this.cut += Math.max(before, await inFlight(this.bed));
+    };
+    const restarted = forSome('PostgreSQL restarted', 2, DOWN_MS, postgres.inTurn, restart);
+    if (!redis) {
+      const lose = async (): Promise<void> =>
+        void (await postgres.rows('TRUNCATE bullmq.job CASCADE').catch(() => undefined));
+      return [restarted, { name: 'queue emptied', weight: 1, prepare: () => () => postgres.inTurn(lose) }];
+    }
+    return [
+      restarted,
+      forSome('Redis killed', 3, DOWN_MS, postgres.inTurn, (ms) => redis.killFor(ms)),
+      { name: 'Redis FLUSHALL', weight: 3, prepare: () => () => postgres.inTurn(() => redis.flush()) },
+    ];
+  }
+}
+
+/** A fault that lasts for a time that is drawn. */
+function forSome(
+  name: string,
+  weight: number,
+  { min, max }: { readonly min: number; readonly max: number },
+  inTurn: InTurn,
+  work: (ms: number) => Promise<void>,
+): Fault {
+  return {
+    name,
+    weight,
+    prepare: (random) => {
+      const ms = random.between(min, max);
+      return () => inTurn(() => work(ms));
+    },
+  };
+}
+
+function ofCrashes({ postgres }: ChaosBed): Fault[] {
+  // Drawn where nobody may mount a disk, too: a seed is the same storm for everybody.
+  const full = postgres.canFillDisk ? 'disk full' : 'disk full (left out)';
+  return [
+    forSome('PostgreSQL crashed', 2, DOWN_MS, postgres.inTurn, (ms) => postgres.crash(ms)),
+    forSome(full, 2, FULL_MS, postgres.inTurn, (ms) => postgres.fillDisk(ms)),
+  ];
+}
+
+/** The connections that are open lose what goes over them, and nobody is told. New ones work. */
+function ofSilence({ proxy }: ChaosBed): Fault {
+  return {
+    name: 'connections silent',
+    weight: 2,
+    prepare: (random) => {
+      const lost = random.pick(['both', 'answers', 'requests'] as const);
+      return () => Promise.resolve(proxy!.swallow(lost));
+    },
+  };
+}
+
+function ofWholesalers({ simulators }: ChaosBed): Fault[] {
+  return [
+    {
+      name: 'wholesaler fails',
+      weight: 7,
+      prepare: (random) => {
+        const { provider, control } = random.pick(PROVIDER_FAULTS);
+        return () => simulators[provider].control(control);
+      },
+    },
+    { name: 'wholesalers are well', weight: 3, prepare: () => () => calmProviders(simulators) },
+  ];
+}
+
+/** Resets every switch of the simulators. */
+export async function calmProviders(simulators: ChaosBed['simulators']): Promise<void> {
+  for (const { provider, control } of PROVIDERS_CALM) await simulators[provider].control(control);
+}
+
+/** A body for the control endpoint of a wholesaler's simulator. Counted faults apply to the next calls. */
+interface ProviderFault {
   readonly name: string;
   readonly provider: 'esimAccess' | 'zendit';
   readonly control: object;
@@ -16,12 +222,12 @@ const ofZendit = (name: string, control: object): ProviderFault => ({
   control,
 });
 
-/** Longer than the service waits for an answer, shorter than its read lag. */
+/** Longer than the service's timeout, shorter than its read lag. */
 const TOO_SLOW_MS = 2_500;
 /** Shorter than the service's read lag. */
 const LAG_MS = 700;
 
-export const PROVIDER_FAULTS: readonly ProviderFault[] = [
+const PROVIDER_FAULTS: readonly ProviderFault[] = [
   ofEsimAccess('loses answers', { dropAfterCommit: 5 }),
   ofEsimAccess('loses orders', { dropBeforeCommit: 5 }),
   ofEsimAccess('is busy', { busy: 8 }),
@@ -47,8 +253,8 @@ export const PROVIDER_FAULTS: readonly ProviderFault[] = [
   ofZendit('is sold out', { outOfStock: true }),
 ];
 
-/** Puts every switch back. */
-export const PROVIDERS_CALM: readonly ProviderFault[] = [
+/** Resets every switch. */
+const PROVIDERS_CALM: readonly ProviderFault[] = [
   ofEsimAccess('is well', {
     ...{ dropAfterCommit: 0, dropBeforeCommit: 0, busy: 0, garbage: 0, slow: 0, slowMs: 0 },
     ...{ allocatingLooks: 0, hiddenLooks: 0, stock: null, refuse: null },

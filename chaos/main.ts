@@ -1,53 +1,30 @@
 import { randomInt } from 'node:crypto';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { ChaosBed } from './bed.js';
-import { FeedReader } from './feed-reader.js';
-import { Load } from './load.js';
-import { ROOT } from './processes.js';
-import { Random } from './random.js';
-import { judgeRestarts } from './restart-verdict.js';
-import { RollingRestarts } from './rolling-restarts.js';
-import { settle, type Settlement } from './settle.js';
-import { Storm } from './storm.js';
-import { type Check, judge } from './verdict.js';
+import type { ChaosBed } from './bed.js';
+import { FAULT_GROUPS, type FaultGroup } from './faults.js';
+import { runStorm, type StormOptions } from './storm.js';
+import type { Check } from './verdict.js';
 
-const HELP = `npm run chaos -- [--minutes N] [--redis] [--seed S] [--rate N] [--rolling [--from DIR]]
+const HELP = `npm run chaos -- [--minutes N] [--redis] [--seed S] [--rate N] [--faults A,B] [--rolling [--from DIR]]
 
 Runs every role as processes (2 api, 2 workers, 1 admin) on a PostgreSQL of its own, with partners that order in both
-modes at a fixed rate, and lets happen to them what happens: SIGKILL and SIGSTOP, restarts and crashes of PostgreSQL, a
-disk that is full (where it runs as root, who may mount one), a queue that is lost, wholesalers that fail in every way,
-receivers that hang, reset and lie. Then everybody is well again, and every promise is looked at.
+modes at a fixed rate, and lets happen to them what happens. Then everybody is well again, and every promise is checked.
 
   --minutes N   of the storm (60)
   --redis       queues and rate limits on a Redis that is killed and flushed
   --seed S      repeats the storm of an earlier run: the same things in the same order and at the same distances
   --rate N      orders a second (8)
+  --faults A,B  of: deaths (SIGKILL and SIGSTOP of processes, restarts of PostgreSQL, a queue that is lost), crashes (of
+                PostgreSQL, and its disk full where root may mount one), silence (connections to PostgreSQL that lose what
+                goes over them), wholesalers (which fail in every way); all of them when omitted
   --rolling     no storm, but what every release does: each process of each role in turn is taken out of rotation, told to
                 stop, and replaced, under the load; nobody may notice, and p99 stay within twice of what it is otherwise
   --from DIR    with --rolling: a built checkout of an older version, whose processes are there first, on the new schema
 
 Exit code: 0 every promise was kept, 1 one was broken, 2 it could not run.`;
 
-const PROGRESS_MS = 5_000;
 const SHOWN_BREACHES = 10;
-
-interface ChaosOptions {
-  readonly minutes: number;
-  readonly redis: boolean;
-  readonly seed: number;
-  readonly rate: number;
-  readonly rolling: boolean;
-  /** Of the version that is there first. */
-  readonly from: string;
-}
-
-/** What happens to the service while partners order. */
-interface Disturber {
-  readonly total: number;
-  run(signal: AbortSignal): Promise<void>;
-  describe(): string;
-}
 
 let opened: ChaosBed | null = null;
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
@@ -59,90 +36,28 @@ try {
   else process.exitCode = (await run(options)) ? 0 : 1;
 } catch (error) {
   console.error(`chaos could not run: ${(error as Error).stack}`);
-  // Callers insist still, of a service that is no more.
+  // Callers still insist on a service that has stopped.
   process.exit(2);
 }
 
-/** Whether every promise was kept. */
-async function run(options: ChaosOptions): Promise<boolean> {
-  const { minutes, redis, seed, rate, rolling, from } = options;
-  const what = rolling ? 'rolling restarts' : 'chaos';
-  console.log(`${what}: ${minutes} min${redis ? ' on Redis' : ''}, ${rate} orders/s, --seed ${seed}`);
-  const bed = await ChaosBed.open({ redis, troubles: !rolling, portal: rolling, root: from });
-  opened = bed;
-  if (!rolling && !bed.postgres.canFillDisk) console.log('no disk will be full: only root may mount one');
-  try {
-    // Apart, so that the storm does not depend on how many purchases the machine begins.
-    const load = new Load(bed, new Random(seed + 1));
-    const restarts = rolling ? new RollingRestarts(bed) : null;
-    const storm = restarts ?? new Storm(bed, new Random(seed));
-    const readers = bed.partners.flatMap((partner) =>
-      (['sandbox', 'live'] as const).map((mode) => new FeedReader(bed, partner, mode)),
-    );
-    await rage(bed, { load, storm, readers }, options);
-    const settlement = await settle(bed, say);
-    const missedPolls = readers.reduce((sum, { failed }) => sum + failed, 0);
-    for (const reader of readers) await reader.finish();
-    const checks = [
-      { promise: 'nothing is owed any more', breaches: settlement.stuck, count: 1 },
-      ...(await judge(bed, load, readers)),
-      ...(restarts ? judgeRestarts(bed, load, restarts, missedPolls) : []),
-    ];
-    report(options, { bed, load, storm }, settlement);
-    return showVerdict(checks);
-  } finally {
-    await bed.close();
-  }
-}
-
-interface Actors {
-  readonly load: Load;
-  readonly storm: Disturber;
-  readonly readers: readonly FeedReader[];
-}
-
-/** The storm, with the load and the readers beside it, for so many minutes. */
-async function rage(bed: ChaosBed, { load, storm, readers }: Actors, options: ChaosOptions): Promise<void> {
-  const over = AbortSignal.timeout(options.minutes * 60_000);
-  const ended = new AbortController();
-  const startedAt = performance.now();
-  const progress = setInterval(() => {
-    const seconds = Math.round((performance.now() - startedAt) / 1_000);
-    say(
-      `${seconds} s: ${load.begun} purchases begun, ${load.accepted.size} accepted, ${load.waiting} insisting, ` +
-        `${load.repeats} repeated calls, ${storm.total} disturbances, ${received(bed)} webhooks`,
-    );
-  }, PROGRESS_MS);
-  try {
-    const reading = Promise.all(readers.map((reader) => reader.run(ended.signal)));
-    await Promise.all([load.run(options.rate, over), storm.run(over)]);
-    ended.abort();
-    await reading;
-  } finally {
-    clearInterval(progress);
-    ended.abort();
-  }
-}
-
-function report(
-  { minutes, redis, seed }: ChaosOptions,
-  { bed, load, storm }: { bed: ChaosBed; load: Load; storm: Disturber },
-  { bySupport, seconds }: Settlement,
-): void {
-  const full = bed.postgres.canFillDisk
-    ? `; a statement found the disk full ${bed.postgres.fullSeen} times`
-    : '';
-  console.log(`\nin ${minutes} min (--seed ${seed}): ${storm.describe()}${full}`);
-  console.log(
-    `${load.begun} purchases begun, ${load.accepted.size} accepted, ${load.refused} refused, ${load.unanswered} without ` +
-      `an answer within five minutes, ${load.repeats} calls repeated; ${received(bed)} webhooks received; ` +
-      `settled after ${seconds.toFixed(0)} s, ${bySupport} orders by support${redis ? '; queues on Redis' : ''}`,
-  );
+/** @returns whether every promise was kept */
+async function run(options: StormOptions): Promise<boolean> {
+  const { seconds, redis, rate, seed, faults } = options;
+  const what = faults === 'rolling' ? 'rolling restarts' : faults.join(', ');
+  console.log(`${what}: ${seconds / 60} min${redis ? ' on Redis' : ''}, ${rate} orders/s, --seed ${seed}`);
+  const say = (line: string): void => void process.stderr.write(`${line}\n`);
+  const { summary, verdict } = await runStorm(options, say, (bed) => {
+    opened = bed;
+    if (faults.includes('crashes') && !bed.postgres.canFillDisk)
+      console.log('no disk will be full: only root may mount one');
+  });
+  console.log(`\nin ${seconds / 60} min (--seed ${seed}): ${summary.join('\n')}`);
+  return showVerdict(verdict);
 }
 
 function showVerdict(checks: readonly Check[]): boolean {
   for (const { promise, breaches, count } of checks) {
-    console.log(`${breaches.length === 0 ? 'kept  ' : 'BROKEN'} ${promise} (${count} looked at)`);
+    console.log(`${breaches.length === 0 ? 'kept  ' : 'BROKEN'} ${promise} (${count} checked)`);
     for (const breach of breaches.slice(0, SHOWN_BREACHES)) console.log(`         ${breach}`);
     if (breaches.length > SHOWN_BREACHES)
       console.log(`         and ${breaches.length - SHOWN_BREACHES} more`);
@@ -152,16 +67,8 @@ function showVerdict(checks: readonly Check[]): boolean {
   return isKept;
 }
 
-function received({ endpoints }: ChaosBed): number {
-  return endpoints.reduce((sum, { receiver }) => sum + receiver.received, 0);
-}
-
-function say(line: string): void {
-  process.stderr.write(`${line}\n`);
-}
-
-/** Null for --help. @throws Error that says what was not understood */
-function parse(args: readonly string[]): ChaosOptions | null {
+/** Null for --help. @throws Error that says which argument is wrong */
+function parse(args: readonly string[]): StormOptions | null {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -169,6 +76,7 @@ function parse(args: readonly string[]): ChaosOptions | null {
       redis: { type: 'boolean', default: false },
       seed: { type: 'string', default: String(randomInt(2 ** 31)) },
       rate: { type: 'string', default: '8' },
+      faults: { type: 'string', default: FAULT_GROUPS.join(',') },
       rolling: { type: 'boolean', default: false },
       from: { type: 'string' },
       help: { type: 'boolean', default: false },
@@ -177,18 +85,24 @@ function parse(args: readonly string[]): ChaosOptions | null {
   if (values.help) return null;
   if (values.from !== undefined && !values.rolling) throw new Error('--from needs --rolling');
   return {
-    minutes: toNumber('--minutes', values.minutes, 24 * 60),
+    seconds: 60 * toNumber('--minutes', values.minutes, 24 * 60),
     redis: values.redis,
     seed: toNumber('--seed', values.seed, 2 ** 31),
     rate: toNumber('--rate', values.rate, 1_000),
-    rolling: values.rolling,
-    from: path.resolve(values.from ?? ROOT),
+    faults: values.rolling ? 'rolling' : values.faults.split(',').map(toFaultGroup),
+    ...(values.from === undefined ? {} : { from: path.resolve(values.from) }),
   };
 }
 
-function toNumber(option: string, text: string, most: number): number {
+function toFaultGroup(name: string): FaultGroup {
+  const group = FAULT_GROUPS.find((one) => one === name);
+  if (!group) throw new Error(`unknown faults "${name}"; some of: ${FAULT_GROUPS.join(', ')}`);
+  return group;
+}
+
+function toNumber(option: string, text: string, max: number): number {
   const number = Number(text);
-  if (!/^\d+(\.\d+)?$/.test(text) || number > most || (number === 0 && option !== '--seed'))
-    throw new Error(`${option} must be a number from 1 to ${most}`);
+  if (!/^\d+(\.\d+)?$/.test(text) || number > max || (number === 0 && option !== '--seed'))
+    throw new Error(`${option} must be a number above 0, at most ${max}`);
   return number;
 }

@@ -99,15 +99,25 @@ export class RoleProcess {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Dies at once and comes back. */
-  async killAndRestart(): Promise<void> {
+  /** Of the program that runs, or ran last. */
+  get pid(): number {
+    return this.program!.child.pid!;
+  }
+
+  /** SIGKILL, and a start. @param whileDead runs between the two */
+  async killAndRestart(whileDead: () => Promise<void>): Promise<void> {
     await this.program?.kill();
+    // PostgreSQL first ends the statements of the dead that it works on.
+    await sleep(50);
+    await whileDead();
     await this.launch();
   }
 
-  /** Holds what it holds and notices nothing for so long. */
-  async freeze(ms: number): Promise<void> {
+  /** SIGSTOP for so long: it keeps its locks and connections. @param whileFrozen runs after SIGSTOP */
+  async freeze(ms: number, whileFrozen: () => Promise<void>): Promise<void> {
     this.program?.child.kill('SIGSTOP');
+    await sleep(50);
+    await whileFrozen();
     await sleep(ms);
     this.program?.child.kill('SIGCONT');
   }
@@ -218,4 +228,16 @@ export async function freePort(): Promise<number> {
   server.close();
   await once(server, 'close');
   return port;
+}
+
+export type InTurn = (work: () => Promise<void>) => Promise<void>;
+
+/** Runs one work at a time: a process that is down is not killed again. */
+export function exclusively(): InTurn {
+  let turn = Promise.resolve();
+  return (work) => {
+    const next = turn.then(work);
+    turn = next.catch(() => undefined);
+    return next;
+  };
 }

@@ -44,9 +44,16 @@ const LIES: readonly ((response: ServerResponse) => void)[] = [
 
 /** A receiver that counts events and checks every signature by itself. */
 export class Receiver {
-  /** Events that arrived, whatever was answered, and how often. */
+  /** Requests by event id and by delivery id, whatever was answered. */
   readonly events = new Map<string, number>();
+  readonly deliveries = new Map<string, number>();
   badSignatures = 0;
+  /** Repetitions of an event with another delivery id or other bytes. */
+  changed = 0;
+  /** Most requests that were open at once. */
+  mostOpen = 0;
+  private open = 0;
+  private readonly first = new Map<string, string>();
   /** Known once the endpoint is registered. */
   secret = '';
   private isCalm = false;
@@ -63,6 +70,8 @@ export class Receiver {
       void text(request).then(
         (body) => {
           receiver.note(request.headers, body);
+          receiver.mostOpen = Math.max(receiver.mostOpen, ++receiver.open);
+          response.once('close', () => receiver.open--);
           BEHAVIOURS[receiver.isCalm ? 'good' : behaviour](response);
         },
         () => undefined,
@@ -94,7 +103,12 @@ export class Receiver {
 
   private note(headers: IncomingHttpHeaders, body: string): void {
     const { id } = JSON.parse(body) as { id: string };
+    const delivery = String(headers['x-service-delivery']);
     this.events.set(id, (this.events.get(id) ?? 0) + 1);
+    this.deliveries.set(delivery, (this.deliveries.get(delivery) ?? 0) + 1);
+    const sent = `${delivery} ${body}`;
+    if ((this.first.get(id) ?? sent) !== sent) this.changed++;
+    this.first.set(id, sent);
     const [, t, v1] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(headers['x-service-signature'])) ?? [];
     const expected = createHmac('sha256', this.secret).update(`${t}.${body}`).digest('hex');
     // The registration's answer, with the secret, comes before the first order.

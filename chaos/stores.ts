@@ -1,14 +1,13 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded/postgres/index.js';
-import { endWithUs, freePort } from './processes.js';
-import { ShrinkableDisk } from './shrinkable-disk.js';
+import { endWithUs, exclusively, freePort } from './processes.js';
 
 /** Durable, as in production: what was committed must be there after a crash of the server. */
 const SETTINGS = { max_connections: 250, synchronous_commit: 'on' };
@@ -22,6 +21,9 @@ export class Postgres {
   readonly pool: Pool;
   /** How often the disk was seen to be full: a statement was refused for it. */
   fullSeen = 0;
+
+  /** Faults of the stores run one at a time. */
+  readonly inTurn = exclusively();
 
   private constructor(
     private readonly folder: string,
@@ -145,6 +147,10 @@ export class RedisServer {
     return redis;
   }
 
+  get pid(): number {
+    return this.child!.pid!;
+  }
+
   get url(): string {
     return `redis://127.0.0.1:${this.port}`;
   }
@@ -186,5 +192,41 @@ export class RedisServer {
     } finally {
       client.disconnect();
     }
+  }
+}
+
+/** A tmpfs cannot be made smaller than what is written meanwhile: each try leaves so much more. */
+const SPARE_BYTES = 16 * 1024;
+const TRIES = 50;
+
+/** A file system that is full from one moment to the next, and has room again: a tmpfs, which only root may mount. */
+class ShrinkableDisk {
+  private constructor(private readonly folder: string) {}
+
+  /** Null where this process may not mount. */
+  static mountAt(folder: string): ShrinkableDisk | null {
+    const options = ['-t', 'tmpfs', '-o', 'size=50%,mode=0755', 'tmpfs', folder];
+    if (spawnSync('mount', options, { stdio: 'ignore' }).status !== 0) return null;
+    const disk = new ShrinkableDisk(folder);
+    process.once('exit', () => disk.unmount());
+    return disk;
+  }
+
+  /** No file can grow by more than a few pages. @throws Error when it grows faster than it can be made smaller */
+  fill(): void {
+    for (let tries = 0; tries < TRIES; tries++) {
+      const { blocks, bfree, bsize } = statfsSync(this.folder);
+      const options = `remount,size=${(blocks - bfree) * bsize + tries * SPARE_BYTES}`;
+      if (spawnSync('mount', ['-o', options, this.folder], { stdio: 'ignore' }).status === 0) return;
+    }
+    throw new Error(`${this.folder} cannot be made smaller`);
+  }
+
+  free(): void {
+    execFileSync('mount', ['-o', 'remount,size=50%', this.folder]);
+  }
+
+  unmount(): void {
+    spawnSync('umount', ['-l', this.folder], { stdio: 'ignore' });
   }
 }

@@ -1,171 +1,204 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ChaosBed } from './bed.js';
-import { PROVIDER_FAULTS, PROVIDERS_CALM } from './faults.js';
-import type { Random } from './random.js';
+import { ChaosBed } from './bed.js';
+import { calmProviders, type FaultGroup, RandomFaults } from './faults.js';
+import { FeedReader, Load } from './load.js';
+import { Random } from './random.js';
+import { judgeRestarts, RollingRestarts } from './rolling.js';
+import { type Check, judge, judgeFaults } from './verdict.js';
 
-const PAUSE_MS = { min: 1_000, max: 4_000 };
-/** Beyond the lease, so that another worker has taken the work over, and below it. */
-const FREEZE_MS = { min: 500, max: 9_000 };
-const DOWN_MS = { min: 100, max: 2_500 };
-const FULL_MS = { min: 500, max: 8_000 };
+const PROGRESS_MS = 5_000;
+const SETTLE_LIMIT_MS = 480_000;
+/** Work that the service has not alerted support to ends by itself. */
+const SUPPORT_AFTER_MS = 15_000;
+const SUPPORT_AT_ONCE = 10;
+const OPEN = `status IN ('pending', 'processing', 'canceling')`;
 
-interface Disturbance {
-  readonly name: string;
-  readonly weight: number;
-  /** Draws what it needs before it begins, so that a seed repeats the same storm. */
-  readonly prepare: (random: Random) => () => Promise<void>;
+export interface StormOptions {
+  readonly seconds: number;
+  readonly seed: number;
+  /** Orders a second. */
+  readonly rate: number;
+  /** On a busy machine the faults take longer than `seconds`, and the orders do not grow with them. */
+  readonly maxOrders?: number;
+  /** The faults that are drawn, or each process in turn as a release replaces it. */
+  readonly faults: readonly FaultGroup[] | 'rolling';
+  /** Queues and rate limits on a Redis. */
+  readonly redis: boolean;
+  /** The built checkout that the roles begin with; this one when omitted. */
+  readonly from?: string;
+  /** Settings of the roles, on top of those of the bed. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
-/** What happens to the service, one after the other, drawn from a seed: the same seed gives the same storm. */
-export class Storm {
-  readonly counts = new Map<string, number>();
-  private readonly disturbances: readonly Disturbance[];
-  private readonly underWay = new Set<Promise<void>>();
-  private failure: unknown = null;
+export interface StormReport {
+  /** What happened, one line each. */
+  readonly summary: readonly string[];
+  /** Every promise with its breaches. */
+  readonly verdict: readonly Check[];
+}
 
-  constructor(
-    private readonly bed: ChaosBed,
-    private readonly random: Random,
-  ) {
-    this.disturbances = [...ofProcesses(bed), ...ofStores(bed), ...ofProviders(bed)];
-  }
-
-  /** @throws what a process said that does not come back */
-  async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && this.failure === null) {
-      const pauseMs = this.random.between(PAUSE_MS.min, PAUSE_MS.max);
-      const { name, prepare } = this.draw();
-      const begin = prepare(this.random);
-      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
-      if (signal.aborted) break;
-      this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
-      this.follow(begin());
-      // Two at once now and then, all at once never: a start needs the database some time.
-      if (this.underWay.size > 1) await Promise.race(this.underWay);
-    }
-    await Promise.all(this.underWay);
-    if (this.failure !== null) throw this.failure as Error;
-  }
-
-  get total(): number {
-    return [...this.counts.values()].reduce((sum, count) => sum + count, 0);
-  }
-
-  describe(): string {
-    const counts = [...this.counts].sort().map(([name, count]) => `${name} ${count}`);
-    return `${this.total} disturbances: ${counts.join(', ')}`;
-  }
-
-  private follow(work: Promise<void>): void {
-    const task = work.catch((error: unknown) => void (this.failure ??= error));
-    this.underWay.add(task);
-    void task.finally(() => this.underWay.delete(task));
-  }
-
-  private draw(): Disturbance {
-    const all = this.disturbances.reduce((sum, { weight }) => sum + weight, 0);
-    let at = this.random.next() * all;
-    return this.disturbances.find(({ weight }) => (at -= weight) < 0) ?? this.disturbances[0]!;
+/**
+ * Runs the service with all roles as processes, lets partners order while the faults happen, waits until nothing is open any
+ * more, and checks every promise.
+ * @param opened called with the bed, so that whoever interrupts the run can close it
+ * @throws Error when the bed does not start, or a process does not come back
+ */
+export async function runStorm(
+  options: StormOptions,
+  say: (line: string) => void,
+  opened: (bed: ChaosBed) => void = () => undefined,
+): Promise<StormReport> {
+  const { seed, redis, faults, from, env } = options;
+  const isRolling = faults === 'rolling';
+  const bed = await ChaosBed.open({
+    redis,
+    env: env ?? {},
+    ...(isRolling
+      ? { troubles: false, portal: true, silence: false, ownDisk: false }
+      : {
+          troubles: true,
+          portal: false,
+          silence: faults.includes('silence'),
+          ownDisk: faults.includes('crashes'),
+        }),
+    ...(from === undefined ? {} : { root: from }),
+  });
+  opened(bed);
+  try {
+    // A random sequence apart: the storm does not depend on how many purchases the machine begins.
+    const load = new Load(bed, new Random(seed + 1));
+    const restarts = isRolling ? new RollingRestarts(bed) : null;
+    const drawn = isRolling ? null : new RandomFaults(bed, new Random(seed), faults);
+    const disturber = restarts ?? drawn!;
+    const readers = bed.partners.flatMap((partner) =>
+      (['sandbox', 'live'] as const).map((mode) => new FeedReader(bed, partner, mode)),
+    );
+    await rage(bed, { load, disturber, readers }, options, say);
+    const { bySupport, seconds, stuck } = await settle(bed, say);
+    const missedPolls = readers.reduce((sum, { failed }) => sum + failed, 0);
+    for (const reader of readers) await reader.finish();
+    const verdict = [
+      { promise: 'nothing is owed any more', breaches: stuck, count: 1 },
+      ...(await judge(bed, load, readers)),
+      ...(drawn ? await judgeFaults(bed, drawn) : []),
+      ...(restarts ? judgeRestarts(bed, load, restarts, missedPolls) : []),
+    ];
+    const { fullSeen } = bed.postgres;
+    const summary = [
+      `${disturber.describe()}${fullSeen > 0 ? `; a statement found the disk full ${fullSeen} times` : ''}`,
+      `${load.begun} purchases begun, ${load.accepted.size} accepted, ${load.refused} refused, ${load.unanswered} without ` +
+        `an answer within five minutes, ${load.repeats} calls repeated; ${received(bed)} webhooks received; ` +
+        `settled after ${seconds.toFixed(0)} s, ${bySupport} orders by support`,
+    ];
+    return { summary, verdict };
+  } finally {
+    await bed.close();
   }
 }
 
-/** One at a time of each: what is down already is not killed again. */
-function exclusively(): (work: () => Promise<void>) => Promise<void> {
-  let turn = Promise.resolve();
-  return (work) => {
-    const next = turn.then(work);
-    turn = next.catch(() => undefined);
-    return next;
-  };
+interface Actors {
+  readonly load: Load;
+  readonly disturber: RandomFaults | RollingRestarts;
+  readonly readers: readonly FeedReader[];
 }
 
-function ofProcesses({ apis, workers }: ChaosBed): Disturbance[] {
-  const turns = new Map([...apis, ...workers].map((role) => [role, exclusively()]));
-  const one = (name: string, roles: typeof apis, weight: number): Disturbance[] => [
-    {
-      name: `SIGKILL ${name}`,
-      weight,
-      prepare: (random) => {
-        const role = random.pick(roles);
-        return () => turns.get(role)!(() => role.killAndRestart());
-      },
-    },
-    {
-      name: `SIGSTOP ${name}`,
-      weight,
-      prepare: (random) => {
-        const [role, ms] = [random.pick(roles), random.between(FREEZE_MS.min, FREEZE_MS.max)];
-        return () => turns.get(role)!(() => role.freeze(ms));
-      },
-    },
-  ];
-  return [...one('worker', workers, 5), ...one('api', apis, 3)];
-}
-
-function ofStores({ postgres, redis }: ChaosBed): Disturbance[] {
-  const inTurn = exclusively();
-  const down = (random: Random): number => random.between(DOWN_MS.min, DOWN_MS.max);
-  const list: Disturbance[] = [
-    {
-      name: 'PostgreSQL restarted',
-      weight: 2,
-      prepare: (random) => {
-        const ms = down(random);
-        return () => inTurn(() => postgres.restart(ms));
-      },
-    },
-    {
-      name: 'PostgreSQL crashed',
-      weight: 2,
-      prepare: (random) => {
-        const ms = down(random);
-        return () => inTurn(() => postgres.crash(ms));
-      },
-    },
-    {
-      // Drawn where nobody may mount a disk, too: a seed is the same storm for everybody.
-      name: postgres.canFillDisk ? 'disk full' : 'disk full (left out)',
-      weight: 2,
-      prepare: (random) => {
-        const ms = random.between(FULL_MS.min, FULL_MS.max);
-        return () => inTurn(() => postgres.fillDisk(ms));
-      },
-    },
-  ];
-  if (!redis) {
-    const lose = async (): Promise<void> =>
-      void (await postgres.rows('TRUNCATE bullmq.job CASCADE').catch(() => undefined));
-    return [...list, { name: 'queue emptied', weight: 1, prepare: () => () => inTurn(lose) }];
+/** The disturbances, with the load and the readers beside them. */
+async function rage(
+  bed: ChaosBed,
+  { load, disturber, readers }: Actors,
+  { seconds, rate, maxOrders = Infinity }: StormOptions,
+  say: (line: string) => void,
+): Promise<void> {
+  const over = AbortSignal.timeout(seconds * 1_000);
+  const ended = new AbortController();
+  const startedAtMs = performance.now();
+  const progress = setInterval(() => {
+    say(
+      `${Math.round((performance.now() - startedAtMs) / 1_000)} s: ${load.begun} purchases begun, ` +
+        `${load.accepted.size} accepted, ${load.waiting} insisting, ${load.repeats} repeated calls, ` +
+        `${disturber.total} disturbances, ${received(bed)} webhooks`,
+    );
+  }, PROGRESS_MS);
+  try {
+    const partners = Promise.all([
+      load.run(rate, maxOrders, ended.signal),
+      ...readers.map((reader) => reader.run(ended.signal)),
+    ]);
+    partners.catch(() => ended.abort());
+    await disturber.run(over);
+    ended.abort();
+    await partners;
+  } finally {
+    clearInterval(progress);
+    ended.abort();
   }
-  return [
-    ...list,
-    {
-      name: 'Redis killed',
-      weight: 3,
-      prepare: (random) => {
-        const ms = down(random);
-        return () => inTurn(() => redis.killFor(ms));
-      },
-    },
-    { name: 'Redis FLUSHALL', weight: 3, prepare: () => () => inTurn(() => redis.flush()) },
-  ];
 }
 
-function ofProviders({ simulators }: ChaosBed): Disturbance[] {
-  return [
-    {
-      name: 'wholesaler fails',
-      weight: 7,
-      prepare: (random) => {
-        const { provider, control } = random.pick(PROVIDER_FAULTS);
-        return () => simulators[provider].control(control);
-      },
-    },
-    { name: 'wholesalers are well', weight: 3, prepare: () => () => calmProviders(simulators) },
-  ];
+function received({ endpoints }: ChaosBed): number {
+  return endpoints.reduce((sum, { receiver }) => sum + receiver.received, 0);
 }
 
-/** Puts every switch of the simulators back. */
-export async function calmProviders(simulators: ChaosBed['simulators']): Promise<void> {
-  for (const { provider, control } of PROVIDERS_CALM) await simulators[provider].control(control);
+/**
+ * Everybody is well again: waits until nothing is open. Support ends the orders that the service has alerted it to (placed
+ * twice, or late), as it would in production.
+ */
+async function settle(
+  bed: ChaosBed,
+  say: (line: string) => void,
+): Promise<{ bySupport: number; seconds: number; stuck: readonly string[] }> {
+  const startedAtMs = performance.now();
+  for (const { receiver } of bed.endpoints) receiver.calmDown();
+  await calmProviders(bed.simulators);
+  const bySupport = new Set<string>();
+  let stuck: readonly string[] = [];
+  while (performance.now() - startedAtMs < SETTLE_LIMIT_MS) {
+    await enableEndpoints(bed);
+    if (performance.now() - startedAtMs > SUPPORT_AFTER_MS) await endBySupport(bed, bySupport);
+    stuck = await openWork(bed);
+    if (stuck.length === 0) break;
+    say(`settling: ${stuck.join(', ')}`);
+    await sleep(1_000);
+  }
+  return { bySupport: bySupport.size, seconds: (performance.now() - startedAtMs) / 1_000, stuck };
+}
+
+/** An endpoint that the storm has disabled gets its held deliveries. */
+async function enableEndpoints(bed: ChaosBed): Promise<void> {
+  const disabled = await bed.postgres.rows<{ id: string }>(
+    'SELECT id FROM webhook_endpoints WHERE NOT enabled',
+  );
+  for (const { id, path } of bed.endpoints)
+    if (disabled.some((one) => one.id === id)) await bed.callAdmin('POST', `${path}/enable`, {});
+}
+
+async function endBySupport(bed: ChaosBed, ended: Set<string>): Promise<void> {
+  const alerted = await bed.postgres.rows<{ id: string }>(
+    `SELECT o.id FROM orders o WHERE ${OPEN}
+       AND EXISTS (SELECT 1 FROM alerts a WHERE a.subject_id = o.id AND a.type = 'order.needs_review')`,
+  );
+  for (let from = 0; from < alerted.length; from += SUPPORT_AT_ONCE)
+    await Promise.all(
+      alerted.slice(from, from + SUPPORT_AT_ONCE).map(async ({ id }) => {
+        if (await endOrder(bed, id)) ended.add(id);
+      }),
+    );
+}
+
+/** What the wholesaler shows goes first: `mark_failed` is refused for what was sold. @returns whether the order has ended */
+async function endOrder(bed: ChaosBed, id: string): Promise<boolean> {
+  for (const action of ['mark_issued', 'mark_failed']) {
+    const body = { action, note: 'the storm is over' };
+    const { status } = await bed.tryAdmin('POST', `/internal/v1/orders/${id}/reconcile`, body);
+    if (status === 200) return true;
+  }
+  return false;
+}
+
+async function openWork(bed: ChaosBed): Promise<readonly string[]> {
+  const rows = await bed.postgres.rows<{ what: string; count: number }>(
+    `SELECT 'orders' AS what, count(*)::int AS count FROM orders WHERE ${OPEN}
+     UNION ALL SELECT 'deliveries', count(*)::int FROM webhook_deliveries WHERE status IN ('pending', 'discarding')
+     UNION ALL SELECT 'events without a position', count(*)::int FROM events WHERE position IS NULL`,
+  );
+  return rows.filter(({ count }) => count > 0).map(({ what, count }) => `${count} ${what}`);
 }

@@ -1,13 +1,13 @@
 import type { ChaosBed } from './bed.js';
-import type { FeedReader } from './feed-reader.js';
-import type { Load } from './load.js';
+import type { RandomFaults } from './faults.js';
+import type { FeedReader, Load } from './load.js';
 import { runCommand } from './processes.js';
 
 /** One promise, and what breaks it. */
 export interface Check {
   readonly promise: string;
   readonly breaches: readonly string[];
-  /** What was looked at. */
+  /** Number of things that were checked. */
   readonly count: number;
 }
 
@@ -16,20 +16,25 @@ interface OrderRow {
   readonly mode: 'sandbox' | 'live';
   readonly provider: string;
   readonly reference: string;
+  readonly package_id: string;
   readonly status: string;
   readonly quantity: number;
   readonly issued: number;
   readonly failed: number;
   readonly esims: number;
   readonly sandbox_purchases: number;
-  /** `order.issued` and `order.failed`. */
+  /** `order.issued` and `order.failed` events. */
   readonly outcomes: number;
+  /** The `order.failed` of them. */
+  readonly failures: number;
   /** Where something was placed a second time, and support was told: what may have left. Else 0. */
   readonly repeated: number;
   /** Support ended it against the wholesaler's silence. */
   readonly by_support: boolean;
 }
 
+/** Attempts to one endpoint, over all workers (D34). A frozen worker's stay open beside those of its successor. */
+const MAX_OPEN = 16;
 const ENDED = new Set(['issued', 'partially_issued', 'failed']);
 
 /** Everything that was promised, looked at from all sides, when nothing is owed any more. */
@@ -74,12 +79,21 @@ function outcomes(orders: readonly OrderRow[]): Check {
     if (issued + failed !== quantity) wrong.push(`issued ${issued} and failed ${failed} of ${quantity}`);
     if (esims !== issued) wrong.push(`has ${esims} eSIMs and issued ${issued}`);
     if (order.outcomes !== 1) wrong.push(`told its end ${order.outcomes} times`);
+    if (order.failures !== Number(status === 'failed')) wrong.push(`is ${status} and told another end`);
+    if (order.mode === 'sandbox' && !order.by_support && issued !== issuable(order))
+      wrong.push(`issued ${issued} of ${quantity} ${order.package_id}`);
     return wrong.map((what) => `${id} ${what}`);
   });
   return { promise: 'each ended once, issued or refunded, and told it once', breaches, count: orders.length };
 }
 
-/** What the wholesalers have sold, by their own books. */
+/** eSIMs that the Sandbox issues of its test packages. */
+function issuable({ package_id: packageId, quantity }: OrderRow): number {
+  if (packageId === 'pkg_test_out_of_stock') return 0;
+  return packageId === 'pkg_test_partial' ? Math.ceil(0.6 * quantity) : quantity;
+}
+
+/** The books of the wholesalers themselves. */
 async function purchases(bed: ChaosBed, orders: readonly OrderRow[]): Promise<Check> {
   const access = await bed.simulators.esimAccess.state<{ purchases: Record<string, number> }>();
   const zendit = await bed.simulators.zendit.state<{
@@ -152,6 +166,8 @@ async function deliveries(bed: ChaosBed): Promise<Check> {
   });
   const unsigned = bed.endpoints.reduce((sum, { receiver }) => sum + receiver.badSignatures, 0);
   if (unsigned > 0) breaches.push(`${unsigned} webhooks had a wrong signature`);
+  const changed = bed.endpoints.reduce((sum, { receiver }) => sum + receiver.changed, 0);
+  if (changed > 0) breaches.push(`${changed} repetitions had another delivery id or other bytes`);
   return { promise: 'what counts as delivered has arrived, signed', breaches, count: rows.length };
 }
 
@@ -198,20 +214,98 @@ function answers(load: Load): Check {
   return { promise: 'no partner got an answer that it cannot act on', breaches, count: load.begun };
 }
 
+/** Attempts in flight, of one worker or of all: a death at this moment may send each of them again. */
+export async function inFlight({ postgres }: ChaosBed, workerPid?: number): Promise<number> {
+  const [row] = await postgres.rows<{ n: number }>(
+    `SELECT count(*)::int AS n FROM webhook_deliveries d
+     JOIN webhook_endpoint_leases l ON l.endpoint_id = d.endpoint_id AND l.fence = d.started_fence
+     WHERE l.owner LIKE $1`,
+    [workerPid === undefined ? '%' : `${workerPid}-%`],
+  );
+  return row!.n;
+}
+
+/** Endpoints whose deliveries do not add up to their events, in one snapshot (D33). */
+export async function unbalancedEndpoints({ postgres }: ChaosBed): Promise<readonly string[]> {
+  const rows = await postgres.rows<{ id: string; events: number; found: number }>(
+    `SELECT w.id, e.events, d.found FROM webhook_endpoints w
+     LEFT JOIN (SELECT partner_id, mode, count(*)::int AS events FROM events GROUP BY 1, 2) e USING (partner_id, mode)
+     LEFT JOIN (SELECT endpoint_id, count(*)::int AS found FROM webhook_deliveries WHERE kind = 'event' GROUP BY 1) d
+       ON d.endpoint_id = w.id
+     WHERE e.events IS DISTINCT FROM d.found`,
+  );
+  return rows.map(({ id, events, found }) => `${id}: ${events} events, ${found} deliveries`);
+}
+
+/** What a fault may cost at most. Where a commit or an outcome can be lost, the attempt log is not complete. */
+export async function judgeFaults(
+  { postgres, endpoints }: ChaosBed,
+  faults: RandomFaults,
+): Promise<readonly Check[]> {
+  const logged = await postgres.rows<{
+    id: string;
+    endpoint_id: string;
+    attempts: number;
+    again: number;
+    cut: number;
+  }>(
+    `SELECT d.id, d.endpoint_id, count(a.*)::int AS attempts,
+            count(*) FILTER (WHERE a.outcome <> 'delivered')::int AS again,
+            count(*) FILTER (WHERE a.outcome = 'interrupted')::int AS cut
+     FROM webhook_deliveries d LEFT JOIN webhook_attempts a ON a.delivery_id = d.id GROUP BY d.id, d.endpoint_id`,
+  );
+  const receivers = new Map(endpoints.map(({ id, receiver }) => [id, receiver]));
+  const repeated = logged.flatMap(({ id, endpoint_id: endpoint, attempts, again }) => {
+    const requests = receivers.get(endpoint)!.deliveries.get(id) ?? 0;
+    if (requests > attempts) return [`${id} was sent ${requests} times and has ${attempts} attempts`];
+    const isGood = receivers.get(endpoint)!.behaviour === 'good';
+    return isGood && requests > 1 + again ? [`${id} was sent ${requests} times without a reason`] : [];
+  });
+  const cut = logged.reduce((sum, one) => sum + one.cut, 0);
+  const limit = faults.counts.has('SIGSTOP worker') ? 2 * MAX_OPEN : MAX_OPEN;
+  const crowded = endpoints
+    .filter(({ receiver }) => receiver.mostOpen > limit)
+    .map(({ id, receiver }) => `${id} had ${receiver.mostOpen} attempts at once`);
+  return [
+    {
+      promise: 'deliveries add up to events at every moment',
+      breaches: faults.unbalanced,
+      count: faults.total,
+    },
+    ...(faults.losesOutcomes
+      ? []
+      : [
+          { promise: 'every request is an attempt in the log', breaches: repeated, count: logged.length },
+          {
+            promise: 'no attempt was interrupted but by a fault',
+            breaches: cut > faults.cut ? [`${cut} were interrupted, ${faults.cut} in flight at a fault`] : [],
+            count: cut,
+          },
+        ]),
+    {
+      promise: `at most ${limit} attempts to an endpoint at once`,
+      breaches: crowded,
+      count: endpoints.length,
+    },
+  ];
+}
+
 async function readOrders(bed: ChaosBed): Promise<readonly OrderRow[]> {
   return bed.postgres.rows<OrderRow>(
     `WITH told AS (
-       SELECT partner_id, mode, body::jsonb -> 'data' ->> 'order_id' AS order_id, count(*)::int AS outcomes
+       SELECT partner_id, mode, body::jsonb -> 'data' ->> 'order_id' AS order_id, count(*)::int AS outcomes,
+              count(*) FILTER (WHERE type = 'order.failed')::int AS failures
        FROM events WHERE type IN ('order.issued', 'order.failed') GROUP BY 1, 2, 3),
      placed AS (
        SELECT provider_reference, CASE WHEN max(placements) > 1 THEN sum(placements) ELSE 0 END::int AS repeated
        FROM provider_placements GROUP BY 1)
-     SELECT o.id, o.mode, o.provider, provider_reference AS reference, o.status, o.quantity,
+     SELECT o.id, o.mode, o.provider, provider_reference AS reference, o.status, o.quantity, o.package_id,
             o.quantity_issued AS issued, o.quantity_failed AS failed,
-            (SELECT count(*)::int FROM esims e WHERE e.order_id = o.id) AS esims,
+            (SELECT count(DISTINCT e.provider_esim_id)::int FROM esims e WHERE e.order_id = o.id) AS esims,
             (SELECT count(*)::int FROM sandbox_upstream_orders u WHERE u.reference = o.provider_reference)
               AS sandbox_purchases,
             coalesce(told.outcomes, 0) AS outcomes,
+            coalesce(told.failures, 0) AS failures,
             coalesce(placed.repeated, 0) AS repeated,
             EXISTS (SELECT 1 FROM audit_log a WHERE a.subject_id = o.id
                     AND a.details ->> 'action' LIKE 'mark_%') AS by_support

@@ -41,7 +41,6 @@ export async function readEvents({ pool }: TestDatabase): Promise<BookedEvent[]>
 }
 
 export const OPEN_ORDERS = `orders WHERE status NOT IN ('issued', 'partially_issued', 'failed')`;
-export const OWED = `webhook_deliveries WHERE status = 'pending'`;
 
 /** How many rows a condition finds. */
 export async function count({ pool }: TestDatabase, from: string): Promise<number> {

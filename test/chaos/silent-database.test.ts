@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { freePort } from '../harness/free-port.js';
-import { DatabaseProxy, type Lost } from '../harness/database-proxy.js';
+import { DatabaseProxy, type Lost } from '../../chaos/database-proxy.js';
 import {
   createTestDatabase,
   eventually,

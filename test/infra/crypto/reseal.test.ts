@@ -11,7 +11,7 @@ import {
   type TestService,
 } from '../../harness/index.js';
 import { waitingForLocks } from '../../harness/database.js';
-import { DatabaseProxy } from '../../harness/database-proxy.js';
+import { DatabaseProxy } from '../../../chaos/database-proxy.js';
 import { NodeChild } from '../../harness/child-process.js';
 import { issueEsims } from '../../harness/order-steps.js';
 

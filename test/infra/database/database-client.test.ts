@@ -13,7 +13,7 @@ import {
   sql,
   Transactions,
 } from '../../../src/infra/database/index.js';
-import { DatabaseProxy, type Lost } from '../../harness/database-proxy.js';
+import { DatabaseProxy, type Lost } from '../../../chaos/database-proxy.js';
 import { createTestDatabase, eventually, type TestDatabase } from '../../harness/index.js';
 import { asServiceRole } from '../../harness/unusual-database.js';
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectProblem } from '../../harness/expect-problem.js';
-import { DatabaseProxy } from '../../harness/database-proxy.js';
+import { DatabaseProxy } from '../../../chaos/database-proxy.js';
 import { eventually, startTestService, type TestPartner, type TestService } from '../../harness/index.js';
 import { orderEnded, placeOrder } from '../../harness/order-steps.js';
 import { StandbyPair } from './standby-pair.js';

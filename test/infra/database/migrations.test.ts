@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { afterEach, beforeEach, expect, inject, it } from 'vitest';
 import { migrateDatabase } from '../../../src/apps/migration.js';
-import { DatabaseProxy } from '../../harness/database-proxy.js';
+import { DatabaseProxy } from '../../../chaos/database-proxy.js';
 import { dropDatabase, onDatabase } from '../../harness/database.js';
 import { loadConfig } from '../../../src/config/index.js';
 import { startRole } from '../../../src/apps/role-process.js';

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { overTcp } from './database.js';
 
 /** Bytes of a direction that are lost: those to the server, those from it, or all. */
 export type Lost = 'requests' | 'answers' | 'both';
@@ -101,4 +100,11 @@ export class DatabaseProxy {
       client.write(pair.dripBytes === null ? bytes : bytes.subarray(0, pair.dripBytes));
     });
   }
+}
+
+/** Without a Unix-domain socket. */
+function overTcp(databaseUrl: string): URL {
+  const url = new URL(databaseUrl);
+  url.searchParams.delete('host');
+  return url;
 }
