@@ -1,56 +1,60 @@
+/**
+ * `npm run bench -- catalog`: calls a second of GET /v1/catalog on one API process, with one key and with 1,000.
+ * Limit: a bare Fastify server that serializes the same payload, loaded in turn in the same rounds.
+ * Read the ratios: 0.6 with one key and 0.4 with 1,000 keys are the goals. The latencies are those of a full machine.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ChildLink } from './child-link.js';
-import type { Cleanups } from './cleanups.js';
-import { LoadGenerator } from './load/load-generator.js';
-import { interleave, measure, type Measurement, ratios } from './measurement.js';
-import type { BenchOptions } from './options.js';
-import { detail, disturbance } from './report/detail.js';
-import { row, type Section } from './report/report.js';
-import { DatabaseServer } from './service/database-server.js';
-import { createPartners } from './service/partners.js';
-import { ServiceProcess } from './service/service-process.js';
+import type { BenchOptions } from './main.js';
+import type { BareFastifyApi } from './shared/bare-fastify.child.js';
+import { Child, type Cleanups } from './shared/child.js';
+import { DatabaseServer } from './shared/database-server.js';
+import { sendOk } from './shared/http.js';
+import type { LoadApi } from './shared/load.child.js';
+import { detail, disturbance, interleave, measure, type Measurement, ratios } from './shared/measurement.js';
+import { createPartners } from './shared/partners.js';
+import { row, type Section } from './shared/report.js';
+import { PRODUCTION, ServiceProcess } from './shared/service-process.js';
 
 const DATABASE = 'bench_catalog';
 /** 25 packages, the default page. */
 const PATH = '/v1/catalog';
 const MANY_KEYS = 1_000;
-/** Rows are visible within a second. */
+/** Rows of the call log are visible within a second. */
 const LOG_DELAY_MS = 2_000;
-const TARGET_ONE_KEY = 0.6;
-const TARGET_MANY_KEYS = 0.4;
 
 export interface CatalogBed {
   readonly server: DatabaseServer;
   readonly api: ServiceProcess;
   readonly bare: { readonly baseUrl: string; readonly pid: number };
   readonly keys: readonly string[];
-  readonly generator: LoadGenerator;
   readonly payloadBytes: number;
-  /** Calls that the API has answered. */
-  apiCalls: number;
+  /** One round of load. */
+  readonly load: (target: 'api' | 'bare', keys: readonly string[], roundMs?: number) => Promise<Measurement>;
+  /** Rows of the call log per call of the API. */
+  readonly loggedShare: () => Promise<number>;
 }
 
 export async function benchCatalog(options: BenchOptions, cleanups: Cleanups): Promise<readonly Section[]> {
-  const bed = await prepareCatalog(options, cleanups);
+  const { keys, load, payloadBytes, loggedShare } = await prepareCatalog(options, cleanups);
   const results = await interleave(
     options.rounds,
     {
-      bare: () => load(bed, options, 'bare', bed.keys.slice(0, 1)),
-      oneKey: () => load(bed, options, 'api', bed.keys.slice(0, 1)),
-      manyKeys: () => load(bed, options, 'api', bed.keys),
+      bare: () => load('bare', keys.slice(0, 1)),
+      oneKey: () => load('api', keys.slice(0, 1)),
+      manyKeys: () => load('api', keys),
     },
     'catalog',
   );
   return [
     {
-      title: `GET ${PATH}, ${options.connections} connections, ${bed.payloadBytes} bytes of JSON`,
+      title: `GET ${PATH}, ${options.connections} connections, ${payloadBytes} bytes of JSON`,
       rows: [
-        row('one key / bare Fastify', 'x', ratios(results.oneKey, results.bare), TARGET_ONE_KEY),
-        row('1,000 keys / bare Fastify', 'x', ratios(results.manyKeys, results.bare), TARGET_MANY_KEYS),
+        row('one key / bare Fastify', 'x', ratios(results.oneKey, results.bare), { target: 0.6 }),
+        row('1,000 keys / bare Fastify', 'x', ratios(results.manyKeys, results.bare), { target: 0.4 }),
         ...detail('bare Fastify', results.bare),
         ...detail('one key', results.oneKey),
         ...detail('1,000 keys', results.manyKeys),
-        row('call log rows per call', 'x', [await loggedShare(bed)]),
+        row('call log rows per call', 'x', [await loggedShare()]),
         ...disturbance(results),
       ],
       notes: [
@@ -62,60 +66,45 @@ export async function benchCatalog(options: BenchOptions, cleanups: Cleanups): P
   ];
 }
 
-/** The two servers, warm, and the generator. */
+/** The API and the bare server, warm, and the load generator. */
 export async function prepareCatalog(options: BenchOptions, cleanups: Cleanups): Promise<CatalogBed> {
   const server = cleanups.stopping(await DatabaseServer.start());
   const databaseUrl = await server.createDatabase(DATABASE);
   const partners = await createPartners(server, DATABASE, MANY_KEYS);
   const keys = partners.map((partner) => partner.key);
+  const profile = options.profile ? 'api-catalog' : undefined;
   const api = cleanups.stopping(
-    await ServiceProcess.start({
-      role: 'api',
-      databaseUrl,
-      env: { NODE_ENV: 'production' },
-      profile: options.profile ? 'api-catalog' : undefined,
-    }),
+    await ServiceProcess.start({ role: 'api', databaseUrl, env: PRODUCTION, profile }),
   );
-  const answer = await fetch(api.apiUrl + PATH, { headers: { authorization: `Bearer ${keys[0]}` } });
-  if (answer.status !== 200) throw new Error(`GET ${PATH}: ${answer.status} ${await answer.text()}`);
-  const payload = (await answer.json()) as object;
-  const link = cleanups.stopping(
-    ChildLink.start<object, { baseUrl: string }>(new URL('./limits/bare-fastify.child.js', import.meta.url)),
+  const payload = await sendOk<object>(api.apiUrl + PATH, keys[0]!);
+  const fastify = cleanups.stopping(
+    Child.start<BareFastifyApi>(new URL('./shared/bare-fastify.child.js', import.meta.url)),
   );
-  const { baseUrl } = await link.ask({ path: PATH, payload });
-  return {
-    server,
-    api,
-    bare: { baseUrl, pid: link.pid },
-    keys,
-    generator: cleanups.stopping(new LoadGenerator()),
-    payloadBytes: Buffer.byteLength(JSON.stringify(payload)),
-    apiCalls: 1,
+  const bare = { baseUrl: await fastify.call('listen', PATH, payload), pid: fastify.pid };
+  const generator = cleanups.stopping(
+    Child.start<LoadApi>(new URL('./shared/load.child.js', import.meta.url)),
+  );
+  const { connections, warmupMs } = options;
+  let apiCalls = 1;
+  const load: CatalogBed['load'] = async (target, loadKeys, durationMs = options.roundMs) => {
+    const isApi = target === 'api';
+    const watched = { serverPid: isApi ? api.pid : bare.pid, databasePid: isApi ? server.pid : null };
+    const plan = { path: PATH, keys: loadKeys, connections, warmupMs, durationMs, expectedStatus: 200 };
+    const measurement = await measure(watched, () =>
+      generator.call('calls', { ...plan, baseUrl: isApi ? api.apiUrl : bare.baseUrl }),
+    );
+    if (isApi) apiCalls += measurement.answeredInAll;
+    return measurement;
   };
-}
-
-/** One round of load on one of the two servers. */
-export async function load(
-  bed: CatalogBed,
-  { connections, warmupMs, roundMs }: BenchOptions,
-  target: 'api' | 'bare',
-  keys: readonly string[],
-): Promise<Measurement> {
-  const { api, bare, server, generator } = bed;
-  const isApi = target === 'api';
-  const baseUrl = isApi ? api.apiUrl : bare.baseUrl;
-  const watched = { serverPid: isApi ? api.pid : bare.pid, databasePid: isApi ? server.pid : null };
-  const measurement = await measure(watched, () =>
-    generator.run({ baseUrl, path: PATH, keys, connections, warmupMs, durationMs: roundMs }, 200),
-  );
-  if (isApi) bed.apiCalls += measurement.answeredInAll;
-  return measurement;
-}
-
-/** A throughput with half a call log would be no throughput (D38). */
-async function loggedShare({ server, apiCalls }: CatalogBed): Promise<number> {
-  await sleep(LOG_DELAY_MS);
-  const sql = 'SELECT count(*)::int AS rows FROM api_calls';
-  const [logged] = await server.query<{ rows: number }>(sql, [], DATABASE);
-  return (logged?.rows ?? 0) / apiCalls;
+  const loggedShare = async (): Promise<number> => {
+    await sleep(LOG_DELAY_MS);
+    const [logged] = await server.query<{ rows: number }>(
+      'SELECT count(*)::int AS rows FROM api_calls',
+      [],
+      DATABASE,
+    );
+    return logged!.rows / apiCalls;
+  };
+  const payloadBytes = Buffer.byteLength(JSON.stringify(payload));
+  return { server, api, bare, keys, payloadBytes, load, loggedShare };
 }

@@ -1,59 +1,90 @@
+/**
+ * `npm run bench -- life`: an order from POST /v1/orders to the receiver's 200 on its `order.issued`: orders a second that
+ * two cores sustain, latency at parts of that rate, and the CPU time that an order costs each process. All in one, then
+ * roles apart.
+ * Limit: a raw loop that repeats only the SQL of the acceptance, in the same rounds.
+ * Read the CPU per order for capacity, and the latency at 50 % and 80 %: at 100 % a queue grows by definition.
+ *
+ * `--part processes` compares a second worker, a second API and Redis with one of each; `--against DIR` compares this
+ * checkout with another built one. Both keep all beds running and load them in turn: read the ratios to the first.
+ */
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import type { Cleanups } from './cleanups.js';
-import { captureOrder, ORDERS_PATH } from './limits/captured-order.js';
-import { RawTransactions } from './limits/raw-transactions.js';
-import { costPerOrder, cpuOf, explain, type LifeBed, POOL_MAX, prepareLife } from './life/life-bed.js';
-import { BURST, type LifeReport, OPEN_ORDERS } from './life/order-life.js';
-import type { BenchOptions } from './options.js';
-import { RESULTS } from './places.js';
-import { describeProfile } from './report/cpu-profile.js';
-import { row, type Row, type Section } from './report/report.js';
-import { quantile } from './report/statistics.js';
-import { DatabaseServer } from './service/database-server.js';
-import { createPartners } from './service/partners.js';
-import type { ServiceRole } from './service/service-process.js';
-import { describeStatements, STATEMENT_SETTINGS, StatementCounts } from './webhooks/statement-counts.js';
+import { RedisServer } from '../chaos/stores.js';
+import { BURST, type LifeReport, OPEN_ORDERS, OrderLife } from './life-orders.js';
+import type { BenchOptions } from './main.js';
+import { captureOrder } from './shared/captured-order.js';
+import { Child, type Cleanups } from './shared/child.js';
+import { describeProfile } from './shared/cpu-profile.js';
+import { DatabaseServer } from './shared/database-server.js';
+import { ORDERS_PATH } from './shared/http.js';
+import type { LoadApi } from './shared/load.child.js';
+import { cpuSecondsOf, cpuSecondsOfTree } from './shared/machine.js';
+import { createByAdmin, createEndpoint, createPartners } from './shared/partners.js';
+import { figuresOf, quantile, RESULTS, ROOT, row, type Row, say, type Section } from './shared/report.js';
+import { ServiceProcess, type ServiceRole } from './shared/service-process.js';
+import { describeStatements, STATEMENT_SETTINGS, StatementCounts } from './shared/statement-counts.js';
 
-/** Parts of what was sustained, at which the latency is measured. */
+const POOL_MAX = 16;
+/** Parts of the sustained rate at which the latency is measured. */
 const LOADS = [0.1, 0.25, 0.5, 0.65, 0.8, 0.9, 1] as const;
+/** Up to half of the sustained rate 95 of 100 webhooks should come within a second. */
+const HALF_LOAD_LIMIT_MS = 1_000;
+/** Orders a second for the latency of a comparison: below what any of the beds sustains. */
+const CALM_RATE = 40;
 
-/** Which processes share the work. */
 const LAYOUTS: Readonly<Record<string, readonly ServiceRole[]>> = {
   'all in one': ['all'],
   'roles apart': ['api', 'worker'],
 };
+/** The first is what the others are compared with. */
+const PROCESSES: Readonly<Record<string, readonly ServiceRole[]>> = {
+  '1 api, 1 worker': ['api', 'worker'],
+  '1 api, 2 workers': ['api', 'worker', 'worker'],
+  '2 apis, 1 worker': ['api', 'api', 'worker'],
+  '2 apis, 2 workers': ['api', 'api', 'worker', 'worker'],
+};
+const ON_REDIS = '1 api, 1 worker, queues and limits in Redis';
 
-/**
- * From POST to the receiver's 200: what two cores sustain, how late it is at parts and all of that, and what an
- * order costs each process, which is what capacity is computed from.
- */
+/** CPU time per order, milliseconds, by process. */
+type Costs = ReadonlyMap<string, number>;
+
+/** One partner who orders, and the processes that work on it. */
+interface LifeBed {
+  readonly life: OrderLife;
+  /** Opens the caller's connections. */
+  connect(): Promise<void>;
+  /** CPU seconds so far, by process. */
+  cpu(): Costs;
+  /** The rows of the tables that explain why webhooks did not come. */
+  explain(): Promise<unknown>;
+  stop(): Promise<void>;
+}
+
 export async function benchLife(options: BenchOptions, cleanups: Cleanups): Promise<readonly Section[]> {
-  const settings = options.profile ? STATEMENT_SETTINGS : {};
-  const server = cleanups.stopping(await DatabaseServer.start(settings));
+  if (options.against !== null) return [await compareVersions(options.against, options, cleanups)];
+  if (options.part === 'processes') return [await compareProcesses(options, cleanups)];
+  const server = cleanups.stopping(await DatabaseServer.start(options.profile ? STATEMENT_SETTINGS : {}));
   const limit = await rawAcceptance(server, options, cleanups);
   const sections: Section[] = [];
   for (const [name, roles] of Object.entries(LAYOUTS)) {
-    const bed = await prepareLife(
-      { server, database: `bench_life_${roles.length}`, roles, profile: options.profile },
-      cleanups,
-    );
-    sections.push(
-      await measureLayout(name, bed, limit, options).catch((error: unknown) => explain(bed, error)),
-    );
-    for (const service of bed.services.values()) await service.stop();
-    await bed.life.stop();
-    if (options.profile) sections.push(profileOf(name, bed));
+    const database = `bench_life_${roles.length}`;
+    const bed = await openBed({ server, database, roles, profile: options.profile }, cleanups);
+    sections.push(await measureLayout(name, bed, limit, options, { server, database }));
+    await bed.stop();
+    if (options.profile) sections.push(profileOf(name, roles));
   }
   return sections;
 }
 
-/** What the processes were busy with; a profile is written when its process stops. */
-function profileOf(layout: string, bed: LifeBed): Section {
-  const notes = [...bed.services.keys()].flatMap((name) => [
-    `${name}:`,
-    ...describeProfile(path.join(RESULTS, `${name}-life.cpuprofile`)),
+/** A profile is written when its process stops. */
+function profileOf(layout: string, roles: readonly ServiceRole[]): Section {
+  const notes = roles.flatMap((role) => [
+    `${nameOf(role)}:`,
+    ...describeProfile(path.join(RESULTS, `${nameOf(role)}-life.cpuprofile`)),
   ]);
-  return { title: `CPU profile, ${layout}: own time, without what was idle`, rows: [], notes };
+  return { title: `CPU profile, ${layout}: own time, without idle time`, rows: [], notes };
 }
 
 async function measureLayout(
@@ -61,117 +92,269 @@ async function measureLayout(
   bed: LifeBed,
   limit: () => Promise<number>,
   options: BenchOptions,
+  { server, database }: { server: DatabaseServer; database: string },
 ): Promise<Section> {
-  const { warmupMs, roundMs } = options;
-  bed.connect();
-  await bed.life.runClosed(OPEN_ORDERS, warmupMs, roundMs);
-  const sustained: LifeReport[] = [];
-  const raw: number[] = [];
-  const bursts: number[] = [];
-  const costs: ReadonlyMap<string, number>[] = [];
-  const statements = options.profile ? await StatementCounts.open(bed.server, bed.database, '%') : null;
+  const times = timesOf(options);
+  await bed.connect();
+  await bed.life.runClosed(times);
+  const rounds: { report: LifeReport; raw: number; costs: Costs; burstMs: number }[] = [];
+  const statements = options.profile ? await StatementCounts.open(server, database) : null;
   await statements?.reset();
-  for (let round = 0; round < options.rounds; round++) {
-    raw.push(await limit());
-    const before = cpuOf(bed);
-    const report = await bed.life.runClosed(OPEN_ORDERS, warmupMs, roundMs);
-    costs.push(costPerOrder(before, cpuOf(bed), report.inAll));
-    sustained.push(report);
-    bursts.push(await bed.life.runBurst(BURST));
-    process.stderr.write(
-      `${name} ${round + 1}/${options.rounds}: ${Math.round(report.perSecond)} orders/s\n`,
-    );
+  for (let nth = 1; nth <= options.rounds; nth++) {
+    const raw = await limit();
+    const [report, costs] = await costOf(bed, () => bed.life.runClosed(times));
+    rounds.push({ report, raw, costs, burstMs: await bed.life.runBurst() });
+    say(`${name} ${nth}/${options.rounds}: ${Math.round(report.perSecond)} orders/s`);
   }
-  const dearest = statements ? describeStatements(await statements.read(), ordersOf(sustained)) : [];
-  const rates = sustained.map(({ perSecond }) => perSecond);
-  const rate = quantile(
-    [...rates].sort((a, b) => a - b),
-    0.5,
-  );
-  const rows: Row[] = [
-    row('orders from POST to webhook, sustained', '/s', rates),
-    row(
-      'the same / raw loop of the acceptance alone',
-      'x',
-      rates.map((one, index) => one / raw[index]!),
-    ),
-    ...[...costs[0]!.keys()].map((process) =>
-      row(
-        `CPU an order, ${process}`,
-        'ms',
-        costs.map((cost) => cost.get(process)!),
-      ),
-    ),
-    row(
-      'CPU an order, all processes',
-      'ms',
-      costs.map((cost) => [...cost.values()].reduce((a, b) => a + b, 0)),
-    ),
-    row(`${BURST} orders at once: until the last webhook`, 'ms', bursts),
-  ];
-  rows.push(...(await measureLoads(bed, rate, options)));
+  const orders = rounds.reduce((sum, { report }) => sum + report.inAll + BURST, 0);
+  const expensive = statements ? describeStatements(await statements.read(), orders, 'order') : [];
+  const figure = figuresOf(rounds);
+  const sustained = figure('orders from POST to webhook, sustained', '/s', ({ report }) => report.perSecond);
   return {
-    title: `Life of an order, ${name}: POST /v1/orders sent until order.issued received`,
-    rows,
+    title: `Life of an order, ${name}: POST ${ORDERS_PATH} sent until order.issued received`,
+    rows: [
+      sustained,
+      figure('the same / raw loop of the acceptance alone', 'x', ({ report, raw }) => report.perSecond / raw),
+      ...costRows(rounds.map(({ costs }) => costs)),
+      figure(`${BURST} orders at once: until the last webhook`, 'ms', ({ burstMs }) => burstMs),
+      ...(await measureLoads(bed, sustained.median, options)),
+    ],
     notes: [
       `${OPEN_ORDERS} orders under way at a time, one partner, one endpoint that answers 200 at once; caller and receiver`,
       'share the machine. The raw loop repeats the SQL of one acceptance, prepared and in one round trip.',
-      ...dearest,
+      ...expensive,
     ],
   };
 }
 
-function ordersOf(reports: readonly LifeReport[]): { count: number; of: 'order' } {
-  // The orders of the bursts are asked for beside those of the rounds.
-  return { count: reports.reduce((sum, { inAll }) => sum + inAll + BURST, 0), of: 'order' };
-}
-
-/** Every load in turn, and all of them as often as there are rounds: what the machine does besides meets each. */
-async function measureLoads(
-  bed: LifeBed,
-  rate: number,
-  { rounds, warmupMs, roundMs }: BenchOptions,
-): Promise<readonly Row[]> {
+/** All loads in each round: what the machine does meanwhile hits each of them. */
+async function measureLoads(bed: LifeBed, rate: number, options: BenchOptions): Promise<readonly Row[]> {
   const reports = new Map<number, LifeReport[]>(LOADS.map((load) => [load, []]));
-  for (let round = 0; round < rounds; round++)
-    for (const load of LOADS) reports.get(load)!.push(await bed.life.runOpen(rate * load, warmupMs, roundMs));
+  for (let round = 0; round < options.rounds; round++)
+    for (const load of LOADS) reports.get(load)!.push(await bed.life.runOpen(rate * load, timesOf(options)));
   return [...reports].flatMap(([load, of]) => {
-    const at = `at ${Math.round(load * 100)} % of that`;
-    const latency = (part: number): number[] => of.map(({ latencies }) => quantile(latencies, part));
+    const figure = figuresOf(of, `at ${Math.round(load * 100)} % of that: `);
+    const goal = load <= 0.5 ? { limit: HALF_LOAD_LIMIT_MS } : {};
+    const open = of.flatMap(({ openAtHalf, openAtEnd }) => [openAtHalf, openAtEnd]);
     return [
-      row(`${at}: p50`, 'ms', latency(0.5)),
-      row(`${at}: p95`, 'ms', latency(0.95)),
-      row(
-        `${at}: orders open at half, at the end`,
-        '',
-        of.flatMap(({ openAtHalf, openAtEnd }) => [openAtHalf, openAtEnd]),
-      ),
+      figure('p50', 'ms', ({ latencies }) => quantile(latencies, 0.5)),
+      figure('p95', 'ms', ({ latencies }) => quantile(latencies, 0.95), goal),
+      row(`at ${Math.round(load * 100)} % of that: orders open at half, at the end`, '', open),
     ];
   });
 }
 
-/** Repeats the SQL of one acceptance; answers how many a second. */
+/** A loop of the SQL of one acceptance. @returns a function that runs a round and returns transactions a second */
 async function rawAcceptance(
   server: DatabaseServer,
-  { connections, warmupMs, roundMs }: BenchOptions,
+  options: BenchOptions,
   cleanups: Cleanups,
 ): Promise<() => Promise<number>> {
   const database = 'bench_life_raw';
   const databaseUrl = await server.createDatabase(database);
   const [partner] = await createPartners(server, database, 1);
   const env = { DATABASE_POOL_MAX: String(POOL_MAX) };
-  const bed = {
-    server,
-    database,
-    databaseUrl,
-    env,
-    partner: partner!,
-    body: '{"package_id":"pkg_fr_1gb_7d"}',
-  };
-  const statements = await captureOrder(bed, cleanups);
-  process.stderr.write(`the raw loop repeats ${statements.length} statements of POST ${ORDERS_PATH}\n`);
-  const raw = cleanups.stopping(new RawTransactions());
+  const statements = await captureOrder({ server, database, env, partner: partner! }, cleanups);
+  say(`the raw loop repeats ${statements.length} statements of POST ${ORDERS_PATH}`);
+  const raw = cleanups.stopping(Child.start<LoadApi>(new URL('./shared/load.child.js', import.meta.url)));
   const plan = { databaseUrl, statements, owners: [partner!], poolMax: POOL_MAX };
-  return async () =>
-    (await raw.run({ ...plan, concurrency: connections, warmupMs, durationMs: roundMs })).perSecond;
+  const load = { ...plan, ...timesOf(options), concurrency: options.connections };
+  return async () => (await raw.call('transactions', load)).perSecond;
+}
+
+async function compareProcesses(options: BenchOptions, cleanups: Cleanups): Promise<Section> {
+  const server = cleanups.stopping(await DatabaseServer.start({ max_connections: 400 }));
+  const redis = await RedisServer.start().catch(() => null);
+  const beds = new Map<string, LifeBed>();
+  const open = async (name: string, roles: readonly ServiceRole[], onRedis: RedisServer | null) => {
+    const database = `bench_processes_${beds.size}`;
+    beds.set(name, await openBed({ server, database, roles, profile: false, redis: onRedis }, cleanups));
+  };
+  for (const [name, roles] of Object.entries(PROCESSES)) await open(name, roles, null);
+  if (redis) await open(ON_REDIS, ['api', 'worker'], cleanups.stopping(redis));
+  return {
+    title: `Processes: POST ${ORDERS_PATH} sent until order.issued received, on cores that all processes share`,
+    rows: await compare(beds, options),
+    notes: [
+      `${OPEN_ORDERS} orders under way at a time, one partner; caller, receiver and database share the machine, so that a`,
+      'second process finds no core of its own: the figures say what it costs, not what it would give on one.',
+      ...(redis ? [] : ['Redis was not measured: there is no redis-server on this machine.']),
+    ],
+  };
+}
+
+/** @throws Error when `against` is not a built checkout */
+async function compareVersions(against: string, options: BenchOptions, cleanups: Cleanups): Promise<Section> {
+  const beds = new Map([
+    ['other', await openVersion(path.resolve(against), cleanups)],
+    ['this', await openVersion(ROOT, cleanups)],
+  ]);
+  return {
+    title: `This checkout beside ${against}: POST ${ORDERS_PATH} until order.issued, all in one, each with its own PostgreSQL`,
+    rows: await compare(beds, options),
+    notes: [
+      `${OPEN_ORDERS} orders under way at a time, one partner, one endpoint; caller and receiver share the machine.`,
+      'Both run all the time; the one that is not measured has no calls. The order turns with every round.',
+    ],
+  };
+}
+
+interface Compared {
+  readonly perSecond: number;
+  readonly costs: Costs;
+  readonly burstMs: number;
+  readonly calm: LifeReport;
+}
+
+/** Loads all beds in turn, and compares each with the first one. The round before the first one is dropped. */
+async function compare(beds: ReadonlyMap<string, LifeBed>, options: BenchOptions): Promise<Row[]> {
+  const rounds = new Map<string, Compared[]>([...beds.keys()].map((name) => [name, []]));
+  for (let nth = 0; nth <= options.rounds; nth++)
+    for (const [name, bed] of nth % 2 === 0 ? beds : [...beds].reverse()) {
+      await bed.connect();
+      const [{ perSecond }, costs] = await costOf(bed, () => bed.life.runClosed(timesOf(options)));
+      const burstMs = await bed.life.runBurst();
+      const calm = await bed.life.runOpen(CALM_RATE, timesOf(options));
+      bed.life.disconnect();
+      if (nth > 0) rounds.get(name)!.push({ perSecond, costs, burstMs, calm });
+      say(`${name} ${nth}/${options.rounds}: ${Math.round(perSecond)} orders/s`);
+    }
+  const [first] = rounds.values();
+  return [...rounds].flatMap(([name, of]) => {
+    const figure = figuresOf(of, `${name}: `);
+    const ofFirst = (what: string, value: (one: Compared) => number): Row[] =>
+      of === first
+        ? []
+        : [
+            row(
+              `${name}: ${what} / first`,
+              'x',
+              of.map((one, nth) => value(one) / value(first![nth]!)),
+            ),
+          ];
+    return [
+      figure('orders from POST to webhook', '/s', ({ perSecond }) => perSecond),
+      ...ofFirst('orders', ({ perSecond }) => perSecond),
+      ...costRows(
+        of.map(({ costs }) => costs),
+        `${name}: `,
+      ),
+      ...ofFirst('CPU per order', ({ costs }) => sumOf(costs)),
+      figure(`${BURST} orders at once`, 'ms', ({ burstMs }) => burstMs),
+      figure(`${CALM_RATE} orders a second: p50`, 'ms', ({ calm }) => quantile(calm.latencies, 0.5)),
+      figure(`${CALM_RATE} orders a second: p95`, 'ms', ({ calm }) => quantile(calm.latencies, 0.95)),
+    ];
+  });
+}
+
+function timesOf({ warmupMs, roundMs }: BenchOptions) {
+  return { warmupMs, durationMs: roundMs };
+}
+
+/** Runs a load and divides the CPU time of the processes meanwhile by its orders. @throws Error that explains why it failed */
+async function costOf(bed: LifeBed, run: () => Promise<LifeReport>): Promise<[LifeReport, Costs]> {
+  const before = bed.cpu();
+  const report = await run().catch(async (error: unknown) => {
+    const facts = JSON.stringify(await bed.explain());
+    throw new Error(`${(error as Error).message}: ${facts}`, { cause: error });
+  });
+  const cost = (name: string, seconds: number): number =>
+    ((seconds - before.get(name)!) / report.inAll) * 1_000;
+  return [report, new Map([...bed.cpu()].map(([name, seconds]) => [name, cost(name, seconds)]))];
+}
+
+function costRows(costs: readonly Costs[], prefix = ''): Row[] {
+  const figure = figuresOf(costs, prefix);
+  return [
+    ...[...costs[0]!.keys()].map((name) => figure(`CPU an order, ${name}`, 'ms', (one) => one.get(name)!)),
+    figure('CPU an order, all processes', 'ms', sumOf),
+  ];
+}
+
+function sumOf(costs: Costs): number {
+  return [...costs.values()].reduce((a, b) => a + b, 0);
+}
+
+/** The name of a process in a report: its role, numbered from the second process on. */
+function nameOf(role: ServiceRole, taken = 0): string {
+  return `${role === 'all' ? 'service' : role}${taken === 0 ? '' : ` ${taken + 1}`}`;
+}
+
+interface Layout {
+  readonly server: DatabaseServer;
+  readonly database: string;
+  /** A role as often as it has processes. */
+  readonly roles: readonly ServiceRole[];
+  readonly profile: boolean;
+  readonly redis?: RedisServer | null;
+}
+
+/** The processes of a layout on a database of its own. All that take calls are called in turn. */
+async function openBed(
+  { server, database, roles, profile, redis }: Layout,
+  cleanups: Cleanups,
+): Promise<LifeBed> {
+  const databaseUrl = await server.createDatabase(database);
+  const [partner] = await createPartners(server, database, 1);
+  const life = await OrderLife.start(cleanups);
+  const env = { DATABASE_POOL_MAX: String(POOL_MAX), ...(redis ? { REDIS_URL: redis.url } : {}) };
+  const admin = await ServiceProcess.start({ role: 'admin', databaseUrl, env });
+  await createEndpoint(admin, partner!.partnerId, life.receiverUrl);
+  await admin.stop();
+  const services = new Map<string, ServiceProcess>();
+  for (const role of roles) {
+    const taken = [...services.keys()].filter((name) => name.startsWith(nameOf(role))).length;
+    const name = nameOf(role, taken);
+    const options = { role, databaseUrl, env, profile: profile ? `${name}-life` : undefined };
+    services.set(name, cleanups.stopping(await ServiceProcess.start(options)));
+  }
+  const apis = [...services].filter(([name]) => !name.startsWith('worker')).map(([, { apiUrl }]) => apiUrl);
+  const times = (): (readonly [string, number | null])[] => [
+    ...[...services].map(([name, { pid }]) => [name, cpuSecondsOf(pid)] as const),
+    ...(redis ? [['Redis', cpuSecondsOf(redis.pid)] as const] : []),
+    ['PostgreSQL', cpuSecondsOfTree(server.pid)],
+  ];
+  return {
+    life,
+    connect: () => life.connect(apis, partner!.key),
+    // Nothing without /proc.
+    cpu: () => new Map(times().filter((one): one is readonly [string, number] => one[1] !== null)),
+    explain: () =>
+      server.query(
+        `SELECT 'order' AS of, status, left(last_error, 80) AS error, count(*)::int FROM orders
+         WHERE status <> 'issued' GROUP BY 2, 3
+         UNION ALL SELECT 'delivery', status, last_outcome || ' ' || last_error, count(*)::int FROM webhook_deliveries
+         WHERE status <> 'delivered' GROUP BY 2, 3
+         UNION ALL SELECT 'endpoint', enabled::text, blocked_until::text, consecutive_blocks FROM webhook_endpoints`,
+        [],
+        database,
+      ),
+    stop: async () => {
+      life.disconnect();
+      for (const service of services.values()) await service.stop();
+    },
+  };
+}
+
+/** A build of the service as `npm start` runs it: all in one, with its own PostgreSQL. */
+async function openVersion(root: string, cleanups: Cleanups): Promise<LifeBed> {
+  if (!existsSync(path.join(root, 'dist/src/main.js')))
+    throw new Error(`${root} is not built: npm run build`);
+  const life = await OrderLife.start(cleanups);
+  const data = path.join(RESULTS, `version-${path.basename(root)}-${process.pid}`);
+  cleanups.stopping({ stop: () => rm(data, { recursive: true, force: true }) });
+  const service = cleanups.stopping(
+    await ServiceProcess.start({ role: 'embedded', root, env: { DATA_DIR: data } }),
+  );
+  const partnerId = (await createByAdmin(service, '/internal/v1/partners', { name: 'Bench' })).id!;
+  const keys = `/internal/v1/partners/${partnerId}/api-keys`;
+  const { key } = await createByAdmin(service, keys, { mode: 'sandbox' });
+  await createEndpoint(service, partnerId, life.receiverUrl);
+  return {
+    life,
+    connect: () => life.connect([service.apiUrl], key!),
+    cpu: () => new Map([['Node.js and PostgreSQL', cpuSecondsOfTree(service.pid) ?? NaN]]),
+    explain: () => Promise.resolve(null),
+    stop: () => service.stop(),
+  };
 }

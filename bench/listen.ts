@@ -1,23 +1,27 @@
+/**
+ * `npm run bench -- listen`: what `esim listen` costs a service without events: calls (one token each), connections,
+ * transactions and CPU time, over `--minutes`.
+ * Limit: the same service over the same time before the command starts.
+ * Read the difference of the two; `docs/performance.md` shows the table.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Cleanups } from './cleanups.js';
-import type { BenchOptions } from './options.js';
-import { ROOT } from './places.js';
-import { row, type Section } from './report/report.js';
-import { DatabaseServer } from './service/database-server.js';
-import { createPartners } from './service/partners.js';
-import { cpuSecondsOf, memoryOf } from './service/process-facts.js';
-import { ServiceProcess } from './service/service-process.js';
+import type { BenchOptions } from './main.js';
+import type { Cleanups } from './shared/child.js';
+import { DatabaseServer } from './shared/database-server.js';
+import { startReceiver } from './shared/http.js';
+import { cpuSecondsOf, memoryOf } from './shared/machine.js';
+import { createPartners } from './shared/partners.js';
+import { RESULTS, ROOT, row, type Section } from './shared/report.js';
+import { type ServiceProcess, startRoles } from './shared/service-process.js';
 
 const DATABASE = 'bench_listen';
 const CLI = path.join(ROOT, 'cli/dist/main.js');
 const MINUTE_MS = 60_000;
-/** Once the command has read its first pages and waits. */
+/** Time in which the command reads its first pages and begins to wait. */
 const SETTLE_MS = 5_000;
 
 interface Bed {
@@ -26,14 +30,13 @@ interface Bed {
   readonly keyId: string;
 }
 
-/** What has been used so far; CPU in seconds, null where there is no /proc. */
+/** Used so far. CPU in seconds; null without /proc. */
 interface Used {
   readonly calls: number;
   readonly transactions: number;
   readonly apiSeconds: number | null;
 }
 
-/** What `esim listen` costs a service at which nothing happens: calls (one token each), connections, transactions. */
 export async function benchListen(
   { minutes }: BenchOptions,
   cleanups: Cleanups,
@@ -42,8 +45,7 @@ export async function benchListen(
   const server = cleanups.stopping(await DatabaseServer.start());
   const databaseUrl = await server.createDatabase(DATABASE);
   const [partner] = await createPartners(server, DATABASE, 1);
-  const api = cleanups.stopping(await ServiceProcess.start({ role: 'api', databaseUrl }));
-  cleanups.stopping(await ServiceProcess.start({ role: 'worker', databaseUrl }));
+  const { api } = await startRoles(['api', 'worker'], { databaseUrl }, cleanups);
   const bed = { server, api, keyId: partner!.keyId };
   const without = await useOver(bed, minutes);
   const cli = await startListening(api.apiUrl, partner!.key, cleanups);
@@ -74,7 +76,7 @@ export async function benchListen(
   ];
 }
 
-/** What the next `minutes` use. */
+/** Use over the next `minutes`. */
 async function useOver(bed: Bed, minutes: number): Promise<Used> {
   const before = await usedSoFar(bed);
   await sleep(minutes * MINUTE_MS);
@@ -104,20 +106,16 @@ function cpuPerMinute({ apiSeconds }: Used, minutes: number): number | null {
   return apiSeconds === null ? null : (apiSeconds * 1_000) / minutes;
 }
 
-/** The command, forwarding to a server that answers 200, with a home of its own. */
+/** The command with a home of its own, forwarding to a receiver that answers 200. */
 async function startListening(apiUrl: string, key: string, cleanups: Cleanups): Promise<ChildProcess> {
-  const target = createServer((request, response) => void request.resume().on('end', () => response.end()));
-  target.listen(0, '127.0.0.1');
-  await once(target, 'listening');
-  const { port } = target.address() as AddressInfo;
-  const home = path.join(ROOT, 'bench/results', `home-${process.pid}`);
-  const child = spawn(process.execPath, [CLI, 'listen', '--forward-to', `127.0.0.1:${port}`], {
+  const target = new URL(await startReceiver(cleanups)).host;
+  const home = path.join(RESULTS, `home-${process.pid}`);
+  const child = spawn(process.execPath, [CLI, 'listen', '--forward-to', target], {
     env: { PATH: process.env['PATH'], HOME: home, ESIM_BASE_URL: apiUrl, ESIM_API_KEY: key },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   cleanups.stopping({
     stop: async () => {
-      target.close();
       if (child.exitCode !== null) return;
       child.kill('SIGINT');
       await once(child, 'exit');
@@ -126,7 +124,7 @@ async function startListening(apiUrl: string, key: string, cleanups: Cleanups): 
   return child;
 }
 
-/** Established TCP connections of a process to the API; 0 where there is no /proc. */
+/** Established TCP connections of a process to the API; 0 without /proc. */
 function connectionsTo(apiUrl: string, pid: number): number {
   const port = Number(new URL(apiUrl).port).toString(16).toUpperCase().padStart(4, '0');
   try {

@@ -1,45 +1,107 @@
+/** `npm run bench`: parses the options, runs the subjects, prints their tables and writes them to bench/results. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { parseArgs } from 'node:util';
 import { benchAttacks } from './attacks.js';
 import { benchCatalog } from './catalog.js';
-import { Cleanups } from './cleanups.js';
 import { benchGrowth } from './growth.js';
 import { benchLife } from './life.js';
 import { benchListen } from './listen.js';
-import { benchLive } from './live.js';
 import { benchMemory } from './memory.js';
-import { type BenchOptions, HELP, parseOptions, type Subject } from './options.js';
 import { benchOrders } from './orders.js';
-import { RESULTS } from './places.js';
-import { type MachineFacts, readMachineFacts, renderMachine } from './report/machine.js';
-import { renderSection, type Section } from './report/report.js';
-import { benchRoles } from './roles.js';
+import { Cleanups } from './shared/child.js';
+import { type MachineFacts, readMachineFacts, renderMachine } from './shared/machine.js';
+import { renderSection, RESULTS, type Section } from './shared/report.js';
 import { benchSoak } from './soak.js';
-import { benchVersions } from './versions.js';
-import { benchWebhooks } from './webhooks.js';
+import { benchWebhooks, WEBHOOK_PARTS } from './webhooks.js';
 
 type Bench = (options: BenchOptions, cleanups: Cleanups) => Promise<readonly Section[]>;
 
-const BENCHES: Readonly<Record<Subject, Bench>> = {
+const BENCHES: Readonly<Record<string, Bench>> = {
   catalog: benchCatalog,
   orders: benchOrders,
   life: benchLife,
-  live: benchLive,
   memory: benchMemory,
   webhooks: benchWebhooks,
-  roles: benchRoles,
   growth: benchGrowth,
   soak: benchSoak,
   attacks: benchAttacks,
   listen: benchListen,
-  versions: benchVersions,
 };
+/** The subjects of `all`. */
+const SHORT = ['catalog', 'orders', 'life', 'memory', 'webhooks'];
+const PARTS: Readonly<Record<string, readonly string[]>> = {
+  life: ['processes'],
+  webhooks: Object.keys(WEBHOOK_PARTS),
+};
+/** Rows of one table at most: more do not fit on a machine with one disk. */
+const MAX_ROWS = 1_000_000_000;
+
+export interface BenchOptions {
+  readonly subjects: readonly string[];
+  /** A part of `life` or `webhooks`; null for all that the subject runs by default. */
+  readonly part: string | null;
+  /** Less work as well as less time. */
+  readonly quick: boolean;
+  readonly rounds: number;
+  readonly warmupMs: number;
+  readonly roundMs: number;
+  readonly connections: number;
+  /** Write a CPU profile of every process under test to the results. */
+  readonly profile: boolean;
+  /** A built checkout to compare with, or null. */
+  readonly against: string | null;
+  readonly growth: GrowthOptions;
+  /** Of `soak` and `listen`. */
+  readonly minutes: number;
+}
+
+export interface GrowthOptions {
+  readonly orders: number;
+  readonly deliveries: number;
+  /** The folder that keeps the filled databases; null: a folder that is removed with the run. */
+  readonly dataDir: string | null;
+  /** Filling stops when less of the disk is free. */
+  readonly minFreeGb: number;
+  /** Of every operation and database. */
+  readonly samples: number;
+}
+
+const HELP = `npm run bench -- [SUBCOMMAND] [options]
+
+  catalog   GET /v1/catalog against a bare Fastify server that answers the same payload
+  orders    POST /v1/orders, Sandbox and Live, against a loop that repeats its SQL with nothing but pg
+  life      POST to webhook: what is sustained, how late at parts of that, CPU an order by process
+  memory    what the processes hold, idle and under load
+  webhooks  deliveries of one worker against signed POSTs in a loop; commit to first byte; a backlog beside others
+  all       all of these (default)
+  growth    every operation on a database of 10 thousand orders and on one of many, side by side
+  soak      half of what the machine can take, for an hour, with retention at work
+  attacks   a healthy partner alone, and beside each of twelve attacks
+  listen    what an idle listen of the CLI costs a service at which nothing happens (--minutes 10)
+
+  --quick            fewer and shorter rounds: a look, not a result
+  --rounds N         rounds of every figure (7; quick 3)
+  --part NAME        of webhooks: throughput, latency or backlog; of life: processes (1 or 2 of each role, Redis)
+  --against DIR      of life: compares with another checkout, after npm ci and npm run build there
+  --connections N    connections of the load generator (64)
+  --profile          write a CPU profile of each service process to bench/results
+  --orders N         of growth and attacks: orders of the large database (100000)
+  --deliveries N     of growth and attacks: its deliveries (500000)
+  --data DIR         of growth: keeps the filled databases there; a second run goes on filling, or only measures
+  --min-free-gb N    of growth: stops filling when less of the disk is free (15)
+  --samples N        of growth: of every operation and database (200)
+  --minutes N        of soak and listen (60)
+  --help
+
+A ratio is made of two measurements of the same round, one after the other, and the order turns with every round;
+printed are the median, the lowest and the highest round. Nothing else should run on the machine meanwhile.
+Results are kept in bench/results as JSON.
+`;
 
 const cleanups = new Cleanups();
-
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void cleanups.run().finally(() => process.exit(1)));
-}
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void cleanups.stop().finally(() => process.exit(1)));
 
 try {
   const options = parseOptions(process.argv.slice(2));
@@ -57,12 +119,12 @@ async function run(options: BenchOptions): Promise<void> {
   const sections: Section[] = [];
   for (const subject of options.subjects) {
     try {
-      for (const section of await BENCHES[subject](options, cleanups)) {
+      for (const section of await BENCHES[subject]!(options, cleanups)) {
         sections.push(section);
         console.log(renderSection(section));
       }
     } finally {
-      await cleanups.run();
+      await cleanups.stop();
     }
   }
   console.log(`\nkept in ${keep(options, machine, sections)}`);
@@ -75,4 +137,62 @@ function keep(options: BenchOptions, machine: MachineFacts, sections: readonly S
   const loadAverageAfter = readMachineFacts().loadAverage;
   writeFileSync(file, `${JSON.stringify({ date, options, machine, loadAverageAfter, sections }, null, 2)}\n`);
   return path.relative(process.cwd(), file);
+}
+
+/** The options, or null for --help. @throws Error that says which argument is wrong */
+function parseOptions(args: readonly string[]): BenchOptions | null {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      quick: { type: 'boolean', default: false },
+      profile: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+      rounds: { type: 'string' },
+      connections: { type: 'string', default: '64' },
+      part: { type: 'string' },
+      orders: { type: 'string', default: '100000' },
+      deliveries: { type: 'string', default: '500000' },
+      data: { type: 'string' },
+      'min-free-gb': { type: 'string', default: '15' },
+      samples: { type: 'string' },
+      minutes: { type: 'string', default: '60' },
+      against: { type: 'string' },
+    },
+  });
+  if (values.help) return null;
+  const [name = 'all', ...others] = positionals;
+  if (others.length > 0) throw new Error(`one subcommand at a time, not "${positionals.join(' ')}"`);
+  const subjects = name === 'all' ? SHORT : oneOf('subcommand', name, [...Object.keys(BENCHES), 'all']);
+  const parts = PARTS[name] ?? [];
+  return {
+    subjects,
+    part: values.part === undefined ? null : oneOf(`part of ${name}`, values.part, parts)[0]!,
+    quick: values.quick,
+    rounds: toCount('--rounds', values.rounds ?? (values.quick ? '3' : '7')),
+    warmupMs: values.quick ? 500 : 1_000,
+    roundMs: values.quick ? 2_000 : 5_000,
+    connections: toCount('--connections', values.connections),
+    profile: values.profile,
+    minutes: toCount('--minutes', values.minutes),
+    against: values.against ?? null,
+    growth: {
+      orders: toCount('--orders', values.orders, MAX_ROWS),
+      deliveries: toCount('--deliveries', values.deliveries, MAX_ROWS),
+      dataDir: values.data ?? null,
+      minFreeGb: toCount('--min-free-gb', values['min-free-gb']),
+      samples: toCount('--samples', values.samples ?? (values.quick ? '30' : '200')),
+    },
+  };
+}
+
+function oneOf(what: string, name: string, known: readonly string[]): readonly string[] {
+  if (!known.includes(name)) throw new Error(`unknown ${what} "${name}"; one of: ${known.join(', ')}`);
+  return [name];
+}
+
+function toCount(option: string, text: string, max = 9_999): number {
+  if (!/^[1-9]\d{0,9}$/.test(text) || Number(text) > max)
+    throw new Error(`${option} must be a whole number from 1 to ${max}`);
+  return Number(text);
 }

@@ -1,14 +1,21 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+/**
+ * `npm run bench -- memory`: what `npm start`, an API process and PostgreSQL hold, idle and under the load of `catalog`.
+ * Limit: a bare Fastify server with the same payload, in the same run.
+ * Read PSS to add processes up, RSS to compare one with a container's limit.
+ */
 import path from 'node:path';
-import { load, prepareCatalog } from './catalog.js';
-import type { Cleanups } from './cleanups.js';
-import type { BenchOptions } from './options.js';
-import { row, type Row, type Section } from './report/report.js';
-import { postmasterOf } from './service/database-server.js';
-import { memoryOf, memoryOfTree, type MemoryUse } from './service/process-facts.js';
-import { ServiceProcess } from './service/service-process.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { prepareCatalog } from './catalog.js';
+import type { BenchOptions } from './main.js';
+import type { Cleanups } from './shared/child.js';
+import { postmasterOf } from './shared/database-server.js';
+import { memoryOf, memoryOfTree, type MemoryUse } from './shared/machine.js';
+import { figuresOf, row, type Row, type Section } from './shared/report.js';
+import { ServiceProcess } from './shared/service-process.js';
 
 const SAMPLE_EVERY_MS = 250;
+
+type Sample = MemoryUse | null;
 
 export async function benchMemory(options: BenchOptions, cleanups: Cleanups): Promise<readonly Section[]> {
   const bed = await prepareCatalog(options, cleanups);
@@ -16,75 +23,52 @@ export async function benchMemory(options: BenchOptions, cleanups: Cleanups): Pr
   await sleep(idleMs);
   const bareIdle = memoryOf(bed.bare.pid);
   const apiIdle = memoryOf(bed.api.pid);
-  const bareBusy = await sampleWhile(bed.bare.pid, () =>
-    load(bed, { ...options, roundMs: idleMs }, 'bare', bed.keys),
+  const bareBusy = await sampleWhile(bed.bare.pid, () => bed.load('bare', bed.keys, idleMs));
+  const apiBusy = await sampleWhile(bed.api.pid, () => bed.load('api', bed.keys, idleMs));
+  const folder = bed.server.folder('embedded');
+  const embedded = cleanups.stopping(
+    await ServiceProcess.start({ role: 'embedded', env: { DATA_DIR: folder } }),
   );
-  const apiBusy = await sampleWhile(bed.api.pid, () =>
-    load(bed, { ...options, roundMs: idleMs }, 'api', bed.keys),
-  );
-  const embedded = await startEmbedded(bed.server.folder('embedded'), cleanups);
   await sleep(idleMs);
+  const postmaster = postmasterOf(path.join(folder, 'postgres'))!;
   return [
     {
       title: 'Memory',
       rows: [
         ...use('all in one, idle: Node', [memoryOf(embedded.pid)]),
-        ...use('all in one, idle: PostgreSQL (all its processes)', [memoryOfTree(embedded.postmaster)]),
+        ...use('all in one, idle: PostgreSQL (all its processes)', [memoryOfTree(postmaster)]),
         ...use('API alone, idle', [apiIdle]),
         ...use('API alone, catalog load, 1,000 keys', apiBusy),
         ...use('bare Fastify, idle', [bareIdle]),
         ...use('bare Fastify, same load', bareBusy),
-        row('API / bare Fastify, idle', 'x', [quotient(apiIdle, bareIdle)]),
-        row('API / bare Fastify, highest under load', 'x', [quotient(highest(apiBusy), highest(bareBusy))]),
+        row('API / bare Fastify, idle', 'x', [highest([apiIdle]) / highest([bareIdle])]),
+        row('API / bare Fastify, highest under load', 'x', [highest(apiBusy) / highest(bareBusy)]),
       ],
       notes: [
-        'RSS counts shared pages in full; PSS divides them among those who share them, so it is what adds up.',
+        'RSS counts shared pages in full; PSS divides each by the processes that share it.',
         `Idle is ${idleMs / 1_000} s after the start; under load the rounds are samples of one run.`,
       ],
     },
   ];
 }
 
-async function startEmbedded(
-  folder: string,
-  cleanups: Cleanups,
-): Promise<{ pid: number; postmaster: number }> {
-  const service = cleanups.stopping(
-    await ServiceProcess.start({ role: 'embedded', env: { DATA_DIR: folder } }),
-  );
-  return { pid: service.pid, postmaster: postmasterOf(path.join(folder, 'postgres'))! };
-}
-
-async function sampleWhile(pid: number, work: () => Promise<unknown>): Promise<(MemoryUse | null)[]> {
-  const samples: (MemoryUse | null)[] = [];
+async function sampleWhile(pid: number, work: () => Promise<unknown>): Promise<readonly Sample[]> {
+  const samples: Sample[] = [];
   const timer = setInterval(() => samples.push(memoryOf(pid)), SAMPLE_EVERY_MS);
   await work();
   clearInterval(timer);
   return samples;
 }
 
-function use(name: string, samples: readonly (MemoryUse | null)[]): Row[] {
+function use(name: string, samples: readonly Sample[]): Row[] {
+  const figure = figuresOf(samples, `${name}: `);
   return [
-    row(
-      `${name}: RSS`,
-      'MB',
-      samples.map((sample) => sample?.rssMb ?? null),
-    ),
-    row(
-      `${name}: PSS`,
-      'MB',
-      samples.map((sample) => sample?.pssMb ?? null),
-    ),
+    figure('RSS', 'MB', (sample) => sample?.rssMb ?? null),
+    figure('PSS', 'MB', (sample) => sample?.pssMb ?? null),
   ];
 }
 
-function highest(samples: readonly (MemoryUse | null)[]): MemoryUse | null {
-  return samples.reduce(
-    (most, sample) => (sample && sample.rssMb > (most?.rssMb ?? 0) ? sample : most),
-    null,
-  );
-}
-
-function quotient(a: MemoryUse | null, b: MemoryUse | null): number | null {
-  return a && b && a.rssMb / b.rssMb;
+/** The highest RSS in MB; NaN without /proc. */
+function highest(samples: readonly Sample[]): number {
+  return Math.max(...samples.map((sample) => sample?.rssMb ?? NaN));
 }

@@ -1,117 +1,194 @@
-import type { Cleanups } from './cleanups.js';
-import { benchDelivery } from './delivery.js';
-import { captureOrder, describeCaptured, ORDERS_PATH } from './limits/captured-order.js';
-import { RawTransactions, type RawStatement } from './limits/raw-transactions.js';
-import { LoadGenerator } from './load/load-generator.js';
-import { interleave, measure, type Measurement, ratios } from './measurement.js';
-import type { BenchOptions } from './options.js';
-import { detail, disturbance } from './report/detail.js';
-import { row, type Section } from './report/report.js';
-import { DatabaseServer } from './service/database-server.js';
-import { type BenchPartner, createPartners } from './service/partners.js';
-import { ServiceProcess } from './service/service-process.js';
-import { WorkedQueue } from './service/worked-queue.js';
+/**
+ * `npm run bench -- orders`: orders that one API process accepts a second: in Sandbox alone and with a worker at work,
+ * in Live on one wallet and on 1,000.
+ * Limit: a loop that repeats the SQL of one POST with nothing but `pg`, read from PostgreSQL's log, on the same wallets in
+ * the same rounds. It has no key check, no rate limit and no call log.
+ * Read the ratios: 0.5 is the goal. `life` measures an order to its webhook.
+ */
+import type { BenchOptions } from './main.js';
+import { captureOrder, describeCaptured } from './shared/captured-order.js';
+import { Child, type Cleanups } from './shared/child.js';
+import { DatabaseServer } from './shared/database-server.js';
+import { ORDER, ORDERS_PATH } from './shared/http.js';
+import type { LoadApi } from './shared/load.child.js';
+import { detail, disturbance, interleave, measure, type Measurement, ratios } from './shared/measurement.js';
+import { type BenchPartner, createLivePackage, createPartners } from './shared/partners.js';
+import { row, type Section } from './shared/report.js';
+import { deafProvider, PRODUCTION, ServiceProcess } from './shared/service-process.js';
 
 const TARGET = 0.5;
-const BODY = JSON.stringify({ package_id: 'pkg_fr_1gb_7d', quantity: 1 });
-/** The service's default; the raw loop has as many connections and as many callers as the API. */
+/** The service's default. The raw loop has as many connections, and as many callers as the API. */
 const POOL_MAX = 16;
+const WALLETS = 1_000;
+/** So few callers that none waits for another: their latency is the service's own. */
+const FEW_CALLERS = 4;
+/** Minor units: no measurement uses it up. */
+const BALANCE = 1_000_000_000_000;
 
-interface Bed {
-  readonly server: DatabaseServer;
+/** One database with an API process, and the two loads on it. */
+interface Shop {
   readonly database: string;
-  readonly databaseUrl: string;
-  readonly partner: BenchPartner;
-  readonly api: ServiceProcess;
+  readonly partners: readonly BenchPartner[];
+  readonly captured: readonly string[];
+  post(partners: readonly BenchPartner[], connections?: number): Promise<Measurement>;
+  repeat(partners: readonly BenchPartner[]): Promise<Measurement>;
 }
 
 export async function benchOrders(options: BenchOptions, cleanups: Cleanups): Promise<readonly Section[]> {
   const server = cleanups.stopping(await DatabaseServer.start());
-  const alone = await prepare(server, 'bench_orders', options, cleanups);
-  const statements = await captureOrder({ ...alone, env: PRODUCTION, body: BODY }, cleanups);
-  const worked = await prepare(server, 'bench_worked', options, cleanups);
-  const queue = new WorkedQueue(server, worked.database);
+  return [await sandbox(server, options, cleanups), await live(server, options, cleanups)];
+}
+
+async function sandbox(server: DatabaseServer, options: BenchOptions, cleanups: Cleanups): Promise<Section> {
+  const open = (database: string): Promise<Shop> =>
+    openShop({ server, database, mode: 'sandbox', count: 1 }, options, cleanups);
+  const [alone, worked] = [await open('bench_orders'), await open('bench_worked')];
+  const env = { ...PRODUCTION, DATABASE_POOL_MAX: String(POOL_MAX) };
   cleanups.stopping(
-    await ServiceProcess.start({ role: 'worker', databaseUrl: worked.databaseUrl, env: PRODUCTION }),
+    await ServiceProcess.start({ role: 'worker', databaseUrl: server.url(worked.database), env }),
   );
-  const generator = cleanups.stopping(new LoadGenerator());
-  const raw = cleanups.stopping(new RawTransactions());
-  const issuedPerSecond: number[] = [];
   const results = await interleave(
     options.rounds,
     {
-      raw: () => repeat(raw, alone, statements, options),
-      api: () => post(generator, alone, options),
+      raw: () => alone.repeat(alone.partners),
+      api: () => alone.post(alone.partners),
       withWorker: async () => {
-        const measurement = await post(generator, worked, options);
-        issuedPerSecond.push(await queue.drain());
+        const measurement = await worked.post(worked.partners);
+        await server.drain(worked.database, 'orders');
         return measurement;
       },
     },
     'orders',
   );
-  const acceptance: Section = {
+  return {
     title: `POST ${ORDERS_PATH}, ${options.connections} connections, a fresh Idempotency-Key each`,
     rows: [
-      row('API / raw pg loop', 'x', ratios(results.api, results.raw), TARGET),
+      row('API / raw pg loop', 'x', ratios(results.api, results.raw), { target: TARGET }),
       row('API with a worker at work / raw pg loop', 'x', ratios(results.withWorker, results.raw)),
       ...detail('raw pg loop', results.raw),
       ...detail('API', results.api),
       ...detail('API with a worker at work', results.withWorker),
-      row(
-        'one worker, one partner: orders issued after the load',
-        '/s',
-        issuedPerSecond.slice(-options.rounds),
-      ),
       ...disturbance({ raw: results.raw, api: results.api }),
     ],
+    notes: rawLoopNotes(alone, options),
+  };
+}
+
+async function live(server: DatabaseServer, options: BenchOptions, cleanups: Cleanups): Promise<Section> {
+  const shop = await openShop(
+    { server, database: 'bench_live', mode: 'live', count: WALLETS },
+    options,
+    cleanups,
+  );
+  const { partners } = shop;
+  const hot = partners.slice(0, 1);
+  const results = await interleave(
+    options.rounds,
+    {
+      hotRaw: () => shop.repeat(hot),
+      hotApi: () => shop.post(hot),
+      manyRaw: () => shop.repeat(partners),
+      manyApi: () => shop.post(partners),
+      few: () => shop.post(hot, FEW_CALLERS),
+    },
+    'live orders',
+  );
+  const orders = await checkBooks(server, shop.database);
+  return {
+    title: `Live POST ${ORDERS_PATH}, ${options.connections} callers, a fresh Idempotency-Key each`,
+    rows: [
+      row('one wallet: API / raw pg loop', 'x', ratios(results.hotApi, results.hotRaw), { target: TARGET }),
+      row('1,000 wallets: API / raw pg loop', 'x', ratios(results.manyApi, results.manyRaw), {
+        target: TARGET,
+      }),
+      ...detail('one wallet, raw pg loop', results.hotRaw),
+      ...detail('one wallet, API', results.hotApi),
+      ...detail('1,000 wallets, raw pg loop', results.manyRaw),
+      ...detail('1,000 wallets, API', results.manyApi),
+      ...detail(`one wallet, API, ${FEW_CALLERS} callers`, results.few).slice(0, 3),
+      row('statements of one acceptance, BEGIN and COMMIT included', '', [shop.captured.length]),
+      ...disturbance(results),
+    ],
     notes: [
-      `Raw pg loop: the transaction of one POST, read from the server's log, repeated by ${options.connections} callers`,
-      `on ${POOL_MAX} connections (the API's pool) in a process of its own; without key check, limit and call log:`,
-      ...describeCaptured(statements),
+      `No worker, PostgreSQL durable. ${orders} orders, each with its hold; each wallet holds the sum of its holds.`,
+      ...rawLoopNotes(shop, options),
     ],
   };
-  return [acceptance, await benchDelivery(server, options, cleanups)];
 }
 
-const PRODUCTION = { NODE_ENV: 'production', DATABASE_POOL_MAX: String(POOL_MAX) };
+function rawLoopNotes({ captured }: Shop, { connections }: BenchOptions): string[] {
+  return [
+    `Raw pg loop: the transaction of one POST, read from the server's log, repeated by ${connections} callers`,
+    `on ${POOL_MAX} connections (the API's pool) in a process of its own; without key check, limit and call log:`,
+    ...captured,
+  ];
+}
 
-async function prepare(
-  server: DatabaseServer,
-  database: string,
+async function openShop(
+  plan: { server: DatabaseServer; database: string; mode: 'sandbox' | 'live'; count: number },
   options: BenchOptions,
   cleanups: Cleanups,
-): Promise<Bed> {
+): Promise<Shop> {
+  const { server, database, mode, count } = plan;
   const databaseUrl = await server.createDatabase(database);
-  const [partner] = await createPartners(server, database, 1);
+  const partners = await createPartners(server, database, count, mode);
+  if (mode === 'live') await fillWallets(server, database);
+  const env = {
+    ...PRODUCTION,
+    ...(mode === 'live' ? deafProvider() : {}),
+    DATABASE_POOL_MAX: String(POOL_MAX),
+  };
   const profile = options.profile ? `api-${database}` : undefined;
-  const api = await ServiceProcess.start({ role: 'api', databaseUrl, env: PRODUCTION, profile });
-  return { server, database, databaseUrl, partner: partner!, api: cleanups.stopping(api) };
+  const api = cleanups.stopping(await ServiceProcess.start({ role: 'api', databaseUrl, env, profile }));
+  const statements = await captureOrder({ server, database, env, partner: partners[0]! }, cleanups);
+  const startLoad = (): Child<LoadApi> =>
+    cleanups.stopping(Child.start<LoadApi>(new URL('./shared/load.child.js', import.meta.url)));
+  const [generator, raw] = [startLoad(), startLoad()];
+  const times = { warmupMs: options.warmupMs, durationMs: options.roundMs };
+  return {
+    database,
+    partners,
+    captured: describeCaptured(statements),
+    post: (callers, connections = options.connections) => {
+      const keys = callers.map(({ key }) => key);
+      const calls = { baseUrl: api.apiUrl, path: ORDERS_PATH, keys, body: JSON.stringify(ORDER) };
+      return measure({ serverPid: api.pid, databasePid: server.pid }, () =>
+        generator.call('calls', { ...calls, ...times, connections, expectedStatus: 202 }),
+      );
+    },
+    repeat: (callers) => {
+      const owners = callers.map(({ partnerId, keyId }) => ({ partnerId, keyId }));
+      const transactions = { databaseUrl, statements, owners, poolMax: POOL_MAX };
+      return measure({ serverPid: raw.pid, databasePid: server.pid }, () =>
+        raw.call('transactions', { ...transactions, ...times, concurrency: options.connections }),
+      );
+    },
+  };
 }
 
-function post(generator: LoadGenerator, bed: Bed, options: BenchOptions): Promise<Measurement> {
-  const { connections, warmupMs, roundMs } = options;
-  const plan = { baseUrl: bed.api.apiUrl, path: ORDERS_PATH, keys: [bed.partner.key], body: BODY };
-  return measure({ serverPid: bed.api.pid, databasePid: bed.server.pid }, () =>
-    generator.run({ ...plan, connections, warmupMs, durationMs: roundMs }, 202),
+async function fillWallets(server: DatabaseServer, database: string): Promise<void> {
+  await createLivePackage(server, database);
+  await server.query(
+    `INSERT INTO wallets (partner_id, currency, posted) SELECT id, 'USD', $1::bigint FROM partners`,
+    [BALANCE],
+    database,
   );
+  await server.query('ANALYZE', [], database);
 }
 
-function repeat(
-  raw: RawTransactions,
-  { databaseUrl, partner, server }: Bed,
-  statements: readonly RawStatement[],
-  { connections, warmupMs, roundMs }: BenchOptions,
-): Promise<Measurement> {
-  return measure({ serverPid: raw.pid, databasePid: server.pid }, () =>
-    raw.run({
-      databaseUrl,
-      statements,
-      owners: [partner],
-      poolMax: POOL_MAX,
-      concurrency: connections,
-      warmupMs,
-      durationMs: roundMs,
-    }),
+/** @returns orders accepted @throws Error when an order does not hold its price, or a wallet not the sum of its holds */
+async function checkBooks(server: DatabaseServer, database: string): Promise<number> {
+  const [row] = await server.query<{ orders: number; unpaid: number; wrong: number }>(
+    `SELECT (SELECT count(*)::int FROM orders) AS orders,
+            (SELECT count(*)::int FROM orders o LEFT JOIN wallet_holds h ON h.order_id = o.id
+             WHERE h.status IS DISTINCT FROM 'active' OR h.amount <> o.unit_price_amount * o.quantity) AS unpaid,
+            (SELECT count(*)::int FROM wallets w
+             WHERE held <> (SELECT coalesce(sum(amount), 0) FROM wallet_holds h
+                            WHERE h.wallet_id = w.id AND h.status = 'active')) AS wrong`,
+    [],
+    database,
   );
+  if (!row || row.orders === 0 || row.unpaid > 0 || row.wrong > 0)
+    throw new Error(`the books of the live orders do not agree: ${JSON.stringify(row)}`);
+  return row.orders;
 }

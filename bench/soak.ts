@@ -1,60 +1,121 @@
-import type { Cleanups } from './cleanups.js';
-import type { BenchOptions } from './options.js';
-import { format, type Section } from './report/report.js';
-import { AGE_MS, Aging } from './soak/aging.js';
-import { SoakBed } from './soak/bed.js';
-import type { CallReport } from './soak/caller.js';
-import type { LockWait } from './soak/lock-waits.js';
-import { takeSample } from './soak/sampler.js';
+/**
+ * `npm run bench -- soak`: API, admin and worker at half of the rate that the machine can take, for `--minutes`, with
+ * retention at its shortest and SQL that lets days pass (D44). Samples memory, sizes, queues and lock waits each minute.
+ * Limit: the same run's first half; the second half may not be larger. No lock may be waited for longer than 100 ms.
+ * Read the KEPT and BROKEN lines. The verdict on sizes needs 30 minutes. Ctrl-C ends the run with the table so far.
+ */
+import type { BenchOptions } from './main.js';
+import { Child, type Cleanups } from './shared/child.js';
+import { DatabaseServer } from './shared/database-server.js';
+import { startReceiver } from './shared/http.js';
+import { createEndpoint, createPartners } from './shared/partners.js';
+import { format, say, type Section } from './shared/report.js';
+import { startRoles } from './shared/service-process.js';
+import { AGE_MS, Aging } from './soak-aging.js';
+import type { CallerApi, CallReport } from './soak-caller.child.js';
 import {
-  describeWaits,
   FIRST_PERIOD_MINUTES,
+  LOCK_WAIT_SETTINGS,
+  type LockWait,
+  readLockWaits,
   soakTable,
+  takeSample,
   type TimedSample,
   verdicts,
   WARM_UP_MINUTES,
-} from './soak/verdict.js';
+} from './soak-samples.js';
 
+const DATABASE = 'bench_soak';
+const PARTNERS = 30;
 const MINUTE_MS = 60_000;
 const CALIBRATION_MS = 20_000;
+const CALIBRATION_CALLERS = 32;
+/** The shortest retention that the settings allow. */
+const ENV = {
+  CALL_LOG_RETENTION_DAYS: '1',
+  EVENT_RETENTION_DAYS: '1',
+  SANDBOX_EVENT_RETENTION_DAYS: '1',
+  WEBHOOK_ATTEMPT_RETENTION_DAYS: '1',
+  SANDBOX_ORDER_RETENTION_DAYS: '1',
+  ALERT_RETENTION_DAYS: '1',
+  LISTS_PER_PARTNER: '100',
+};
 
-/** Does anything grow while the service runs on, and does anybody wait for a lock (D44)? */
+type Bed = Awaited<ReturnType<typeof openBed>>;
+
 export async function benchSoak(
   { minutes, quick }: BenchOptions,
   cleanups: Cleanups,
 ): Promise<readonly Section[]> {
-  const bed = await SoakBed.open(cleanups);
-  const limit = await bed.calibrate(quick ? CALIBRATION_MS / 4 : CALIBRATION_MS);
+  const bed = await openBed(cleanups);
+  const limit = await calibrate(bed, quick ? CALIBRATION_MS / 4 : CALIBRATION_MS);
   const rate = Math.max(1, Math.floor(limit / 2));
-  process.stderr.write(`soak: at most ${format(limit)} calls/s, so ${rate} calls/s for ${minutes} min\n`);
-  const aging = cleanups.stopping(await Aging.open(bed.server.url(bed.database)));
-  const soak = new Soak(bed, aging, rate);
-  await bed.lockWaits.read();
-  await soak.run(minutes, stopOnSignal());
+  say(`soak: at most ${format(limit)} calls/s, so ${rate} calls/s for ${minutes} min`);
+  const aging = cleanups.stopping(await Aging.open(bed.server.url(DATABASE)));
+  const samples: TimedSample[] = [];
+  const waits: LockWait[] = [];
+  const errors: Record<string, number> = {};
+  let aged = 0;
+  let [, logLine] = await readLockWaits(bed.server.statementLog, 0);
+  const stopping = abortOnSignal();
+  const runMinute = async (minute: number): Promise<void> => {
+    // The worker may drop the very day that rows move to: they move in the next minute.
+    const makeOlder = aging.run().then(
+      (rows) => void (aged += rows),
+      (error: unknown) => say(`soak: no rows became older: ${(error as Error).message}`),
+    );
+    const calls = await bed.caller.call('pace', bed.settings, rate, MINUTE_MS);
+    await makeOlder;
+    const [newWaits, line] = await readLockWaits(bed.server.statementLog, logLine);
+    logLine = line;
+    waits.push(...newWaits);
+    for (const [name, count] of Object.entries(calls.errors)) errors[name] = (errors[name] ?? 0) + count;
+    const sample = {
+      ...(await takeSample(bed.server, DATABASE, bed.processes)),
+      'longest lock wait (ms)': Math.max(0, ...newWaits.map(({ waitedMs }) => waitedMs)),
+      'callers: p95 (ms)': calls.p95Ms,
+      'callers: answered (/s)': calls.calls / calls.seconds,
+    };
+    samples.push({ minute, sample });
+    sayMinute(minute, sample, calls);
+  };
+  for (let minute = 1; minute <= minutes && !stopping.aborted; minute++) {
+    const aborted = new Promise<void>((resolve) => stopping.addEventListener('abort', () => resolve()));
+    const running = runMinute(minute);
+    // A signal of the terminal ends the service's processes too: what then fails is no result.
+    running.catch(() => undefined);
+    await Promise.race([running, aborted]);
+  }
   return [
     {
-      title: `Soak: ${soak.samples.length} of ${minutes} minutes at ${rate} calls/s, half of ${format(limit)}`,
+      title: `Soak: ${samples.length} of ${minutes} minutes at ${rate} calls/s, half of ${format(limit)}`,
       rows: [],
-      table: soakTable(soak.samples),
+      table: soakTable(samples),
       notes: [
-        ...verdicts(soak.samples, soak.waits, soak.errors),
-        ...describeWaits(soak.waits),
+        ...verdicts(samples, waits, errors),
         `Columns begin after ${WARM_UP_MINUTES} min; the first retention period ends after ${FIRST_PERIOD_MINUTES} (purges run every 10).`,
-        `Retention is a day, the shortest; rows of ${AGE_MS / MINUTE_MS} min ago are made 3 days older each minute by SQL (${soak.aged.toLocaleString('en')} rows),`,
-        'moved from the partition of today to one of then: what is bloat of today’s partition by that is the bench’s own.',
+        `Retention is a day, the shortest; SQL makes rows of ${AGE_MS / MINUTE_MS} min ago 3 days older each minute (${aged.toLocaleString('en')} rows),`,
+        'which moves them to the partition of that day: the bloat of today’s partition that it causes is the bench’s own.',
         'Of 100 calls 10 place Sandbox orders, 70 read, 18 poll the feed, 2 are the portal’s; roles apart, one process each.',
       ],
     },
   ];
 }
 
+function sayMinute(minute: number, sample: Readonly<Record<string, number>>, calls: CallReport): void {
+  const names = ['api: RSS (MB)', 'worker: RSS (MB)', 'database (MB)', 'queue: open orders'];
+  const shown = [...names, 'longest lock wait (ms)'].map((name) => `${name} ${format(sample[name] ?? NaN)}`);
+  const errors = JSON.stringify(calls.errors);
+  say(`soak ${minute} min: p95 ${format(calls.p95Ms)} ms, ${shown.join(', ')}, errors ${errors}`);
+}
+
 /** The first Ctrl-C ends the soak with what was measured so far, a second one ends it at once. */
-function stopOnSignal(): AbortSignal {
+function abortOnSignal(): AbortSignal {
   const stopping = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.removeAllListeners(signal);
     process.once(signal, () => {
-      process.stderr.write('soak: ending with what was measured so far\n');
+      say('soak: ending with what was measured so far');
       stopping.abort();
       process.once(signal, () => process.exit(1));
     });
@@ -62,73 +123,42 @@ function stopOnSignal(): AbortSignal {
   return stopping.signal;
 }
 
-class Soak {
-  readonly samples: TimedSample[] = [];
-  readonly waits: LockWait[] = [];
-  readonly errors: Record<string, number> = {};
-  aged = 0;
+/** Calls a second that the service sustains: what the callers manage, over the time until the worker is idle again. */
+async function calibrate({ server, caller, settings }: Bed, durationMs: number): Promise<number> {
+  const idle = async (): Promise<void> => {
+    await server.drain(DATABASE, 'orders');
+    await server.drain(DATABASE, 'deliveries');
+  };
+  await caller.call('press', settings, CALIBRATION_CALLERS, durationMs / 4);
+  await idle();
+  const startedAtMs = performance.now();
+  const { calls, errors } = await caller.call('press', settings, CALIBRATION_CALLERS, durationMs);
+  await idle();
+  const seconds = (performance.now() - startedAtMs) / 1_000;
+  say(
+    `soak: ${calls} calls, the worker was idle after ${seconds.toFixed(1)} s, errors ${JSON.stringify(errors)}`,
+  );
+  return calls / seconds;
+}
 
-  constructor(
-    private readonly bed: SoakBed,
-    private readonly aging: Aging,
-    private readonly rate: number,
-  ) {}
-
-  async run(minutes: number, signal: AbortSignal): Promise<void> {
-    for (let minute = 1; minute <= minutes; minute++) {
-      try {
-        const calls = await this.untilAborted(signal, this.runMinute());
-        await this.sample(minute, calls);
-      } catch (error) {
-        // A signal of the terminal ends the service's processes too.
-        if (signal.aborted) return;
-        throw error;
-      }
-    }
-  }
-
-  private async runMinute(): Promise<CallReport> {
-    const [calls] = await Promise.all([this.bed.caller.pace(this.rate, MINUTE_MS), this.age()]);
-    return calls;
-  }
-
-  /** The worker may drop the very day that rows are moved to: they are moved in the next minute. */
-  private async age(): Promise<void> {
-    try {
-      this.aged += await this.aging.run();
-    } catch (error) {
-      process.stderr.write(`soak: rows are not made older: ${(error as Error).message}\n`);
-    }
-  }
-
-  private async untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-    const aborted = new Promise<never>((_, reject) => {
-      if (signal.aborted) reject(new Error('ended'));
-      signal.addEventListener('abort', () => reject(new Error('ended')), { once: true });
-    });
-    work.catch(() => undefined);
-    return Promise.race([work, aborted]);
-  }
-
-  private async sample(minute: number, calls: CallReport): Promise<void> {
-    for (const [name, count] of Object.entries(calls.errors))
-      this.errors[name] = (this.errors[name] ?? 0) + count;
-    const waits = await this.bed.lockWaits.read();
-    this.waits.push(...waits);
-    const { server, database, processes } = this.bed;
-    const longestWaitMs = Math.max(0, ...waits.map(({ waitedMs }) => waitedMs));
-    const sample = {
-      ...(await takeSample(server, database, processes)),
-      'longest lock wait (ms)': longestWaitMs,
-      'callers: p95 (ms)': calls.p95Ms,
-      'callers: answered (/s)': calls.calls / calls.seconds,
-    };
-    this.samples.push({ minute, sample });
-    const shown = ['api: RSS (MB)', 'worker: RSS (MB)', 'database (MB)', 'queue: open orders'].map(
-      (name) => `${name} ${format(sample[name as keyof typeof sample] ?? NaN)}`,
-    );
-    process.stderr.write(
-      `soak ${minute} min: p95 ${format(calls.p95Ms)} ms, ${shown.join(', ')}, longest lock wait ${format(longestWaitMs)} ms, errors ${JSON.stringify(calls.errors)}\n`,
-    );
-  }
+/** The service with its roles apart, partners with an endpoint each, a receiver and the callers. */
+async function openBed(cleanups: Cleanups) {
+  const server = cleanups.stopping(await DatabaseServer.start(LOCK_WAIT_SETTINGS));
+  const databaseUrl = await server.createDatabase(DATABASE);
+  const partners = await createPartners(server, DATABASE, PARTNERS);
+  const processes = await startRoles(['api', 'admin', 'worker'], { databaseUrl, env: ENV }, cleanups);
+  const { api, admin } = processes;
+  const receiver = await startReceiver(cleanups);
+  for (const { partnerId } of partners) await createEndpoint(admin, partnerId, receiver);
+  const caller = cleanups.stopping(
+    Child.start<CallerApi>(new URL('./soak-caller.child.js', import.meta.url)),
+  );
+  const { adminUrl, adminToken } = admin;
+  const callers = partners.map(({ partnerId, key }) => ({ partnerId, key }));
+  return {
+    server,
+    processes,
+    caller,
+    settings: { apiUrl: api.apiUrl, adminUrl, adminToken, partners: callers },
+  };
 }

@@ -1,0 +1,89 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+
+type Functions = Readonly<Record<string, (...args: never[]) => Promise<unknown>>>;
+type Reply = { readonly result?: unknown } | { readonly failure: string };
+
+/**
+ * A process of the bench that runs one function at a time for its parent. Load and receivers run in such processes, so
+ * that they do not share an event loop with each other.
+ */
+export class Child<Api extends Functions> {
+  private constructor(private readonly child: ChildProcess) {}
+
+  /** @param module URL of the compiled file, which calls `serveParent` */
+  static start<Api extends Functions>(module: URL): Child<Api> {
+    return new Child<Api>(fork(module, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }));
+  }
+
+  get pid(): number {
+    return this.child.pid!;
+  }
+
+  /** @throws Error when the function throws or the process exits */
+  async call<Name extends keyof Api & string>(
+    name: Name,
+    ...args: Parameters<Api[Name]>
+  ): Promise<Awaited<ReturnType<Api[Name]>>> {
+    this.child.send({ name, args });
+    const aborter = new AbortController();
+    try {
+      const [reply] = (await Promise.race([
+        once(this.child, 'message', { signal: aborter.signal }),
+        once(this.child, 'exit', { signal: aborter.signal }).then(([code]) => [
+          { failure: `exit code ${code}` },
+        ]),
+      ])) as [Reply];
+      if ('failure' in reply) throw new Error(`${name} in a process of the bench: ${reply.failure}`);
+      return reply.result as Awaited<ReturnType<Api[Name]>>;
+    } finally {
+      aborter.abort();
+    }
+  }
+
+  async stop(): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    const ended = once(this.child, 'exit');
+    if (this.child.connected) this.child.disconnect();
+    else this.child.kill('SIGTERM');
+    await ended;
+  }
+}
+
+/** The child's side. The process exits with its parent. */
+export function serveParent(api: Functions): void {
+  process.on('disconnect', () => process.exit(0));
+  process.on('message', (message) => {
+    const { name, args } = message as { name: string; args: never[] };
+    api[name]!(...args).then(
+      (result) => process.send!({ result }),
+      (error: unknown) => process.send!({ failure: (error as Error).stack ?? String(error) }),
+    );
+  });
+}
+
+/** Stops everything that a measurement started, in reverse order. */
+export class Cleanups {
+  private readonly actions: (() => Promise<void>)[] = [];
+  private running: Promise<void> | null = null;
+
+  /** Registers `started.stop` and returns `started`. */
+  stopping<T extends { stop(): Promise<void> }>(started: T): T {
+    this.actions.push(() => started.stop());
+    return started;
+  }
+
+  /** A second caller waits for the first: Ctrl-C calls it, and so does the failure that Ctrl-C causes. */
+  stop(): Promise<void> {
+    this.running ??= this.stopAll().finally(() => (this.running = null));
+    return this.running;
+  }
+
+  private async stopAll(): Promise<void> {
+    while (this.actions.length > 0) {
+      await this.actions.pop()!().catch((error: unknown) => {
+        console.error(`not stopped cleanly: ${(error as Error).message}`);
+      });
+    }
+  }
+}
