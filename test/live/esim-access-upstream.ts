@@ -76,16 +76,8 @@ export class EsimAccessUpstream implements Upstream {
     this.simulator.control({ faults: { dropBeforeCommit: n } });
   }
 
-  refuseAsBusy(n: number): void {
-    this.simulator.control({ faults: { busy: n } });
-  }
-
   talkNonsense(n: number, kind: Nonsense): void {
     this.simulator.control({ faults: { garbage: n, garbageKind: kind === 'html' ? 'html' : 'http_500' } });
-  }
-
-  hideNewOnesForLooks(n: number): void {
-    this.simulator.control({ faults: { hiddenLooks: n } });
   }
 
   /** The next `n` looks at a new order are told that its profiles are still being made (200010). */
@@ -127,9 +119,9 @@ export class EsimAccessUpstream implements Upstream {
     this.simulator.control({ esim: { esimTranNo: upstreamId, ...used, installationTimeMs: Date.now() } });
   }
 
-  /** Looks at an eSIM show what was bought for it without names, or not at all. */
-  keepPurchasesFromLooks(packageList: 'unnamed' | 'missing'): void {
-    this.simulator.control({ faults: { packageList } });
+  /** Looks at an eSIM do not show what was bought for it. */
+  hidePurchasesFromLooks(): void {
+    this.simulator.control({ faults: { packageList: 'missing' } });
   }
 
   calmDown(): void {

@@ -38,10 +38,8 @@ beforeAll(async () => {
     RoleChild.start({ role: 'worker', database, env }),
   ]);
   shop = new LiveShop(database, office, receiver, [upstream], (key) => api.partnerApi(key));
+  await shop.catalogRead();
   buyer = await shop.buyer(100_000);
-  await eventually('the catalogue is there', async () => {
-    return (await buyer.api.get(`/v1/catalog/${upstream.packageId}`)).status === 200;
-  });
 });
 
 afterAll(async () => {

@@ -1,13 +1,6 @@
-import {
-  createTestDatabase,
-  eventually,
-  startReceiver,
-  startTestService,
-  type TestDatabase,
-} from '../harness/index.js';
+import { createTestDatabase, startReceiver, startTestService, type TestDatabase } from '../harness/index.js';
 import { RoleChild } from '../harness/role-child.js';
 import { Gate } from './gate.js';
-import { topupsKnown } from '../harness/known-topups.js';
 import { FAST, LiveShop } from './shop.js';
 import type { Upstream } from './upstream.js';
 
@@ -45,14 +38,7 @@ export class KillableShop {
       RoleChild.start({ role: 'worker', database, env }),
     ]);
     const shop = new LiveShop(database, office, receiver, upstreams, (key) => api.partnerApi(key));
-    const buyer = await shop.buyer(0);
-    await eventually('the catalogue is there', async () => {
-      const found = await Promise.all(
-        upstreams.map(({ packageId }) => buyer.api.get(`/v1/catalog/${packageId}`)),
-      );
-      return found.every(({ status }) => status === 200);
-    });
-    await topupsKnown(database);
+    await shop.catalogRead();
     return new KillableShop(shop, api, worker, gates, env);
   }
 

@@ -44,21 +44,19 @@ export class LiveShop {
     private readonly partnerApi: (key: string) => HttpClient,
   ) {}
 
-  static async open(upstream: Upstream, settings: Record<string, string> = {}): Promise<LiveShop> {
+  static async open(upstreams: readonly Upstream[]): Promise<LiveShop> {
     const database = await createTestDatabase();
     const secret = randomBytes(20).toString('hex');
     const callbacks = { CALLBACK_HOST: '127.0.0.1', CALLBACK_PORT: '0', CALLBACK_SECRET: secret };
-    const env = { ...FAST, ...settings, ...callbacks, ...upstream.settings(upstream.url) };
+    const settings = upstreams.map((upstream) => upstream.settings(upstream.url));
+    const env: Record<string, string> = Object.assign({}, FAST, callbacks, ...settings);
     const office = await startTestService({ database, env });
-    upstream.callBack?.(`${office.process.callbacksUrl}/callbacks/${upstream.name}/${secret}`);
-    const receiver = await startReceiver();
-    const shop = new LiveShop(database, office, receiver, [upstream], (key) => office.partnerApi(key));
-    await shop.buyer(0);
-    await eventually('the catalogue is there', async () => {
-      const answer = await shop.buyers[0]!.api.get(`/v1/catalog/${upstream.packageId}`);
-      return answer.status === 200;
-    });
-    await topupsKnown(database);
+    for (const upstream of upstreams)
+      upstream.callBack?.(`${office.process.callbacksUrl}/callbacks/${upstream.name}/${secret}`);
+    const shop = new LiveShop(database, office, await startReceiver(), upstreams, (key) =>
+      office.partnerApi(key),
+    );
+    await shop.catalogRead();
     return shop;
   }
 
@@ -67,6 +65,18 @@ export class LiveShop {
     await this.receiver.close();
     await this.database.drop();
     await Promise.all(this.upstreams.map((upstream) => upstream.close()));
+  }
+
+  /** Waits until a first buyer is shown a package of each provider, and the worker knows all top-ups. */
+  async catalogRead(): Promise<void> {
+    const { api } = await this.buyer(0);
+    await eventually('the catalog is there', async () => {
+      const found = await Promise.all(
+        this.upstreams.map(({ packageId }) => api.get(`/v1/catalog/${packageId}`)),
+      );
+      return found.every(({ status }) => status === 200);
+    });
+    await topupsKnown(this.database);
   }
 
   /** A partner with a live key, a webhook endpoint and `amount` cents. */

@@ -17,7 +17,7 @@ let topupPrice: number;
 
 beforeAll(async () => {
   upstream = await EsimAccessUpstream.start();
-  shop = await LiveShop.open(upstream);
+  shop = await LiveShop.open([upstream]);
   topupPrice = await priceOf(shop.buyers[0]!, upstream.topupPackageId);
   buyer = await shop.buyer(100_000);
 });
@@ -69,10 +69,6 @@ async function atItsLimit({ id }: Json): Promise<void> {
 }
 
 const ONCE: readonly (readonly [string, Partial<TopupFaults>])[] = [
-  ['another id', { otherId: true }],
-  ['no id', { noId: true }],
-  ['the id of the order', { orderId: true }],
-  ['the base package’s code without an id', { baseCodeWithoutId: true }],
   ['its own id, but shown late', { lateEntry: LATE_MS }],
   ['its own id, in a lost answer', { lostAnswer: EVERY_ANSWER }],
   ['another id, in a lost answer', { otherId: true, lostAnswer: EVERY_ANSWER }],

@@ -38,10 +38,8 @@ export interface Upstream {
 
   dropAnswersAfterCommit(n: number): void;
   dropCallsBeforeCommit(n: number): void;
-  refuseAsBusy(n: number): void;
   /** Answers without an effect. */
   talkNonsense(n: number, kind: Nonsense): void;
-  hideNewOnesForLooks(n: number): void;
   runOutOfFunds(): void;
   runOutOfStock(): void;
   /** The package costs a tenth more from now on; orders at the old price are refused. */

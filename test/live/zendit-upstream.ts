@@ -79,27 +79,9 @@ export class ZenditUpstream implements Upstream {
     this.simulator.control({ dropBeforeCommit: n });
   }
 
-  refuseAsBusy(n: number): void {
-    this.simulator.control({ busy: n });
-  }
-
   talkNonsense(n: number, kind: Nonsense): void {
     if (kind === 'server_error') this.simulator.control({ unavailable: n });
     else this.simulator.control({ badAnswers: n, badAnswer: 'html', badAnswersTakeEffect: false });
-  }
-
-  /** The next `n` posts take effect and are answered with 503 all the same. */
-  denyAfterCommit(n: number): void {
-    this.simulator.control({ unavailableAfterCommit: n });
-  }
-
-  /** The next `n` calls take effect, and a page of HTML is the answer. */
-  talkNonsenseAfterCommit(n: number): void {
-    this.simulator.control({ badAnswers: n, badAnswer: 'html', badAnswersTakeEffect: true });
-  }
-
-  hideNewOnesForLooks(n: number): void {
-    this.simulator.control({ readLagLooks: n });
   }
 
   /** Everything beyond the next `n` purchases is refused with a 400 that gives no reason. */
