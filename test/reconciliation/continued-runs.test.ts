@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
+import { createTestDatabase, eventually, startTestService, type TestDatabase } from '../harness/index.js';
 import { RoleChild } from '../harness/role-child.js';
 import { CountingWholesaler } from './counting-wholesaler.js';
 import { insertOrders, ONE_WRONG_OF } from './many-orders.js';
@@ -38,10 +38,13 @@ afterEach(async () => {
   await database.drop();
 });
 
-async function startWorker(leaseMs = LEASE_MS): Promise<RoleChild> {
+function envWith(leaseMs: number): Record<string, string> {
   const settings = { RECONCILE_INTERVAL_MS: '1000', RECONCILE_PAGE_SIZE: String(PAGE_SIZE) };
-  const env = { ...wholesaler.env, ...settings, LEASE_MS: String(leaseMs) };
-  const worker = await RoleChild.start({ role: 'worker', database, env });
+  return { ...wholesaler.env, ...settings, LEASE_MS: String(leaseMs) };
+}
+
+async function startWorker(): Promise<RoleChild> {
+  const worker = await RoleChild.start({ role: 'worker', database, env: envWith(LEASE_MS) });
   workers.push(worker);
   return worker;
 }
@@ -109,32 +112,27 @@ describe('a run of a worker that dies', () => {
     expect(page).toEqual(expect.arrayContaining(again));
   });
 
-  it('keeps nothing more of a worker that was taken over and wakes up in the middle of a page', async () => {
-    const frozen = await startWorker();
-    await interruptAt(INTERRUPTED_AT, () => Promise.resolve(frozen.freeze()));
-    const second = await startWorker();
-    const run = await completed();
-    // The next run would ask the same questions.
-    await second.kill();
-    const kept = await ordersWithDifferences(run);
-    expect(run.fence).toBe('2');
-    expect(kept).toEqual(wrongOrders);
-    const asked = wholesaler.questionsAsked;
-    frozen.thaw();
-    // It ends the page that it was at, finds the run taken, and begins one of its own.
-    await eventually('the worker has gone on', () => wholesaler.questionsAsked > asked + PAGE_SIZE);
-    expect(await ordersWithDifferences(run)).toEqual(kept);
-    expect(await firstRun()).toEqual(run);
-  });
-
-  it('stays with a worker that takes longer than its lease', async () => {
-    await startWorker(LONG_LEASE_MS);
-    const startedAt = performance.now();
-    wholesaler.beforeAnswer = async () => {
-      await eventually('two leases have passed', () => performance.now() - startedAt > 2 * LONG_LEASE_MS);
+  it('stays with a worker that renews its lease, beside another worker', async () => {
+    const leaseUntil = async () => {
+      const { rows } = await database.pool.query<{ until: Date }>(
+        `SELECT lease_until AS until FROM reconciliation_runs WHERE status = 'running'`,
+      );
+      return rows[0]!.until.getTime();
     };
-    await startWorker(LONG_LEASE_MS);
-    const run = await completed();
-    expect(run).toMatchObject({ fence: '1', differences: wrongOrders.length });
+    let first: Promise<number> | null = null;
+    wholesaler.beforeAnswer = async () => {
+      const from = await (first ??= leaseUntil());
+      await eventually(
+        'a whole lease has been renewed',
+        async () => (await leaseUntil()) >= from + LONG_LEASE_MS,
+      );
+    };
+    const env = envWith(LONG_LEASE_MS);
+    const services = [1, 2].map(() => startTestService({ role: 'worker', database, env }));
+    try {
+      expect(await completed()).toMatchObject({ fence: '1', differences: wrongOrders.length });
+    } finally {
+      for (const service of services) await (await service).stop();
+    }
   });
 });
