@@ -270,7 +270,7 @@ const FURTHER: readonly Mutant[] = [
     file: 'src/wallet/wallet-holds.repository.ts',
     find: 'AND posted - held >= $3::bigint',
     replace: 'AND posted >= $3::bigint',
-    tests: ['test/orders-live/parallel-orders.test.ts'],
+    tests: ['test/orders-live/wallet-and-orders.test.ts'],
   },
   {
     name: 'key-with-another-request-replayed',

@@ -1,0 +1,642 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import {
+  ProviderOutcomeUnknown,
+  type ProviderProfile,
+  ProviderUnavailable,
+} from '../../src/providers/index.js';
+import { expectProblem, invalidFields } from '../harness/expect-problem.js';
+import { type ApiAnswer, eventually, type HttpClient } from '../harness/index.js';
+import { type Json, readFeed } from '../harness/order-steps.js';
+import { expectBooksToAddUp } from '../wallet/books.js';
+import { balance, type LiveBuyer, LiveShop, PACKAGE, place, PRICE, statement } from './live-shop.js';
+
+let shop: LiveShop;
+let desk: SupportDesk;
+let buyer: LiveBuyer;
+
+beforeAll(async () => {
+  // Alerts come with every 15th sweep.
+  shop = await LiveShop.open({ SWEEP_INTERVAL_MS: '50' });
+  desk = new SupportDesk(shop);
+  await shop.startWorker();
+});
+
+afterAll(() => shop.close());
+
+beforeEach(async () => {
+  buyer = await shop.buyer(10 * PRICE);
+});
+
+afterEach(async () => {
+  desk.calmUpstream();
+  await expectBooksToAddUp(shop.database);
+});
+
+type Ending = 'mark_issued' | 'mark_failed';
+
+/** What support does with orders of a shop, and how they come to it. */
+class SupportDesk {
+  constructor(private readonly shop: LiveShop) {}
+
+  reconcile(id: string, action: string, idempotencyKey = randomUUID()): Promise<ApiAnswer> {
+    const body = { action, note: 'asked the wholesaler' };
+    return this.shop.office.admin.post(`/internal/v1/orders/${id}/reconcile`, body, { idempotencyKey });
+  }
+
+  /** What the provider shows of the order now. */
+  async look(id: string): Promise<Json> {
+    const answer = await this.shop.office.admin.get(`/internal/v1/orders/${id}/upstream`);
+    expect(answer.status, answer.text).toBe(200);
+    return answer.body.data as Json;
+  }
+
+  /** Refused with a detail like `why`, and nothing has changed. */
+  async expectRefused(id: string, action: Ending, why: RegExp): Promise<void> {
+    const before = await this.shop.row(id);
+    const answer = await this.reconcile(id, action);
+    expectProblem(answer, 409, 'conflict');
+    expect(answer.body.detail).toMatch(why);
+    const { status, fence } = await this.shop.row(id);
+    expect({ status, fence }).toEqual({ status: before['status'], fence: before['fence'] });
+  }
+
+  async change(id: string, assignment: string): Promise<void> {
+    await this.shop.database.pool.query(`UPDATE orders SET ${assignment} WHERE id = $1`, [id]);
+  }
+
+  /** Waits until no worker is at the order, nor will be. */
+  async atRest(id: string): Promise<Json> {
+    await eventually(`order ${id} waits`, async () => {
+      const { rowCount } = await this.shop.database.pool.query(
+        `UPDATE orders SET next_attempt_at = now() + interval '1 hour'
+         WHERE id = $1 AND lease_until IS NULL AND status IN ('processing', 'canceling') AND upstream_attempts > 0`,
+        [id],
+      );
+      return rowCount === 1;
+    });
+    return this.shop.row(id);
+  }
+
+  /** An order that its provider says nothing about. */
+  async stuckOrder(buyer: LiveBuyer, quantity = 1): Promise<Json> {
+    this.shop.liveProvider.script = [() => ({ state: 'in_progress', checkAfterMs: 3_600_000 })];
+    const { id } = await place(buyer, quantity);
+    return this.atRest(id as string);
+  }
+
+  /** Puts the provider back to where it answers everything. */
+  calmUpstream(): void {
+    Object.assign(this.shop.liveProvider, { findError: null, readLagMs: 0, script: [] });
+    this.shop.liveProvider.cancelState = () => ({ state: 'canceled' });
+  }
+}
+
+async function eventsOf({ live }: LiveBuyer, id: string): Promise<Json[]> {
+  return (await readFeed(live)).filter((event) => event['data'].order_id === id);
+}
+
+type Since = 'created_at' | 'cancel_requested_at';
+
+async function stuckOrder(quantity = 1): Promise<string> {
+  return (await desk.stuckOrder(buyer, quantity))['id'] as string;
+}
+
+async function issuedOrder(): Promise<string> {
+  const { id } = await place(buyer);
+  await shop.settled(buyer, id as string);
+  return id as string;
+}
+
+/** The provider does not answer. */
+async function cancelInVain(id: string): Promise<void> {
+  shop.liveProvider.cancelState = () => {
+    throw new ProviderOutcomeUnknown();
+  };
+  expect((await buyer.live.post(`/v1/orders/${id}/cancel`)).status).toBe(202);
+  await desk.atRest(id);
+}
+
+/** Fifteen minutes is the default limit. */
+function backdate(id: string, column: Since, minutes: number): Promise<void> {
+  return desk.change(id, `${column} = now() - interval '${minutes} minutes'`);
+}
+
+async function listed(): Promise<Json[]> {
+  return (await shop.office.admin.get('/internal/v1/orders/needs-review?limit=100')).body.data as Json[];
+}
+
+/** The alerts about the order, oldest first, once there are `count`. */
+async function alertsAbout(id: string, count: number): Promise<Json[]> {
+  return eventually(`${count} alerts about order ${id}`, async () => {
+    const path = `/internal/v1/alerts?type=order.needs_review&subject_id=${id}`;
+    const alerts = (await shop.office.admin.get(path)).body.data as Json[];
+    return alerts.length >= count ? alerts.map((alert) => alert['details'] as Json) : null;
+  });
+}
+
+/** As its alert names it. */
+async function sinceOf(id: string, column: Since): Promise<string> {
+  return ((await shop.row(id))[column] as Date).toISOString();
+}
+
+describe('orders that need review', () => {
+  it('are those without an answer for too long, oldest first, with what support needs', async () => {
+    const [older, younger] = [await stuckOrder(), await stuckOrder(2)];
+    expect(await listed()).toEqual([]);
+    await backdate(younger, 'created_at', 16);
+    await backdate(older, 'created_at', 17);
+    const row = await shop.row(younger);
+    const items = await listed();
+    expect(items.map((item) => item['order_id'])).toEqual([older, younger]);
+    expect(items[1]).toMatchObject({
+      partner_id: buyer.id,
+      mode: 'live',
+      status: 'processing',
+      package_id: PACKAGE,
+      quantity: 2,
+      total: { amount: 2 * PRICE, currency: 'USD' },
+      provider: 'stub',
+      provider_reference: row['provider_reference'],
+      upstream_package_id: 'UP-1',
+      upstream_attempts: 1,
+      last_error: null,
+      since: (row['created_at'] as Date).toISOString(),
+      placed_at: (row['upstream_placed_at'] as Date).toISOString(),
+    });
+
+    const first = (await shop.office.admin.get('/internal/v1/orders/needs-review?limit=1')).body;
+    expect([first.data[0].order_id, first.has_more]).toEqual([older, true]);
+    const next = await shop.office.admin.get(
+      `/internal/v1/orders/needs-review?limit=1&cursor=${first.next_cursor}`,
+    );
+    expect(next.body.data[0].order_id).toBe(younger);
+    for (const id of [older, younger]) await desk.reconcile(id, 'mark_failed');
+    expect(await listed()).toEqual([]);
+  });
+
+  it('include cancellations, from when they were asked for', async () => {
+    const id = await issuedOrder();
+    await backdate(id, 'created_at', 1_440);
+    await cancelInVain(id);
+    expect(await listed()).toEqual([]);
+    await backdate(id, 'cancel_requested_at', 16);
+    const [item] = await listed();
+    expect(item).toMatchObject({ order_id: id, status: 'canceling', last_error: 'ProviderOutcomeUnknown' });
+    shop.liveProvider.cancelState = () => ({ state: 'canceled' });
+    expect((await desk.reconcile(id, 'requery')).status).toBe(200);
+    expect(await shop.settled(buyer, id)).toMatchObject({ status: 'canceled' });
+  });
+});
+
+describe('alerts of what needs review', () => {
+  it('come once for an order, and once for each of its cancellations that hangs', async () => {
+    const stuck = await stuckOrder();
+    await backdate(stuck, 'created_at', 16);
+    const id = await issuedOrder();
+    const since: string[] = [];
+    for (const minutes of [17, 16]) {
+      await cancelInVain(id);
+      await backdate(id, 'cancel_requested_at', minutes);
+      since.push(await sinceOf(id, 'cancel_requested_at'));
+      expect(await alertsAbout(id, since.length)).toEqual(
+        since.map((each) => ({ status: 'canceling', provider: 'stub', since: each })),
+      );
+      expect((await desk.reconcile(id, 'mark_issued')).body.data.status).toBe('issued');
+    }
+    // Every sweep has met this one again.
+    expect(await alertsAbout(stuck, 1)).toEqual([
+      { status: 'processing', provider: 'stub', since: await sinceOf(stuck, 'created_at') },
+    ]);
+  });
+
+  it('come for every other order when that of one cannot be stored (D43)', async () => {
+    const [refused, other] = [await stuckOrder(), await stuckOrder()];
+    const { pool } = shop.database;
+    await pool.query(
+      `ALTER TABLE alerts ADD CONSTRAINT poisoned CHECK (subject_id <> '${refused}') NOT VALID`,
+    );
+    try {
+      await backdate(refused, 'created_at', 18);
+      await backdate(other, 'created_at', 16);
+      expect(await alertsAbout(other, 1)).toHaveLength(1);
+      expect(await alertsAbout(refused, 0)).toEqual([]);
+    } finally {
+      await pool.query('ALTER TABLE alerts DROP CONSTRAINT poisoned');
+    }
+    expect(await alertsAbout(refused, 1)).toHaveLength(1);
+  });
+});
+
+describe('reconcile', () => {
+  it('requery has a worker ask at once', async () => {
+    const order = await desk.stuckOrder(buyer);
+    shop.liveProvider.provision({ reference: order['provider_reference'] as string, quantity: 1 });
+    const answer = await desk.reconcile(order['id'] as string, 'requery');
+    expect([answer.status, answer.body.data.id]).toEqual([200, order['id']]);
+    expect(await shop.settled(buyer, order['id'] as string)).toMatchObject({ status: 'issued' });
+  });
+
+  it('mark_failed ends the order, releases its money, tells the partner, and is audited', async () => {
+    const before = await balance(buyer);
+    const order = await desk.stuckOrder(buyer, 3);
+    expect((await balance(buyer)).held).toBe(before.held + 3 * PRICE);
+    const answer = await desk.reconcile(order['id'] as string, 'mark_failed');
+    expect(answer.body.data).toMatchObject({
+      status: 'failed',
+      failure: { code: 'provider_unavailable' },
+      refunded: { amount: 3 * PRICE },
+    });
+    expect(await balance(buyer)).toEqual(before);
+    const events = (await readFeed(buyer.live)).filter((event) => event['data'].order_id === order['id']);
+    expect(events.map((event) => event['type'] as string)).toEqual(['order.failed']);
+    const audit = await shop.office.admin.get('/internal/v1/audit-log?action=order.reconciled&limit=1');
+    expect(audit.body.data[0]).toMatchObject({
+      subject_id: order['id'],
+      partner_id: buyer.id,
+      details: { action: 'mark_failed', note: 'asked the wholesaler' },
+    });
+    await expectBooksToAddUp(shop.database);
+  });
+
+  it('mark_issued never issues without profiles: 409, also in the replay, and the order goes on', async () => {
+    const order = await desk.stuckOrder(buyer);
+    const key = randomUUID();
+    const refused = await desk.reconcile(order['id'] as string, 'mark_issued', key);
+    expectProblem(refused, 409, 'conflict');
+    expect(await shop.row(order['id'] as string)).toMatchObject({
+      status: 'processing',
+      fence: order['fence'],
+    });
+    // A stored answer needs no provider, and neither does the refusal of a key that was used for another action.
+    shop.liveProvider.findError = new ProviderOutcomeUnknown();
+    const replayed = await desk.reconcile(order['id'] as string, 'mark_issued', key);
+    expect([replayed.status, replayed.text]).toEqual([409, refused.text]);
+    const reused = await desk.reconcile(order['id'] as string, 'mark_failed', key);
+    expectProblem(reused, 422, 'idempotency_key_reused');
+    shop.liveProvider.findError = null;
+    shop.liveProvider.provision({ reference: order['provider_reference'] as string, quantity: 1 });
+    expect((await desk.reconcile(order['id'] as string, 'mark_issued', key)).text).toBe(refused.text);
+    expect((await desk.reconcile(order['id'] as string, 'mark_issued')).body.data.status).toBe('issued');
+  });
+
+  it('mark_issued is 503, and may be repeated, when the provider does not answer', async () => {
+    const order = await desk.stuckOrder(buyer);
+    shop.liveProvider.findError = new ProviderOutcomeUnknown();
+    expectProblem(await desk.reconcile(order['id'] as string, 'mark_issued'), 503, 'service_unavailable');
+    expect(await shop.row(order['id'] as string)).toMatchObject({ status: 'processing' });
+    await desk.reconcile(order['id'] as string, 'mark_failed');
+  });
+
+  it('nothing is decided while the provider takes no calls: what it has was not asked', async () => {
+    const order = await desk.stuckOrder(buyer);
+    shop.liveProvider.provision({ reference: order['provider_reference'] as string, quantity: 1 });
+    shop.liveProvider.findError = new ProviderUnavailable(1_000);
+    for (const action of ['mark_failed', 'mark_issued'])
+      expectProblem(await desk.reconcile(order['id'] as string, action), 503, 'service_unavailable');
+    shop.liveProvider.findError = null;
+    expect((await desk.reconcile(order['id'] as string, 'mark_issued')).body.data.status).toBe('issued');
+  });
+
+  it('lets nobody fail an order while the provider is asked: what it answers counts', async () => {
+    let answerUpstream!: () => void;
+    const silence = new Promise<void>((resolve) => (answerUpstream = resolve));
+    shop.liveProvider.script = [
+      async (order) => {
+        await silence;
+        return shop.liveProvider.provision(order);
+      },
+    ];
+    const before = await balance(buyer);
+    const { id } = await place(buyer);
+    const reference = (await shop.row(id as string))['provider_reference'] as string;
+    await eventually('the worker is at it', () => shop.liveProvider.placementsOf(reference).length === 1);
+    // What is being asked for right now is nobody's to fail.
+    expectProblem(await desk.reconcile(id as string, 'mark_failed'), 409, 'conflict');
+    answerUpstream();
+    expect(await shop.settled(buyer, id as string)).toMatchObject({ status: 'issued' });
+    expect(await balance(buyer)).not.toEqual(before);
+    await expectBooksToAddUp(shop.database);
+  });
+
+  it('refuses what has ended with 409, unknown orders with 404, and unknown actions with 400', async () => {
+    const { id } = await place(buyer);
+    await shop.settled(buyer, id as string);
+    for (const action of ['requery', 'mark_failed', 'mark_issued']) {
+      expectProblem(await desk.reconcile(id as string, action), 409, 'conflict');
+    }
+    expectProblem(await desk.reconcile('ord_01KAEXAMPLE0000000000000000', 'requery'), 404, 'not_found');
+    expect(invalidFields(await desk.reconcile(id as string, 'forget'))).toEqual(['/action']);
+  });
+});
+
+describe('a processing order that support ends', () => {
+  async function stuckOrder(quantity: number): Promise<{ id: string; reference: string }> {
+    const row = await desk.stuckOrder(buyer, quantity);
+    return { id: row['id'] as string, reference: row['provider_reference'] as string };
+  }
+
+  function mint(quantity: number): readonly ProviderProfile[] {
+    const state = shop.liveProvider.provision({ reference: 'not-an-order', quantity });
+    return state.state === 'provisioned' ? state.profiles : [];
+  }
+
+  it('keeps what was bought of it: never failed, and issued in part, the rest released', async () => {
+    const { id, reference } = await stuckOrder(3);
+    const profiles = mint(2);
+    shop.liveProvider.parts.set(reference, { profiles });
+    expect(await desk.look(id)).toEqual({
+      order_id: id,
+      status: 'processing',
+      answered: true,
+      esims: profiles.map((profile) => ({
+        provider_esim_id: profile.providerEsimId,
+        standing: 'provisioned',
+      })),
+      running: 0,
+      unusable: 0,
+      actions: ['requery', 'mark_issued'],
+    });
+    await desk.expectRefused(id, 'mark_failed', /2 of 3 eSIMs are provisioned/);
+    expect(await balance(buyer)).toMatchObject({ held: 3 * PRICE });
+    const answer = await desk.reconcile(id, 'mark_issued');
+    expect(answer.status, answer.text).toBe(200);
+    expect(answer.body.data).toMatchObject({
+      status: 'partially_issued',
+      quantity_issued: 2,
+      quantity_failed: 1,
+      failure: { code: 'provider_unavailable' },
+      refunded: { amount: PRICE },
+      esims: { length: 2 },
+    });
+    expect(await balance(buyer)).toEqual({ posted: 8 * PRICE, held: 0, available: 8 * PRICE });
+    expect((await statement(buyer))[0]).toEqual(['charge', -2 * PRICE]);
+    expect(await eventsOf(buyer, id)).toMatchObject([
+      { type: 'order.issued', data: { quantity_issued: 2, quantity_failed: 1 } },
+    ]);
+    const audit = await shop.office.admin.get('/internal/v1/audit-log?action=order.reconciled&limit=1');
+    expect(audit.body.data[0].details.upstream).toBe('2 provisioned, 0 running, 0 unusable');
+  });
+
+  it('names the reason that the provider gives for what is missing', async () => {
+    const { id, reference } = await stuckOrder(2);
+    const failure = { code: 'provider_rejected', reason: 'Taken back.' } as const;
+    shop.liveProvider.parts.set(reference, { profiles: mint(1), failure });
+    expect((await desk.reconcile(id, 'mark_issued')).body.data).toMatchObject({
+      status: 'partially_issued',
+      failure,
+    });
+  });
+
+  it('is ended by nobody while the provider is at a part of it', async () => {
+    const { id, reference } = await stuckOrder(2);
+    shop.liveProvider.parts.set(reference, { profiles: mint(1), running: 1 });
+    expect(await desk.look(id)).toMatchObject({ running: 1, actions: ['requery'] });
+    await desk.expectRefused(id, 'mark_issued', /1 of 2 eSIMs are provisioned, 1 under way/);
+    await desk.expectRefused(id, 'mark_failed', /1 of 2 eSIMs are provisioned, 1 under way/);
+    expect(await balance(buyer)).toMatchObject({ held: 2 * PRICE });
+  });
+
+  it('can be failed when nothing that was sold of it can be issued', async () => {
+    const { id, reference } = await stuckOrder(1);
+    shop.liveProvider.parts.set(reference, { unusable: 1 });
+    expect(await desk.look(id)).toMatchObject({
+      esims: [],
+      unusable: 1,
+      actions: ['requery', 'mark_failed'],
+    });
+    await desk.expectRefused(id, 'mark_issued', /names no eSIM/);
+    expect((await desk.reconcile(id, 'mark_failed')).body.data).toMatchObject({ status: 'failed' });
+  });
+
+  it('is given up only when the provider must show what the last placement did, and rests until then', async () => {
+    const { id, reference } = await stuckOrder(2);
+    shop.liveProvider.readLagMs = 60_000;
+    await desk.change(id, `next_attempt_at = now() + interval '1 minute'`);
+    await desk.expectRefused(id, 'mark_failed', /try again in \d\d s/);
+    shop.liveProvider.parts.set(reference, { profiles: mint(1) });
+    await desk.expectRefused(id, 'mark_issued', /try again in \d\d s/);
+    const row = await shop.row(id);
+    const rests = (row['next_attempt_at'] as Date).getTime() - (row['upstream_placed_at'] as Date).getTime();
+    expect(rests, 'a retry would begin the time anew').toBe(180_000);
+    await desk.change(id, `upstream_placed_at = now() - interval '61 seconds'`);
+    expect((await desk.reconcile(id, 'mark_issued')).body.data).toMatchObject({ status: 'partially_issued' });
+  });
+
+  it('is issued at once when all of it is there, and failed at once when it was never placed', async () => {
+    shop.liveProvider.readLagMs = 60_000;
+    const whole = await stuckOrder(2);
+    shop.liveProvider.parts.set(whole.reference, { profiles: mint(2) });
+    expect((await desk.reconcile(whole.id, 'mark_issued')).body.data).toMatchObject({ status: 'issued' });
+    const { id } = await stuckOrder(1);
+    await desk.change(id, 'upstream_placed_at = NULL');
+    expect((await desk.reconcile(id, 'mark_failed')).body.data).toMatchObject({ status: 'failed' });
+  });
+
+  it('shows what is left to decide when the provider is silent, and nothing once it has ended', async () => {
+    const { id } = await stuckOrder(1);
+    shop.liveProvider.findError = new ProviderOutcomeUnknown();
+    expect(await desk.look(id)).toMatchObject({
+      answered: false,
+      esims: [],
+      actions: ['requery', 'mark_failed'],
+    });
+    await desk.reconcile(id, 'mark_failed');
+    const path = (order: string) => `/internal/v1/orders/${order}/upstream`;
+    expectProblem(await shop.office.admin.get(path(id)), 409, 'conflict');
+    expectProblem(await shop.office.admin.get(path('ord_01KAEXAMPLE0000000000000000')), 404, 'not_found');
+  });
+
+  it('is not ended by a word that is older than the last work on it', async () => {
+    const { id } = await stuckOrder(1);
+    const findParts = shop.liveProvider.findParts.bind(shop.liveProvider);
+    vi.spyOn(shop.liveProvider, 'findParts').mockImplementationOnce(async (request) => {
+      const parts = await findParts(request);
+      // A worker takes it up, places it and is done: all within the time of this answer.
+      await desk.change(id, 'fence = fence + 1');
+      return parts;
+    });
+    expectProblem(await desk.reconcile(id, 'mark_failed'), 409, 'conflict');
+    expect(await shop.row(id)).toMatchObject({ status: 'processing' });
+    expect((await desk.reconcile(id, 'mark_failed')).body.data).toMatchObject({ status: 'failed' });
+  });
+
+  it('is issued with no more profiles than were ordered, and an alert tells support of the rest', async () => {
+    const { id, reference } = await stuckOrder(1);
+    shop.liveProvider.provision({ reference, quantity: 2 });
+    const answer = await desk.reconcile(id, 'mark_issued');
+    expect(answer.status, answer.text).toBe(200);
+    expect(answer.body.data).toMatchObject({ status: 'issued', quantity_issued: 1 });
+    expect(answer.body.data.esims).toHaveLength(1);
+    expect((await statement(buyer))[0]).toEqual(['charge', -PRICE]);
+    expect((await shop.office.admin.get(`/internal/v1/alerts?subject_id=${id}`)).body.data).toMatchObject([
+      { details: { quantity: 1, provisioned: 2 } },
+    ]);
+  });
+});
+
+describe('a cancellation that support ends', () => {
+  interface Hanging {
+    readonly id: string;
+    /** What the provider calls its eSIMs. */
+    readonly esims: readonly string[];
+  }
+
+  /** An order whose cancellation the provider does not answer. */
+  async function hanging(quantity: number, issued = quantity): Promise<Hanging> {
+    shop.liveProvider.script = [(order) => shop.liveProvider.provision(order, issued)];
+    const { id } = await place(buyer, quantity);
+    await shop.settled(buyer, id as string);
+    shop.liveProvider.cancelState = () => {
+      throw new ProviderOutcomeUnknown();
+    };
+    expect((await buyer.live.post(`/v1/orders/${id}/cancel`)).status).toBe(202);
+    await desk.atRest(id as string);
+    const { rows } = await shop.database.pool.query<{ provider_esim_id: string }>(
+      'SELECT provider_esim_id FROM esims WHERE order_id = $1 ORDER BY id',
+      [id],
+    );
+    return { id: id as string, esims: rows.map((row) => row.provider_esim_id) };
+  }
+
+  const statusesOf = (answer: ApiAnswer): string[] =>
+    (answer.body.data.esims as Json[]).map((esim) => esim['status'] as string).sort();
+
+  it('did not happen: the order is where it was, and may be canceled again', async () => {
+    const { id } = await hanging(2, 1);
+    const answer = await desk.reconcile(id, 'mark_issued');
+    expect(answer.body.data).toMatchObject({
+      status: 'partially_issued',
+      cancel_failure: { code: 'provider_unavailable' },
+      refunded: { amount: PRICE },
+    });
+    expect(statusesOf(answer)).toEqual(['issued']);
+    expect(await balance(buyer)).toEqual({ posted: 9 * PRICE, held: 0, available: 9 * PRICE });
+    expect(await eventsOf(buyer, id)).toMatchObject([{ type: 'order.issued' }]);
+    shop.liveProvider.cancelState = () => ({ state: 'canceled' });
+    expect((await buyer.live.post(`/v1/orders/${id}/cancel`)).status).toBe(202);
+    expect(await shop.settled(buyer, id)).toMatchObject({
+      status: 'canceled',
+      refunded: { amount: 2 * PRICE },
+    });
+  });
+
+  it('did happen: canceled and refunded, without an event', async () => {
+    const { id } = await hanging(2);
+    const answer = await desk.reconcile(id, 'mark_failed');
+    expect(answer.body.data).toMatchObject({
+      status: 'canceled',
+      cancel_failure: null,
+      refunded: { amount: 2 * PRICE },
+    });
+    expect(statusesOf(answer)).toEqual(['canceled', 'canceled']);
+    expect(await balance(buyer)).toEqual({ posted: 10 * PRICE, held: 0, available: 10 * PRICE });
+    expect((await statement(buyer))[0]).toEqual(['refund', 2 * PRICE]);
+    expect(await eventsOf(buyer, id)).toMatchObject([{ type: 'order.issued' }]);
+    expect(await shop.row(id)).toMatchObject({ next_attempt_at: null, cancel_requested_at: null });
+  });
+
+  it('is never said not to have happened when the provider has the order back', async () => {
+    const { id, esims } = await hanging(2);
+    for (const esim of esims) shop.liveProvider.cancelStatuses.set(esim, 'canceled');
+    await desk.expectRefused(id, 'mark_issued', /mark it failed/);
+    expect((await desk.reconcile(id, 'mark_failed')).body.data).toMatchObject({ status: 'canceled' });
+  });
+
+  it('is never said to have happened when an eSIM is in use; what was taken back is refunded', async () => {
+    const { id, esims } = await hanging(2);
+    shop.liveProvider.cancelStatuses.set(esims[0]!, 'in_use');
+    shop.liveProvider.cancelStatuses.set(esims[1]!, 'canceled');
+    expect(await desk.look(id)).toMatchObject({
+      status: 'canceling',
+      answered: true,
+      esims: [
+        { provider_esim_id: esims[0], standing: 'in_use' },
+        { provider_esim_id: esims[1], standing: 'canceled' },
+      ],
+      actions: ['requery', 'mark_issued'],
+    });
+    await desk.expectRefused(id, 'mark_failed', /in use/);
+    const answer = await desk.reconcile(id, 'mark_issued');
+    expect(answer.body.data).toMatchObject({ status: 'issued', refunded: { amount: PRICE } });
+    expect(statusesOf(answer)).toEqual(['canceled', 'issued']);
+    expect((await statement(buyer))[0]).toEqual(['refund', PRICE]);
+  });
+
+  it('is not said not to have happened while the provider is at it', async () => {
+    const { id, esims } = await hanging(1);
+    shop.liveProvider.cancelStatuses.set(esims[0]!, 'being_canceled');
+    expect(await desk.look(id)).toMatchObject({ running: 1, actions: ['requery', 'mark_failed'] });
+    await desk.expectRefused(id, 'mark_issued', /right now/);
+    expect((await desk.reconcile(id, 'mark_failed')).body.data).toMatchObject({ status: 'canceled' });
+  });
+
+  it.each([
+    ['mark_issued', 'issued'],
+    ['mark_failed', 'canceled'],
+  ] as const)('is for support to decide when the provider is silent: %s', async (action, status) => {
+    const { id } = await hanging(1);
+    shop.liveProvider.findError = new ProviderOutcomeUnknown();
+    expect(await desk.look(id)).toMatchObject({
+      answered: false,
+      actions: ['requery', 'mark_issued', 'mark_failed'],
+    });
+    expect((await desk.reconcile(id, action)).body.data).toMatchObject({ status });
+  });
+
+  it('is not ended while a worker asks, nor said not to have happened right after one asked', async () => {
+    const { id } = await hanging(1);
+    await desk.change(id, `lease_until = now() + interval '1 minute'`);
+    const asked = vi.spyOn(shop.liveProvider, 'findCancelStatuses');
+    for (const action of ['mark_issued', 'mark_failed'] as const)
+      await desk.expectRefused(id, action, /being asked right now/);
+    expect(asked, 'what it said now would be older than what the worker hears').not.toHaveBeenCalled();
+    asked.mockRestore();
+    await desk.change(id, 'lease_until = NULL');
+    shop.liveProvider.readLagMs = 60_000;
+    await desk.expectRefused(id, 'mark_issued', /try again in \d\d s/);
+    await desk.change(id, `updated_at = now() - interval '61 seconds'`);
+    expect((await desk.reconcile(id, 'mark_issued')).body.data).toMatchObject({ status: 'issued' });
+  });
+
+  it('has nothing to take back when no eSIM is left', async () => {
+    const { id } = await hanging(1);
+    await shop.database.pool.query(`UPDATE esims SET status = 'canceled' WHERE order_id = $1`, [id]);
+    await desk.expectRefused(id, 'mark_failed', /mark it issued/);
+    expect((await desk.reconcile(id, 'mark_issued')).body.data).toMatchObject({ status: 'issued' });
+  });
+});
+
+describe('a cancellation in Sandbox that support ends', () => {
+  let sandbox: HttpClient;
+  beforeEach(async () => {
+    sandbox = shop.api.partnerApi(await shop.office.createKey(buyer.id, 'sandbox'));
+  });
+
+  /** An issued order whose cancellation no worker has taken up. */
+  async function waiting(): Promise<string> {
+    const { id } = (await sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d', quantity: 2 })).body.data;
+    await eventually('it is issued', async () => (await shop.row(id as string))['status'] === 'issued');
+    await desk.change(
+      id as string,
+      `status = 'canceling', status_before_cancel = 'issued', cancel_requested_at = now(),
+       next_attempt_at = now() + interval '1 hour'`,
+    );
+    return id as string;
+  }
+
+  it('did not happen, or did', async () => {
+    const [kept, gone] = [await waiting(), await waiting()];
+    expect((await desk.reconcile(kept, 'mark_issued')).body.data).toMatchObject({
+      status: 'issued',
+      cancel_failure: { code: 'provider_unavailable' },
+    });
+    await shop.database.pool.query(
+      `UPDATE sandbox_upstream_orders SET canceled_at = now()
+       WHERE reference = (SELECT provider_reference FROM orders WHERE id = $1)`,
+      [gone],
+    );
+    await desk.expectRefused(gone, 'mark_issued', /mark it failed/);
+    expect((await desk.reconcile(gone, 'mark_failed')).body.data).toMatchObject({ status: 'canceled' });
+  });
+});
