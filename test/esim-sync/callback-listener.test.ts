@@ -30,6 +30,14 @@ afterAll(async () => {
 
 const call: typeof callAt = (path, options) => callAt(path, { url: base, ...options });
 
+/** A listener without a worker, which takes every callback and does nothing. */
+async function listen(env: Record<string, string>, logger = pino({ level: 'silent' })) {
+  const config = loadConfig(testEnvironment(database.url, { ...ENV, ...env }));
+  const take = { knows: () => true, execute: () => Promise.resolve([]) };
+  const resources = { config, logger, metrics: new Registry() };
+  return (await startCallbacks(resources, take, () => Promise.resolve(null)))!;
+}
+
 describe('the listener for callbacks', () => {
   it('answers a health check and a look whether anybody is there with 200', async () => {
     expect((await call(PATH)).status).toBe(200);
@@ -145,16 +153,11 @@ describe('sender addresses', () => {
   ])('%s', async (_name, cidrs, hops, forwarded, status) => {
     // The proxies of the APIs say nothing about this port.
     const others = hops === '0' ? '1' : '0';
-    const env = {
-      ...ENV,
-      CALLBACK_ALLOWED_CIDRS: cidrs,
-      CALLBACK_TRUST_PROXY: hops,
-      TRUST_PROXY: others,
-    };
-    const own = await startTestService({ role: 'worker', database, env });
+    const env = { CALLBACK_ALLOWED_CIDRS: cidrs, CALLBACK_TRUST_PROXY: hops, TRUST_PROXY: others };
+    const { url, close } = await listen(env);
     const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
-    const answer = await call(PATH, { url: own.process.callbacksUrl!, headers });
-    await own.stop();
+    const answer = await call(PATH, { url, headers });
+    await close(1_000);
     expect(answer.status).toBe(status);
   });
 });
@@ -172,10 +175,6 @@ it.each([
 ])('with %o the log says at start whose addresses are believed: %j', async (env, wanted) => {
   const events: unknown[] = [];
   const write = (line: string): void => void events.push((JSON.parse(line) as { event?: string }).event);
-  const config = loadConfig(testEnvironment(database.url, { ...ENV, ...env }));
-  const take = { knows: () => true, execute: () => Promise.resolve([]) };
-  const resources = { config, logger: pino({ level: 'warn' }, { write }), metrics: new Registry() };
-  const running = await startCallbacks(resources, take, () => Promise.resolve(null));
-  await running!.close(1_000);
+  await (await listen(env, pino({ level: 'warn' }, { write }))).close(1_000);
   expect(events).toEqual(wanted);
 });

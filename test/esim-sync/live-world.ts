@@ -42,7 +42,6 @@ export class LiveWorld {
     readonly esimAccess: EsimAccessSimulator,
     readonly zendit: ZenditSimulator,
     readonly partner: HttpClient,
-    private readonly env: Record<string, string>,
   ) {
     this.device = new EsimDevice(partner);
   }
@@ -72,7 +71,7 @@ export class LiveWorld {
     const answer = await service.admin.post(`/internal/v1/partners/${id}/wallet/deposits`, deposit);
     expect(answer.status, answer.text).toBe(201);
     const partner = service.partnerApi(await service.createKey(id, 'live'));
-    return new LiveWorld(database, service, esimAccess, zendit, partner, env);
+    return new LiveWorld(database, service, esimAccess, zendit, partner);
   }
 
   /** Where a provider sends its callbacks. */
@@ -84,11 +83,6 @@ export class LiveWorld {
     const headers = { 'content-type': 'application/json', ...(init.headers as Record<string, string>) };
     const sent = { method: 'POST', body: JSON.stringify(body), ...init, headers };
     return fetch(this.callbackUrl(provider), sent);
-  }
-
-  /** One more worker on the same database. */
-  startWorker(): Promise<TestService> {
-    return startTestService({ role: 'worker', database: this.database, env: this.env });
   }
 
   async package(provider: Provider): Promise<string> {

@@ -1,24 +1,71 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { randomBytes } from 'node:crypto';
+import type { ControlBody } from '../../simulators/zendit/simulator.js';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { BOOK_CHECKS } from '../../src/reconciliation/index.js';
 import { eventually } from '../harness/index.js';
 import { topupsKnown } from '../harness/known-topups.js';
-import { expectBooksInOrder } from './books.js';
+import { type Json, orderEnded, placeOrder, readFeed } from '../harness/order-steps.js';
+import { breachesOf } from '../reconciliation/whole-books.js';
+import { placeTopup, topUp, topupEnded } from '../topups/topup-steps.js';
 import { inUse, type LiveEsim, LiveWorld } from './live-world.js';
 
 const HOUR_MS = 3_600_000;
+/** Fits the eSIMs that Zendit issues here. */
+const ZENDIT_TOPUP = 'pkg_z_topup_ESIM-FR-30D-5GB';
+const NEEDS_REVIEW_AFTER_MS = 900_000;
+/** Warnings are for people to settle: of an eSIM that the provider takes back by itself, as one does here. */
+const ERROR_CHECKS = BOOK_CHECKS.filter(({ severity }) => severity === 'error');
+const LINE_NUMBER = /-\d+$/;
+
 let world: LiveWorld;
 
 beforeAll(async () => {
-  world = await LiveWorld.open();
-  // The catalogue has asked for them, which would take slots of the pace from the looks that are counted.
+  world = await LiveWorld.open({ SWEEP_INTERVAL_MS: '200' });
+  // The catalog has asked for them, which would take slots of the pace from the looks that are counted.
   await topupsKnown(world.database);
+});
+afterEach(() => {
+  world.esimAccess.control({ callbacks: { url: null, delayMs: 0, copies: 1, disorder: false } });
+  world.zendit.control({ reset: true });
 });
 afterAll(async () => {
   try {
-    await expectBooksInOrder(world);
+    await expectBooksInOrder();
   } finally {
     await world.close();
   }
 });
+
+/**
+ * Whatever callbacks and polls did: each order and top-up was bought once provider and nothing beside them, and every
+ * invariant of our own books holds (ledger sum 0, held = active holds, one charge and one event per end).
+ */
+async function expectBooksInOrder(): Promise<void> {
+  const { pool } = world.database;
+  for (const check of ERROR_CHECKS)
+    expect(await breachesOf(pool, check, NEEDS_REVIEW_AFTER_MS), check.check).toEqual([]);
+  const { rows } = await pool.query<{ reference: string; bought: number }>(
+    `SELECT provider_reference AS reference, quantity AS bought FROM orders WHERE mode = 'live'
+     UNION ALL SELECT provider_reference, 1 FROM topups WHERE mode = 'live'`,
+  );
+  expect(rows.length, 'something was sold').toBeGreaterThan(0);
+  expect(purchasesUpstream()).toEqual(
+    Object.fromEntries(rows.map(({ reference, bought }) => [reference, bought])),
+  );
+  expect(world.esimAccess.state().repeated, 'orders sent to eSIM Access again').toEqual([]);
+  expect(world.zendit.state().duplicatePosts, 'purchases sent to Zendit again').toBe(0);
+}
+
+/** What both providers sold under each reference of ours: eSIMs, or one top-up. */
+function purchasesUpstream(): Record<string, number> {
+  const { purchases, topups } = world.esimAccess.state();
+  const sold: Record<string, number> = { ...purchases, ...topups };
+  for (const id of Object.keys(world.zendit.state().purchases)) {
+    const reference = id.replace(LINE_NUMBER, '');
+    sold[reference] = (sold[reference] ?? 0) + 1;
+  }
+  return sold;
+}
 
 /** How far away the next poll is, in milliseconds. */
 async function nextPollInMs(esim: LiveEsim): Promise<number | null> {
@@ -79,36 +126,6 @@ describe('polls', () => {
     );
   });
 
-  it('tell at Zendit that a plan has left the list with its data at the second look, and never of one not in use', async () => {
-    const [spent, fresh] = await world.issue('zendit', 2);
-    const startAt = new Date(Date.now() - 2 * HOUR_MS).toISOString();
-    const inUseAt = { usedGB: 0.9, startAt, firstInstalledAt: startAt };
-    world.zendit.control({ plans: { [spent!.iccid]: inUseAt } });
-    await world.poll(spent!, fresh!);
-    world.zendit.control({
-      plans: Object.fromEntries([spent!, fresh!].map(({ iccid }) => [iccid, { gone: true }])),
-    });
-    await world.poll(spent!, fresh!);
-    expect(await world.row(spent!.id)).toMatchObject({ status: 'active' });
-    const { pool } = world.database;
-    await eventually('the eSIM is depleted', async () => {
-      const before = await fenceOf(spent!);
-      // As if the first look in vain had been half an hour ago, and the reading before it a while earlier.
-      await pool.query(
-        `UPDATE esims SET polled_at = polled_at - interval '30 minutes', read_at = read_at - interval '1 hour'
-         WHERE id = $1`,
-        [spent!.id],
-      );
-      await world.poll(spent!, fresh!);
-      const isDepleted = (await world.row(spent!.id))['status'] === 'depleted';
-      // Only a look that came to nothing, as a call took too long on a busy machine, makes the first one in vain count no more.
-      if (!isDepleted) expect(await fenceOf(spent!), 'looks begun').toBeGreaterThan(before + 1);
-      return isDepleted;
-    });
-    expect(await world.device.levels(spent!.id)).toEqual([50, 80, 100]);
-    expect(await world.row(fresh!.id)).toMatchObject({ status: 'issued' });
-  });
-
   it('at Zendit lose one eSIM that it cannot answer, not its neighbours, and ask for that one again in hours', async () => {
     const [before, broken, after] = await world.issue('zendit', 3);
     const startAt = new Date(Date.now() - 2 * HOUR_MS).toISOString();
@@ -126,49 +143,6 @@ describe('polls', () => {
     expect(await world.row(broken!.id)).toMatchObject({ status: 'issued', read_at: null, poll_fence: '1' });
     expect(await nextPollInMs(broken!)).toBeLessThanOrEqual(6 * HOUR_MS);
     expect(await nextPollInMs(broken!)).toBeGreaterThan(HOUR_MS / 4);
-  });
-
-  it('announce two levels that frozen usage jumps over at either provider, each once and ascending', async () => {
-    const startAt = new Date(Date.now() - 2 * HOUR_MS).toISOString();
-    const [theirs, zendits] = [await world.issueOne('esim_access'), await world.issueOne('zendit')];
-    const both = [theirs, zendits];
-    const use = (usedGB: number) => {
-      world.change(theirs, inUse(usedGB));
-      const plan = { usedGB, startAt, firstInstalledAt: startAt };
-      world.zendit.control({ plans: { [zendits.iccid]: plan } });
-    };
-    const levels = () => Promise.all(both.map(({ id }) => world.device.levels(id)));
-    use(0.2);
-    for (let i = 0; i < 3; i++) await world.poll(...both);
-    expect(await levels()).toEqual([[], []]);
-    use(0.85);
-    for (let i = 0; i < 3; i++) await world.poll(...both);
-    expect(await levels()).toEqual([
-      [50, 80],
-      [50, 80],
-    ]);
-    use(0.3);
-    await world.poll(...both);
-    for (const { id } of both) {
-      expect(await world.device.usage(id)).toMatchObject({ percent_used: 85 });
-      expect(await world.device.events(id)).toHaveLength(3);
-    }
-  });
-
-  it('follow suspended and back, and an end provider, and then stop', async () => {
-    const esim = await world.issueOne('esim_access');
-    world.change(esim, inUse(0.1));
-    await world.poll(esim);
-    world.change(esim, { esimStatus: 'SUSPENDED' });
-    await world.poll(esim);
-    expect(await world.row(esim.id)).toMatchObject({ status: 'suspended' });
-    world.change(esim, { esimStatus: 'IN_USE' });
-    await world.poll(esim);
-    expect(await world.row(esim.id)).toMatchObject({ status: 'active' });
-    world.change(esim, { esimStatus: 'USED_EXPIRED' });
-    await world.poll(esim);
-    expect(await world.row(esim.id)).toMatchObject({ status: 'expired', next_poll_at: null });
-    expect(await world.device.eventTypes(esim.id)).toEqual(['esim.activated', 'esim.expired']);
   });
 
   it('cancel without an event, and leave one alone whose order is being canceled', async () => {
@@ -216,53 +190,6 @@ describe('polls', () => {
     world.esimAccess.control({ faults: { garbage: 0 } });
     expect(await world.device.eventTypes(esim.id)).toEqual(['esim.activated', 'esim.expired']);
   });
-
-  it('read neighbours in time of issue together', async () => {
-    const esims = await world.issue('esim_access', 15);
-    await eventually('the circuit is closed again', async () => {
-      await world.poll(esims[0]!);
-      return (await world.row(esims[0]!.id))['read_at'] !== null;
-    });
-    const queries = () => world.esimAccess.state().calls['esim/query'] ?? 0;
-    const before = queries();
-    await world.poll(...esims);
-    for (const esim of esims) expect((await world.row(esim.id))['read_at']).not.toBeNull();
-    expect(queries() - before).toBeLessThanOrEqual(3);
-  });
-
-  it('are not done twice by two workers, and each event is sent once', async () => {
-    const second = await world.startWorker();
-    const esims = await world.issue('zendit', 12);
-    const startAt = new Date(Date.now() - 2 * HOUR_MS).toISOString();
-    world.zendit.control({
-      plans: Object.fromEntries(esims.map(({ iccid }) => [iccid, { usedGB: 0.55, startAt }])),
-    });
-    const fences = async () => {
-      const rows = await Promise.all(esims.map((esim) => world.row(esim.id)));
-      return rows.map((row) => Number(row['poll_fence']));
-    };
-    expect(new Set(await fences())).toEqual(new Set([0]));
-    await world.poll(...esims);
-    expect(new Set(await fences())).toEqual(new Set([1]));
-    for (const esim of esims)
-      expect(await world.device.eventTypes(esim.id)).toEqual(['esim.activated', 'esim.usage.threshold']);
-    await second.stop();
-  });
-
-  it('of a worker that died are done by another one', async () => {
-    const esim = await world.issueOne('zendit');
-    const { pool } = world.database;
-    await pool.query(
-      `UPDATE esims SET next_poll_at = now(), poll_fence = 7, polled_at = now(),
-         poll_lease_until = now() + interval '1 second' WHERE id = $1`,
-      [esim.id],
-    );
-    const row = await eventually('the lease has lapsed', async () => {
-      const seen = await world.row(esim.id);
-      return seen['read_at'] ? seen : null;
-    });
-    expect(row).toMatchObject({ poll_fence: '8', poll_lease_until: null });
-  });
 });
 
 it('wait while the provider takes no calls, and come when it does', async () => {
@@ -272,4 +199,191 @@ it('wait while the provider takes no calls, and come when it does', async () => 
   world.zendit.control({ plans: { [esim.iccid]: { usedGB: 0.1, startAt } } });
   await world.database.pool.query('UPDATE esims SET next_poll_at = now() WHERE id = $1', [esim.id]);
   await eventually('it is read', async () => (await world.row(esim.id))['status'] === 'active');
+});
+
+/** What eSIM Access would send about the eSIM, true or not. */
+function statusCallback(esim: Pick<LiveEsim, 'upstreamId'>, esimStatus = 'IN_USE'): object {
+  const content = { esimTranNo: esim.upstreamId, iccid: '8985', esimStatus, smdpStatus: 'ENABLED' };
+  return { notifyType: 'ESIM_STATUS', notifyId: randomBytes(8).toString('hex'), content };
+}
+
+describe('callbacks of eSIM Access', () => {
+  it('lead to a new reading, and that to the state, the usage and the events', async () => {
+    const esim = await world.issueOne('esim_access');
+    world.esimAccess.control({ callbacks: { url: world.callbackUrl('esim_access') } });
+    world.change(esim, inUse(0.55));
+    const row = await world.rowWith(esim.id, { status: 'active' });
+    expect(row).toMatchObject({ profile_status: 'enabled', usage_source: 'callback' });
+    expect(await world.device.eventTypes(esim.id)).toEqual(['esim.activated', 'esim.usage.threshold']);
+    expect(await world.device.usage(esim.id)).toMatchObject({
+      ...{ source: 'callback', thresholds_crossed: [50], percent_used: 55 },
+    });
+  });
+
+  it('send each event once when they are late, doubled and out of order', async () => {
+    const esim = await world.issueOne('esim_access');
+    const url = world.callbackUrl('esim_access');
+    world.esimAccess.control({ callbacks: { url, delayMs: 200, copies: 3, disorder: true } });
+    world.change(esim, inUse(0));
+    world.change(esim, inUse(0.6));
+    world.change(esim, { ...inUse(1), esimStatus: 'USED_UP' });
+    await world.rowWith(esim.id, { status: 'depleted' });
+    await world.poll(esim);
+    expect(await world.device.eventTypes(esim.id)).toEqual([
+      'esim.activated',
+      'esim.usage.threshold',
+      'esim.usage.threshold',
+      'esim.usage.threshold',
+    ]);
+    expect(await world.device.levels(esim.id)).toEqual([50, 80, 100]);
+  });
+
+  it('change nothing by what they say: a forged one only causes a look', async () => {
+    const esim = await world.issueOne('esim_access');
+    const answer = await world.callBack('esim_access', statusCallback(esim, 'USED_EXPIRED'));
+    expect(answer.status).toBe(200);
+    const row = await eventually('somebody looks', async () => {
+      const seen = await world.row(esim.id);
+      return seen['read_at'] ? seen : null;
+    });
+    expect(row).toMatchObject({ status: 'issued', profile_status: 'released', used_bytes: '0' });
+    expect(await world.device.eventTypes(esim.id)).toEqual([]);
+  });
+
+  it('in a flood cause at most one look a second at an eSIM, and one after the last of them', async () => {
+    const esim = await world.issueOne('esim_access');
+    const looks = () => world.esimAccess.state().calls['esim/usage/query'] ?? 0;
+    const before = looks();
+    const startedAt = performance.now();
+    for (let round = 0; round < 20; round++) {
+      const flood = Array.from({ length: 20 }, () => world.callBack('esim_access', statusCallback(esim)));
+      for (const answer of await Promise.all(flood)) expect(answer.status).toBe(200);
+    }
+    world.change(esim, inUse(0.1));
+    await world.callBack('esim_access', statusCallback(esim));
+    await world.rowWith(esim.id, { status: 'active' });
+    const seconds = (performance.now() - startedAt) / 1_000;
+    expect(looks() - before).toBeLessThanOrEqual(Math.ceil(seconds) + 1);
+  });
+});
+
+describe('callbacks about orders and top-ups', () => {
+  it('of Zendit, as it sends them, bring an order forward that nobody would look at', async () => {
+    const { order } = await waitingOrder({ webhookUrl: world.callbackUrl('zendit') });
+    await issued(order);
+    expect(world.zendit.state().webhooksSent).toBeGreaterThan(0);
+  });
+
+  it('of Zendit, late, doubled and out of order, lead to one purchase each and to each event once', async () => {
+    const copies = { webhookCopies: 5, webhookDisordered: true };
+    const webhookUrl = world.callbackUrl('zendit');
+    world.zendit.control({ finishAfterMs: 300, webhookUrl, webhookDelayMs: 200, ...copies });
+    const before = zenditCounts();
+    const { id } = await placeOrder(world.partner, {
+      package_id: await world.package('zendit'),
+      quantity: 3,
+    });
+    const order = await orderEnded(world.partner, id as string);
+    expect(order).toMatchObject({ status: 'issued', quantity_issued: 3 });
+    const esims = order['esims'] as Json[];
+    expect(new Set(esims.map(({ iccid }) => iccid as string)).size).toBe(3);
+    const topup = await topUp(world.partner, esims[0]!['esim_id'] as string, ZENDIT_TOPUP);
+    expect(topup).toMatchObject({ status: 'completed' });
+    // Of each of the four purchases five final ones, and one of an earlier status after them.
+    await eventually('all callbacks were taken', () => zenditCounts().callbacks - before.callbacks === 24);
+
+    for (const transactionId of await purchasesOf(id as string, topup['id'] as string))
+      for (const status of ['DONE', 'IN_PROGRESS', 'FAILED', 'DONE']) {
+        const late = await world.callBack('zendit', { transactionId, status });
+        expect(late.status).toBe(200);
+        expect(await dueInMs('orders', id as string)).toBeNull();
+        expect(await dueInMs('topups', topup['id'] as string)).toBeNull();
+      }
+    expect((await world.partner.get(`/v1/orders/${id}`)).body.data).toEqual(order);
+    expect((await world.partner.get(`/v1/topups/${topup['id']}`)).body.data).toEqual(topup);
+    expect(zenditCounts().posts - before.posts).toBe(4);
+    const events = (await readFeed(world.partner)).filter(({ data }) => (data as Json)['order_id'] === id);
+    expect(events.map(({ type }) => type as string)).toEqual(['order.issued', 'order.topup.completed']);
+  });
+
+  it('make an open order due now, whatever they say of it', async () => {
+    const { order, reference } = await waitingOrder();
+    await issued(order, async () => {
+      const answer = await world.callBack('zendit', { transactionId: reference, status: 'FAILED' });
+      expect(answer.status).toBe(200);
+    });
+  });
+
+  it('of another provider leave it alone', async () => {
+    const { order, reference } = await waitingOrder();
+    const about = { notifyType: 'ORDER_STATUS', content: { transactionId: reference } };
+    expect((await world.callBack('esim_access', about)).status).toBe(200);
+    expect(await dueInMs('orders', order)).toBeGreaterThan(30_000);
+  });
+
+  it('make an open top-up due now', async () => {
+    const esim = await world.issueOne('zendit');
+    // Nothing but the callback below can bring it forward by an hour.
+    world.zendit.control({ finishAfterMs: 5_000 });
+    const { id } = await placeTopup(world.partner, { esim_id: esim.id, package_id: ZENDIT_TOPUP });
+    const reference = await putOff('topups', id as string, '1 hour');
+    await world.callBack('zendit', { transactionId: reference });
+    expect(await topupEnded(world.partner, id as string)).toMatchObject({ status: 'completed' });
+  });
+
+  /** Purchases that arrived at Zendit, and callbacks of it that were answered with 200. */
+  function zenditCounts(): { posts: number; callbacks: number } {
+    const { calls, webhooksSent } = world.zendit.state();
+    return { posts: calls['POST /esim/purchases'] ?? 0, callbacks: webhooksSent };
+  }
+
+  /** What Zendit calls the four purchases of an order of three and a top-up. */
+  async function purchasesOf(order: string, topup: string): Promise<readonly string[]> {
+    const { rows } = await world.database.pool.query<{ reference: string }>(
+      `SELECT provider_reference AS reference FROM orders WHERE id = $1
+       UNION ALL SELECT provider_reference FROM topups WHERE id = $2`,
+      [order, topup],
+    );
+    const references = rows.map(({ reference }) => reference);
+    const ids = Object.keys(world.zendit.state().purchases);
+    const found = ids.filter((id) => references.some((reference) => id.startsWith(reference)));
+    expect(found).toHaveLength(4);
+    return found;
+  }
+
+  /** An order that its provider is at, and that nobody would look at for a minute. */
+  async function waitingOrder(more: ControlBody = {}): Promise<{ order: string; reference: string }> {
+    world.zendit.control({ finishAfterMs: 5_000, ...more });
+    const { id } = await placeOrder(world.partner, { package_id: await world.package('zendit') });
+    const reference = await putOff('orders', id as string, '1 minute');
+    return { order: id as string, reference };
+  }
+
+  /** Waits until the provider has it and no worker is at it; answers the reference. */
+  async function putOff(table: 'orders' | 'topups', id: string, by: string): Promise<string> {
+    return eventually(`${id} is upstream`, async () => {
+      const { rows } = await world.database.pool.query<{ provider_reference: string }>(
+        `UPDATE ${table} SET next_attempt_at = now() + $2::interval, updated_at = now() - interval '1 minute'
+         WHERE id = $1 AND status = 'processing' AND lease_until IS NULL AND upstream_placed_at IS NOT NULL RETURNING provider_reference`,
+        [id, by],
+      );
+      return rows[0]?.provider_reference;
+    });
+  }
+
+  async function issued(order: string, meanwhile = () => Promise.resolve()): Promise<void> {
+    await eventually(`order ${order} is issued`, async () => {
+      await meanwhile();
+      return (await world.partner.get(`/v1/orders/${order}`)).body.data.status === 'issued';
+    });
+  }
+
+  /** Null for what nobody will look at. */
+  async function dueInMs(table: 'orders' | 'topups', id: string): Promise<number | null> {
+    const { rows } = await world.database.pool.query<{ ms: number | null }>(
+      `SELECT (extract(epoch FROM next_attempt_at - now()) * 1000)::float8 AS ms FROM ${table} WHERE id = $1`,
+      [id],
+    );
+    return rows[0]!.ms;
+  }
 });
