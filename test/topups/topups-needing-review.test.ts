@@ -1,22 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '../harness/index.js';
+import {
+  ProviderOutcomeUnknown,
+  type ProviderTopupState,
+  ProviderUnavailable,
+} from '../../src/providers/index.js';
 import { expectProblem, invalidFields } from '../harness/expect-problem.js';
-import type { Json } from '../harness/order-steps.js';
+import { type ApiAnswer, eventually } from '../harness/index.js';
+import { type Json, readFeed } from '../harness/order-steps.js';
 import { PRICE, ScriptedShop } from './scripted-shop.js';
 import type { Answer } from './scripted-upstream.js';
-import {
-  done,
-  FAILURE,
-  nothing,
-  refused,
-  says,
-  silence,
-  StuckTopups,
-  type Topup,
-  unavailable,
-  working,
-} from './stuck-topups.js';
 import { DAY_MS, GB, TOPUP_1GB_7D, topupEnded } from './topup-steps.js';
 
 let shop: ScriptedShop;
@@ -29,6 +22,111 @@ beforeAll(async () => {
 });
 
 afterAll(() => shop.close());
+
+const silence: Answer = () => Promise.reject(new ProviderOutcomeUnknown());
+const unavailable: Answer = () => Promise.reject(new ProviderUnavailable(1_000));
+const nothing: Answer = () => Promise.resolve(null);
+const says =
+  (state: ProviderTopupState): Answer =>
+  () =>
+    Promise.resolve(state);
+const done = says({ state: 'completed', totalBytes: null, expiresAt: null });
+const working = says({ state: 'in_progress', checkAfterMs: 50 });
+const FAILURE = { code: 'package_unavailable', reason: 'Out of stock.' } as const;
+const refused = says({ state: 'rejected', failure: FAILURE });
+
+/** An answer that comes when the test lets it. */
+class HeldAnswer {
+  isAsked = false;
+  release!: () => void;
+  private readonly held = new Promise<void>((resolve) => (this.release = resolve));
+
+  answer(then: Answer): Answer {
+    return async () => {
+      this.isAsked = true;
+      await this.held;
+      return then();
+    };
+  }
+}
+
+interface Topup {
+  readonly id: string;
+  /** The provider's calls name it so. */
+  readonly reference: string;
+}
+
+/** Top-ups of the shop that their provider says nothing about, and support's word on them. */
+class StuckTopups {
+  constructor(private readonly shop: ScriptedShop) {}
+
+  async accepted(answers: readonly Answer[]): Promise<Topup> {
+    const { id, providerReference: reference } = await this.shop.accept(answers);
+    return { id, reference };
+  }
+
+  /** One that was placed longer ago than the read lag, and that no worker looks at again. */
+  async topup(answer = silence): Promise<Topup> {
+    const topup = await this.accepted(Array<Answer>(20).fill(answer));
+    await eventually(`nothing was heard of ${topup.id}`, async () => {
+      const { rowCount } = await this.shop.database.pool.query(
+        `UPDATE topups SET next_attempt_at = now() + interval '1 hour',
+           upstream_placed_at = upstream_placed_at - interval '1 minute'
+         WHERE id = $1 AND last_error IS NOT NULL AND lease_until IS NULL`,
+        [topup.id],
+      );
+      return rowCount === 1;
+    });
+    return topup;
+  }
+
+  /** As `topup`; from now on the provider answers this. */
+  async topupThen(answer: Answer): Promise<Topup> {
+    const topup = await this.topup();
+    this.shop.upstream.script(topup.reference, Array<Answer>(5).fill(answer));
+    return topup;
+  }
+
+  /** Fifteen minutes is the default limit. */
+  async backdate({ id }: Topup, minutes: number): Promise<void> {
+    await this.shop.database.pool.query(
+      `UPDATE topups SET created_at = now() - $2 * interval '1 minute' WHERE id = $1`,
+      [id, minutes],
+    );
+  }
+
+  reconcile({ id }: Topup, action: string, idempotencyKey = randomUUID()): Promise<ApiAnswer> {
+    const body = { action, note: 'asked the wholesaler' };
+    return this.shop.office.admin.post(`/internal/v1/topups/${id}/reconcile`, body, { idempotencyKey });
+  }
+
+  async esim(): Promise<Json> {
+    return (await this.shop.live.get(`/v1/esims/${this.shop.esimId}`)).body.data as Json;
+  }
+
+  async totalBytes(): Promise<number> {
+    return (await this.esim())['data'].total_bytes as number;
+  }
+
+  /** All that an end would change: status, lease, money and events. */
+  async state(topup: Topup): Promise<unknown> {
+    const [row, balance] = [await this.shop.row(topup.id), await this.shop.balance()];
+    return { row, balance, events: await this.events(topup), charges: await this.charges(topup) };
+  }
+
+  async events({ id }: Topup): Promise<Json[]> {
+    return (await readFeed(this.shop.live)).filter((event) => event['data'].topup_id === id);
+  }
+
+  /** The amounts of the top-up's transactions, in cents. */
+  async charges({ id }: Topup): Promise<number[]> {
+    const { rows } = await this.shop.database.pool.query<{ amount: string }>(
+      'SELECT amount FROM ledger_transactions WHERE topup_id = $1',
+      [id],
+    );
+    return rows.map(({ amount }) => Number(amount));
+  }
+}
 
 async function listed(query = 'limit=100'): Promise<Json> {
   return (await shop.office.admin.get(`/internal/v1/topups/needs-review?${query}`)).body as Json;
@@ -271,5 +369,73 @@ describe('reconcile', () => {
       expectProblem(await stuck.reconcile(unknown, action), 404, 'not_found');
     }
     expect(invalidFields(await stuck.reconcile(topup, 'forget'))).toEqual(['/action']);
+  });
+});
+
+describe('a worker and support', () => {
+  it('do not both end it: while a worker asks the provider, its answer counts', async () => {
+    const topup = await stuck.topup();
+    const upstream = new HeldAnswer();
+    shop.upstream.script(topup.reference, [upstream.answer(done), silence, silence]);
+    await stuck.reconcile(topup, 'requery');
+    await eventually('the worker is at it', () => upstream.isAsked);
+    const calls = shop.upstream.callsFor(topup.reference).length;
+    for (const action of ['mark_failed', 'mark_completed']) {
+      expectProblem(await stuck.reconcile(topup, action), 409, 'conflict');
+    }
+    upstream.release();
+    expect(await topupEnded(shop.live, topup.id)).toMatchObject({ status: 'completed' });
+    expect(await stuck.charges(topup)).toEqual([-PRICE]);
+    expect(shop.upstream.callsFor(topup.reference)).toHaveLength(calls);
+  });
+
+  it.each([
+    ['mark_failed', nothing, { type: 'order.topup.failed', charged: [], added: 0 }],
+    ['mark_completed', silence, { type: 'order.topup.completed', charged: [-PRICE], added: GB }],
+  ])('do not both end it: what a worker without its lease hears after %s is void', async (...given) => {
+    const [action, answer, { type, charged, added }] = given;
+    const total = await stuck.totalBytes();
+    const upstream = new HeldAnswer();
+    const topup = await stuck.accepted([upstream.answer(done)]);
+    await eventually('the worker is at it', () => upstream.isAsked);
+    // As after a long pause of that worker: its lease has lapsed, and its heartbeat does not renew it.
+    await shop.database.pool.query(
+      `UPDATE topups SET lease_until = NULL, next_attempt_at = now() + interval '1 hour',
+         upstream_placed_at = now() - interval '1 minute' WHERE id = $1`,
+      [topup.id],
+    );
+    shop.upstream.script(topup.reference, [answer]);
+    expect((await stuck.reconcile(topup, action)).status).toBe(200);
+    upstream.release();
+    // Whatever the worker does with its answer is done before the next top-up of this partner has ended.
+    const next = await stuck.accepted([done]);
+    await topupEnded(shop.live, next.id);
+    expect(await stuck.events(topup)).toMatchObject([{ type }]);
+    expect(await stuck.charges(topup)).toEqual(charged);
+    expect(await stuck.totalBytes()).toBe(total + added + GB);
+  });
+
+  it.each([
+    ['has placed it', 'upstream_placed_at = clock_timestamp()'],
+    ['has taken it up', `lease_until = now() + interval '1 minute', fence = fence + 1`],
+  ])('do not contradict each other: 409 when a worker %s while support asked', async (_what, change) => {
+    const meanwhile: Answer = async () => {
+      await shop.database.pool.query(`UPDATE topups SET ${change} WHERE id = $1`, [topup.id]);
+      return null;
+    };
+    const topup = await stuck.topupThen(meanwhile);
+    expectProblem(await stuck.reconcile(topup, 'mark_failed'), 409, 'conflict');
+    expect(await shop.row(topup.id)).toMatchObject({ status: 'processing' });
+  });
+
+  it('settle it once when support settles it twice at the same moment', async () => {
+    const topup = await stuck.topupThen(silence);
+    const answers = await Promise.all(
+      ['mark_completed', 'mark_failed'].map((each) => stuck.reconcile(topup, each)),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
+    const [winner] = answers.filter(({ status }) => status === 200);
+    expect(await stuck.events(topup)).toMatchObject([{ type: `order.topup.${winner!.body.data.status}` }]);
+    expect(await stuck.charges(topup)).toEqual(winner!.body.data.status === 'completed' ? [-PRICE] : []);
   });
 });

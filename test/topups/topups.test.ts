@@ -9,7 +9,7 @@ import {
   type TestService,
 } from '../harness/index.js';
 import { EsimDevice } from '../harness/esim-device.js';
-import { expectProblem } from '../harness/expect-problem.js';
+import { expectProblem, invalidFields } from '../harness/expect-problem.js';
 import { issueEsim, type Json, placeOrder, postAtOnce, readFeed } from '../harness/order-steps.js';
 import {
   BASE,
@@ -22,6 +22,8 @@ import {
   topupEnded,
   TOPUP_FAIL,
 } from './topup-steps.js';
+
+const TOPUP_5GB_30D = 'pkg_fr_topup_5gb_30d';
 
 let service: TestService;
 let partner: TestPartner;
@@ -229,5 +231,201 @@ describe('reading top-ups', () => {
     expect(support.body.data).toEqual([completed, failed]);
     const nobody = await service.admin.get('/internal/v1/partners/ptn_00000000000000000000000000/topups');
     expectProblem(nobody, 404, 'not_found');
+  });
+});
+
+/** Levels announced and counted as announced, after using up to `bytes` in all. */
+async function usedUpTo(id: string, bytes: number): Promise<{ announced: number[]; crossed: number[] }> {
+  const { used_bytes } = await device.usage(id);
+  if (bytes > used_bytes) await device.played(id, 'consume', { bytes: bytes - (used_bytes as number) });
+  return {
+    announced: await device.levels(id),
+    crossed: (await device.usage(id))['thresholds_crossed'] as number[],
+  };
+}
+
+describe('a data top-up', () => {
+  it('makes a depleted eSIM active again', async () => {
+    const id = await device.activeEsim();
+    expect(await device.played(id, 'consume', { percent: 100 })).toMatchObject({ status: 'depleted' });
+    await topUp(api, id);
+    expect(await device.read(id)).toMatchObject({
+      status: 'active',
+      data: { total_bytes: 2 * GB, used_bytes: GB, remaining_bytes: GB },
+    });
+    expect(await device.played(id, 'consume', { percent: 100 })).toMatchObject({
+      status: 'depleted',
+      data: { used_bytes: 2 * GB },
+    });
+  });
+
+  it('opens a cycle: of the new total each level is announced once, none below it', async () => {
+    const id = await device.activeEsim();
+    expect((await usedUpTo(id, 0.8 * GB)).announced).toEqual([50, 80]);
+    await topUp(api, id);
+    // 40 % of the new total: nothing is reached, and nothing of the old total is announced again.
+    expect(await usedUpTo(id, GB - 1)).toEqual({ announced: [50, 80], crossed: [] });
+    expect(await usedUpTo(id, GB)).toEqual({ announced: [50, 80, 50], crossed: [50] });
+    expect(await usedUpTo(id, 1.6 * GB - 1)).toMatchObject({ crossed: [50] });
+    expect(await usedUpTo(id, 1.6 * GB)).toMatchObject({ crossed: [50, 80] });
+    expect(await usedUpTo(id, 2 * GB)).toEqual({
+      announced: [50, 80, 50, 80, 100],
+      crossed: [50, 80, 100],
+    });
+    const last = (await device.events(id)).at(-1)!;
+    expect(last['data']).toMatchObject({ threshold_percent: 100, used_bytes: 2 * GB, total_bytes: 2 * GB });
+  });
+
+  it('counts levels that the usage has already reached of the new total as announced', async () => {
+    const id = await device.activeEsim();
+    await usedUpTo(id, GB);
+    await topUp(api, id);
+    // Exactly 50 % of the new total.
+    expect(await usedUpTo(id, GB)).toEqual({ announced: [50, 80, 100], crossed: [50] });
+    expect(await usedUpTo(id, 1.2 * GB)).toEqual({ announced: [50, 80, 100], crossed: [50] });
+    expect(await usedUpTo(id, 2 * GB)).toEqual({
+      announced: [50, 80, 100, 80, 100],
+      crossed: [50, 80, 100],
+    });
+  });
+
+  it('is compared in integers: a byte below half is below half, even where floats say otherwise', async () => {
+    const total = 9_000_000_000_000_003;
+    for (const [usedBytes, crossed] of [
+      [4_500_000_000_000_001, []],
+      [4_500_000_000_000_002, [50]],
+    ] as const) {
+      const id = await device.activeEsim();
+      await service.database.pool.query('UPDATE esims SET total_bytes = $2, used_bytes = $3 WHERE id = $1', [
+        id,
+        total - GB,
+        usedBytes,
+      ]);
+      await topUp(api, id);
+      expect(await device.usage(id)).toMatchObject({ total_bytes: total, thresholds_crossed: crossed });
+    }
+  });
+});
+
+describe('the days of a top-up', () => {
+  it('extend the present end of a running eSIM', async () => {
+    const id = await device.activeEsim();
+    const before = Date.parse((await device.read(id))['expires_at'] as string);
+    await topUp(api, id);
+    await topUp(api, id, TOPUP_DAYS);
+    expect(Date.parse((await device.read(id))['expires_at'] as string)).toBe(before + 14 * DAY_MS);
+  });
+
+  it('wait for the start of an eSIM that has not started', async () => {
+    const id = await issueEsim(api, BASE);
+    await topUp(api, id);
+    const waiting = await device.read(id);
+    expect(waiting).toMatchObject({
+      status: 'issued',
+      profile_status: 'released',
+      expires_at: null,
+      data: { total_bytes: 2 * GB },
+    });
+    const started = await device.played(id, 'activate');
+    const validityMs =
+      Date.parse(started['expires_at'] as string) - Date.parse(started['activated_at'] as string);
+    expect(validityMs).toBe(14 * DAY_MS);
+  });
+
+  it('leave data, cycle and status as they are when the top-up adds nothing else', async () => {
+    const id = await device.activeEsim();
+    await usedUpTo(id, GB);
+    await topUp(api, id, TOPUP_DAYS);
+    expect(await device.read(id)).toMatchObject({ status: 'depleted', data: { total_bytes: GB } });
+    expect((await device.usage(id))['thresholds_crossed']).toEqual([50, 80, 100]);
+  });
+
+  it('extend an unlimited eSIM, which stays without a total', async () => {
+    const id = await device.activeEsim('pkg_fr_unlimited_7d');
+    const before = Date.parse((await device.read(id))['expires_at'] as string);
+    await topUp(api, id, TOPUP_DAYS);
+    expect(await device.read(id)).toMatchObject({
+      status: 'active',
+      expires_at: new Date(before + 7 * DAY_MS).toISOString(),
+      data: { total_bytes: null, remaining_bytes: null, unlimited: true },
+    });
+  });
+});
+
+describe('a refused top-up', () => {
+  let esimId: string;
+  let unchanged: Json;
+  beforeAll(async () => {
+    esimId = await device.activeEsim();
+    unchanged = await device.read(esimId);
+    await service.database.pool.query('UPDATE packages SET available = false WHERE id = $1', [TOPUP_5GB_30D]);
+    await service.database.pool.query('UPDATE catalog_versions SET version = version + 1');
+    await eventually('the catalogue has noticed it', async () => {
+      const { text } = await api.get(`/v1/esims/${esimId}/topup-packages?limit=100`);
+      return !text.includes(TOPUP_5GB_30D);
+    });
+  });
+
+  it.each<[string, object, number, Parameters<typeof expectProblem>[2]]>([
+    ['an unknown package', { package_id: 'pkg_no_such' }, 404, 'not_found'],
+    ['no package id at all', { package_id: 'France, 1 GB' }, 404, 'not_found'],
+    ['an unknown eSIM', { esim_id: 'esim_00000000000000000000000000' }, 404, 'not_found'],
+    ['no eSIM id at all', { esim_id: 'mine' }, 404, 'not_found'],
+    ['a package of other countries', { package_id: 'pkg_de_topup_1gb_7d' }, 409, 'topup_not_supported'],
+    ['a base package', { package_id: BASE }, 409, 'topup_not_supported'],
+    ['a package that is not sold now', { package_id: TOPUP_5GB_30D }, 409, 'package_unavailable'],
+    ['a price above the maximum', { max_price: { amount: 1, currency: 'USD' } }, 409, 'price_changed'],
+    ['another currency', { max_price: { amount: 100_000, currency: 'EUR' } }, 409, 'price_changed'],
+  ])('for %s has the documented code', async (_name, body, status, code) => {
+    const request = { esim_id: esimId, package_id: TOPUP_1GB_7D, ...body };
+    expectProblem(await api.post('/v1/topups', request), status, code);
+  });
+
+  it.each([
+    ['suspended', 'esim_not_ready'],
+    ['canceled', 'esim_not_ready'],
+    ['expired', 'esim_expired'],
+  ] as const)('for a %s eSIM is %s', async (status, code) => {
+    const id = await issueEsim(api, BASE);
+    await service.database.pool.query('UPDATE esims SET status = $2 WHERE id = $1', [id, status]);
+    const answer = await api.post('/v1/topups', { esim_id: id, package_id: TOPUP_1GB_7D });
+    expectProblem(answer, 409, code);
+    expect((await api.get(`/v1/esims/${id}/topup-packages`)).body.data).toEqual([]);
+  });
+
+  it('is esim_expired from the very moment its validity ends, before any sweep', async () => {
+    const { pool } = service.database;
+    const id = await device.activeEsim();
+    const client = await pool.connect();
+    try {
+      // The row's lock keeps the sweep away.
+      await client.query('BEGIN');
+      await client.query('SELECT 1 FROM esims WHERE id = $1 FOR NO KEY UPDATE', [id]);
+      await client.query('UPDATE esims SET expires_at = now() WHERE id = $1', [id]);
+      await client.query('COMMIT; BEGIN');
+      await client.query('SELECT 1 FROM esims WHERE id = $1 FOR NO KEY UPDATE', [id]);
+      const answer = await api.post('/v1/topups', { esim_id: id, package_id: TOPUP_1GB_7D });
+      expectProblem(answer, 409, 'esim_expired');
+    } finally {
+      await client.query('ROLLBACK');
+      client.release();
+    }
+  });
+
+  it.each([
+    [{ esim_id: undefined }, '/esim_id'],
+    [{ package_id: 7 }, '/package_id'],
+    [{ quantity: 1 }, '/quantity'],
+    [{ reference: '' }, '/reference'],
+    [{ max_price: 100 }, '/max_price'],
+    [{ metadata: { a: 1 } }, '/metadata'],
+  ])('with %j is a validation failure', async (body, pointer) => {
+    const request = { esim_id: esimId, package_id: TOPUP_1GB_7D, ...body };
+    expect(new Set(invalidFields(await api.post('/v1/topups', request)))).toEqual(new Set([pointer]));
+  });
+
+  it('has left no top-up and no change behind', async () => {
+    expect((await api.get(`/v1/topups?esim_id=${esimId}`)).body.data).toEqual([]);
+    expect(await device.read(esimId)).toEqual(unchanged);
   });
 });
