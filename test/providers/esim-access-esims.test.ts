@@ -1,29 +1,14 @@
-import type { DataSource } from 'typeorm';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { callProvider, type ProviderEsimRef, ProviderOutcomeUnknown } from '../../src/providers/index.js';
-import { createTestDatabase, eventually, startReceiver, type TestDatabase } from '../harness/index.js';
-import { type EsimAccessWorld, makeEsimAccessWorld, openTestDataSource } from './esim-access-world.js';
+import { eventually, startReceiver } from '../harness/index.js';
+import { type EsimAccessWorld, useEsimAccess } from './esim-access-world.js';
 import { listPackages } from './listed-packages.js';
-import { findTopup, newOrder, newTopup, placeTopup, provision } from './provider-world.js';
+import { findTopup, newOrder, newTopup, placeTopup, provision, recoverTopup } from './provider-world.js';
 
-let database: TestDatabase;
-let dataSource: DataSource;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  dataSource = await openTestDataSource(database.url);
-});
-afterAll(async () => {
-  await dataSource.destroy();
-  await database.drop();
-});
+let world: EsimAccessWorld;
+useEsimAccess((fresh) => (world = fresh));
 
 describe('eSIMs of eSIM Access', () => {
-  let world: EsimAccessWorld;
-  beforeEach(async () => {
-    world = await makeEsimAccessWorld(dataSource);
-  });
-  afterEach(() => world.close());
-
   async function newEsims(count: number): Promise<{ reference: string; esims: ProviderEsimRef[] }> {
     const order = newOrder(world, count);
     const { profiles } = await provision(world.provider, order);
@@ -87,6 +72,15 @@ describe('eSIMs of eSIM Access', () => {
       await expect(findTopup(world.provider, topup)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
       await expect(placeTopup(world.provider, topup, 'again')).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
       expect(await world.sim.topupsOf(topup.reference)).toBe(0);
+    });
+
+    it('are not completed by a success without the fields of the contract, and are then applied once', async () => {
+      const { esims } = await newEsims(1);
+      const topup = newTopup(world, esims[0]!);
+      world.simulator.control({ faults: { garbage: 1, garbageKind: 'wrong_types' } });
+      await expect(placeTopup(world.provider, topup)).rejects.toThrow(ProviderOutcomeUnknown);
+      expect((await recoverTopup(world.provider, topup)).state).toBe('completed');
+      expect(await world.sim.topupsOf(topup.reference)).toBe(1);
     });
 
     it('add up, and tell what the eSIM has now', async () => {

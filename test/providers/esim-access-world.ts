@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import type { DataSource } from 'typeorm';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { createDataSource } from '../../src/infra/database/index.js';
 import { EsimAccessProvider } from '../../src/providers/esim-access/esim-access-provider.js';
 import { ProviderRateLimiter } from '../../src/providers/http/index.js';
@@ -8,6 +9,7 @@ import {
   SIMULATOR_CREDENTIALS,
   startEsimAccessSimulator,
 } from '../../simulators/esim-access/simulator.js';
+import { createTestDatabase, type TestDatabase } from '../harness/index.js';
 import { UNPACED, newPlacementGuard, type ProviderSim, type ProviderWorld } from './provider-world.js';
 
 export interface EsimAccessWorld extends ProviderWorld {
@@ -32,6 +34,37 @@ export async function openTestDataSource(url: string): Promise<DataSource> {
     entities: [],
     applicationName: 'test',
   }).initialize();
+}
+
+export interface TestDataSource {
+  readonly database: TestDatabase;
+  readonly dataSource: DataSource;
+}
+
+/** A database and a data source for the tests of a file. */
+export function useTestDataSource(): TestDataSource {
+  const bed = {} as { database: TestDatabase; dataSource: DataSource };
+  beforeAll(async () => {
+    bed.database = await createTestDatabase();
+    bed.dataSource = await openTestDataSource(bed.database.url);
+  });
+  afterAll(async () => {
+    await bed.dataSource.destroy();
+    await bed.database.drop();
+  });
+  return bed;
+}
+
+/** A new world for each test, which `use` gets. */
+export function useEsimAccess(use: (world: EsimAccessWorld) => void): TestDataSource {
+  const bed = useTestDataSource();
+  let world: EsimAccessWorld;
+  beforeEach(async () => {
+    world = await makeEsimAccessWorld(bed.dataSource);
+    use(world);
+  });
+  afterEach(() => world.close());
+  return bed;
 }
 
 /** eSIM Access's simulator in this process, reached over HTTP, and an adapter for it. */

@@ -1,29 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { DataSource } from 'typeorm';
+import { describe, expect, it } from 'vitest';
 import { Transactions } from '../../src/infra/database/index.js';
 import { PlacementGuard, ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
 import { RepeatLimitReached } from '../../src/providers/http/index.js';
-import { createTestDatabase, type TestDatabase } from '../harness/index.js';
-import { openTestDataSource } from './esim-access-world.js';
+import { useTestDataSource } from './esim-access-world.js';
 
-let database: TestDatabase;
-let dataSource: DataSource;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  dataSource = await openTestDataSource(database.url);
-});
-
-afterAll(async () => {
-  await dataSource.destroy();
-  await database.drop();
-});
+const bed = useTestDataSource();
 
 /** A guard as another process has it, and what support was told. */
 function newGuard(tell?: () => Promise<void>) {
   const told: string[] = [];
-  const guard = new PlacementGuard(new Transactions(dataSource), dataSource.manager);
+  const guard = new PlacementGuard(new Transactions(bed.dataSource), bed.dataSource.manager);
   guard.onRepeat('topup', async (_tx, { key }) => {
     await tell?.();
     told.push(key);
@@ -69,7 +56,7 @@ describe('a placement that is not documented as repeatable', () => {
   });
 
   it('does not leave again where nobody is there to be told', async () => {
-    const guard = new PlacementGuard(new Transactions(dataSource), dataSource.manager);
+    const guard = new PlacementGuard(new Transactions(bed.dataSource), bed.dataSource.manager);
     const placement = newPlacement();
     await expect(guard.run(placement, lost)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
     await expect(guard.run(placement, lost)).rejects.toBeInstanceOf(RepeatLimitReached);
@@ -92,7 +79,7 @@ describe('a placement that is not documented as repeatable', () => {
   it('cannot be counted a third time by any statement', async () => {
     const placement = newPlacement();
     const insert = (placements: number) =>
-      database.pool.query(
+      bed.database.pool.query(
         `INSERT INTO provider_placements (provider, operation, placement_key, provider_reference, placements)
          VALUES ('any', 'topup', $1, $1, $2)`,
         [placement.key, placements],
@@ -100,7 +87,7 @@ describe('a placement that is not documented as repeatable', () => {
     await expect(insert(3)).rejects.toThrow('provider_placements_one_repeat');
     await insert(2);
     await expect(
-      database.pool.query(
+      bed.database.pool.query(
         `UPDATE provider_placements SET placements = placements + 1 WHERE placement_key = $1`,
         [placement.key],
       ),

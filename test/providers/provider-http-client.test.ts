@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import tls, { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import type { DataSource } from 'typeorm';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
 import {
@@ -17,10 +16,10 @@ import {
 } from '../../src/providers/http/index.js';
 import type { ResolveAddresses } from '../../src/infra/network/resolve-addresses.js';
 import { deafAddress } from '../harness/deaf-address.js';
-import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
+import { eventually } from '../harness/index.js';
 import { freePort } from '../harness/free-port.js';
 import { TestAuthority } from '../webhooks/sending/certificates.js';
-import { openTestDataSource } from './esim-access-world.js';
+import { useTestDataSource } from './esim-access-world.js';
 import { FOREIGN_RECORD, PLAIN_ANSWER, startTlsProvider, type TlsProviderOptions } from './tls-providers.js';
 import { newPlacementGuard, UNPACED } from './provider-world.js';
 
@@ -31,20 +30,11 @@ const PLACEMENT: ProviderPlacement = {
 };
 
 describe('the client of a provider', () => {
-  let database: TestDatabase;
-  let dataSource: DataSource;
+  const bed = useTestDataSource();
   const closers: (() => Promise<unknown>)[] = [];
   const logLines: Record<string, unknown>[] = [];
   const logger = pino({}, { write: (line: string) => void logLines.push(JSON.parse(line)) });
 
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    dataSource = await openTestDataSource(database.url);
-  });
-  afterAll(async () => {
-    await dataSource.destroy();
-    await database.drop();
-  });
   afterEach(async () => {
     for (const close of closers.splice(0)) await close();
     logLines.length = 0;
@@ -77,7 +67,7 @@ describe('the client of a provider', () => {
       ...{ provider: 'w', baseUrl, timeoutMs: 20_000, logger },
       pace: UNPACED,
       breaker: new CircuitBreaker(),
-      health: new ProviderHealthRepository(dataSource.manager, logger),
+      health: new ProviderHealthRepository(bed.dataSource.manager, logger),
       ...options,
     });
     closers.push(() => client.close());
@@ -93,7 +83,7 @@ describe('the client of a provider', () => {
           signal,
         }),
       buy: () =>
-        newPlacementGuard(dataSource).run(PLACEMENT, (effect) =>
+        newPlacementGuard(bed.dataSource).run(PLACEMENT, (effect) =>
           client.request({
             ...{ method: 'POST', path: '/buy', headers: {}, body: '"one"', purpose: 'order', effect },
             signal: new AbortController().signal,
@@ -317,7 +307,7 @@ describe('the client of a provider', () => {
     const url = await serve((_request, response) => void response.writeHead(status).end('{}'));
     // A name of its own: an earlier test’s write, which nobody waits for, may still be on its way.
     const { get } = newClient(url, { provider: 'kept' });
-    const health = new ProviderHealthRepository(dataSource.manager, logger);
+    const health = new ProviderHealthRepository(bed.dataSource.manager, logger);
     const row = async () => (await health.list()).find((each) => each.provider === 'kept');
     await get();
     await eventually('the success is kept', async () => (await row())?.state === 'ok');

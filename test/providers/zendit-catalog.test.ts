@@ -1,16 +1,7 @@
 import * as fc from 'fast-check';
-import { createServer } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { SIMULATOR_API_KEY } from '../../simulators/zendit/simulator.js';
-import { ProviderUnavailable } from '../../src/providers/index.js';
 import { gigabytesToBytes, toProviderCost } from '../../src/providers/zendit/zendit-amounts.js';
 import { eventually, startReceiver } from '../harness/index.js';
-import { NodeChild } from '../harness/child-process.js';
 import { listPackages } from './listed-packages.js';
 import { newOrder, signal, ZenditSuite } from './zendit-suite.js';
 
@@ -130,54 +121,6 @@ describe('what zendit lists and calls back', () => {
       expect(hints('top_01ABC')).toEqual([{ about: 'order', reference: 'top_01ABC' }]);
       for (const strange of [7, '', 'a b', 'x'.repeat(129), null]) expect(hints(strange)).toEqual([]);
       expect(suite.provider.hintsOf(null)).toEqual([]);
-    });
-  });
-
-  describe('around the adapter', () => {
-    it('does not take a 404 of something in between for "not known"', async () => {
-      const gateway = createServer((_request, response) => response.writeHead(404).end('<h1>no route</h1>'));
-      gateway.listen(0, '127.0.0.1');
-      await once(gateway, 'listening');
-      try {
-        const baseUrl = `http://127.0.0.1:${(gateway.address() as AddressInfo).port}/v1`;
-        const provider = suite.bench.provider({ baseUrl, apiKey: SIMULATOR_API_KEY });
-        await expect(provider.findOrder(newOrder(), signal)).rejects.toBeInstanceOf(ProviderUnavailable);
-      } finally {
-        gateway.closeAllConnections();
-        gateway.close();
-      }
-    });
-
-    it('finds its purchases after the simulator, a process of its own, was killed and started again', async () => {
-      const directory = mkdtempSync(path.join(tmpdir(), 'zendit-'));
-      const order = newOrder(2);
-      const ask = async () => {
-        const args = [
-          'simulators/zendit/main.ts',
-          '--port',
-          '0',
-          '--state',
-          path.join(directory, 'state.jsonl'),
-        ];
-        const child = NodeChild.launch({ args, env: {} });
-        const port = await eventually('its port', () => /"port":(\d+)/.exec(child.stdout)?.[1]);
-        const baseUrl = `http://127.0.0.1:${port}/v1`;
-        const provider = suite.bench.provider({ baseUrl, apiKey: SIMULATOR_API_KEY });
-        try {
-          const known = await provider.findOrder(order, signal);
-          if (known === null) await provider.placeOrder(order, 'first', signal);
-          return (await provider.findOrder(order, signal))!;
-        } finally {
-          await child.kill();
-        }
-      };
-      try {
-        const first = await ask();
-        expect(first).toMatchObject({ state: 'provisioned', profiles: { length: 2 } });
-        expect(await ask()).toEqual(first);
-      } finally {
-        rmSync(directory, { recursive: true });
-      }
     });
   });
 });

@@ -157,23 +157,6 @@ describe('zendit', () => {
       suite.expectOnePurchaseEach(order);
     });
 
-    it('buys once when the limit of the provider refuses calls', async () => {
-      suite.simulator.control({ maxPerSecond: 4 });
-      // Paced, though too fast: calls in bursts would spend the limit on looks, and a missing post might never pass.
-      const patience = { timeoutMs: 60_000, deadlineMs: 120_000 };
-      const hasty = suite.bench.provider({ ...suite.simulator, ...patience, requestsPerSecond: 6 });
-      const order = newOrder(3);
-      await hasty.placeOrder(order, 'first', signal);
-      // On a slow machine the looks of the recovery alone may stay below the limit, and all looks below four a second.
-      suite.simulator.control({ maxPerSecond: 1 });
-      const look = () => hasty.findOrder(order, signal).catch(() => null);
-      await Promise.all([look(), look()]);
-      suite.simulator.control({ maxPerSecond: 4 });
-      expect(await recoverOrder(hasty, order)).toMatchObject({ profiles: { length: 3 } });
-      expect(suite.simulator.state().refusedForPace).toBeGreaterThan(0);
-      suite.expectOnePurchaseEach(order);
-    });
-
     it('ends an order that takes more calls than a lower limit than ours lets through at our pace', async () => {
       suite.simulator.control({ maxPerSecond: 4, dropBeforeCommit: 1 });
       const hasty = suite.bench.provider({ ...suite.simulator, requestsPerSecond: 6 });
