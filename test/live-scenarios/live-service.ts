@@ -1,6 +1,10 @@
 import { expect } from 'vitest';
-import { SIMULATOR_CREDENTIALS } from '../../simulators/esim-access/simulator.js';
-import { SIMULATOR_API_KEY } from '../../simulators/zendit/simulator.js';
+import {
+  type EsimAccessSimulator,
+  SIMULATOR_CREDENTIALS,
+  startEsimAccessSimulator,
+} from '../../simulators/esim-access/simulator.js';
+import { startZenditSimulator, type ZenditSimulator } from '../../simulators/zendit/simulator.js';
 import {
   createTestDatabase,
   eventually,
@@ -10,9 +14,8 @@ import {
   type TestService,
 } from '../harness/index.js';
 import { topupsKnown } from '../harness/known-topups.js';
+import { RoleChild } from '../harness/role-child.js';
 import { CALM, type Fault } from './faults.js';
-import { SimulatorProcess } from './simulator-process.js';
-import { WorkerProcess } from './worker-process.js';
 
 /** A partner with a live key. */
 export interface LiveBuyer {
@@ -35,38 +38,71 @@ const SETTINGS = {
   NEEDS_REVIEW_AFTER_MS: String(NEEDS_REVIEW_AFTER_MS),
 };
 
-/** The service in Live: API and administration here, two workers and both providers as processes. */
+/** A worker as a real process that comes back whenever it was stopped or killed. */
+class Worker {
+  readonly deaths: { readonly at: string; readonly how: 'stop' | 'kill' }[] = [];
+  /** Ends one after the other; each waits for the life after the one before. */
+  private turn: Promise<void> = Promise.resolve();
+
+  constructor(private readonly child: RoleChild) {}
+
+  /** SIGTERM or SIGKILL, and a new process after it. */
+  end(how: 'stop' | 'kill'): Promise<void> {
+    this.turn = this.turn.then(async () => {
+      this.deaths.push({ at: new Date().toISOString(), how });
+      await this.child[how]();
+      await this.child.restart();
+    });
+    return this.turn;
+  }
+
+  /** Waits until it is at work again. */
+  back(): Promise<void> {
+    return this.turn;
+  }
+
+  async close(): Promise<void> {
+    await this.turn.catch(() => undefined);
+    await this.child.kill();
+  }
+}
+
+/** The service in Live: API, administration and both providers here, two workers as processes. */
 export class LiveService {
   private constructor(
     readonly database: TestDatabase,
     private readonly office: TestService,
     private readonly api: TestService,
-    readonly workers: readonly WorkerProcess[],
-    readonly esimAccess: SimulatorProcess,
-    readonly zendit: SimulatorProcess,
+    readonly workers: readonly Worker[],
+    readonly esimAccess: EsimAccessSimulator,
+    readonly zendit: ZenditSimulator,
     readonly packages: readonly string[],
   ) {}
 
   static async open(): Promise<LiveService> {
     const [database, esimAccess, zendit] = await Promise.all([
       createTestDatabase(),
-      SimulatorProcess.start(['simulators/esim-access/main.ts', '--rate', '0']),
-      SimulatorProcess.start(['simulators/zendit/main.ts']),
+      startEsimAccessSimulator({ requestsPerSecond: null }),
+      startZenditSimulator(),
     ]);
     // Nothing here is about empty accounts: a thousand scenarios buy a lot.
-    await Promise.all([esimAccess.control({ balance: 1e12 }), zendit.control({ balance: 1e11 })]);
+    esimAccess.control({ balance: 1e12 });
+    zendit.control({ balance: 1e11 });
     const env = {
       ...SETTINGS,
       ESIM_ACCESS_BASE_URL: esimAccess.url,
       ESIM_ACCESS_CODE: SIMULATOR_CREDENTIALS.accessCode,
       ESIM_ACCESS_SECRET: SIMULATOR_CREDENTIALS.secretKey,
-      ZENDIT_BASE_URL: `${zendit.url}/v1`,
-      ZENDIT_API_KEY: SIMULATOR_API_KEY,
+      ZENDIT_BASE_URL: zendit.baseUrl,
+      ZENDIT_API_KEY: zendit.apiKey,
     };
     const office = await startTestService({ role: 'admin', database, env });
     const api = await startTestService({ role: 'api', database, env });
     const workers = await Promise.all(
-      Array.from({ length: WORKERS }, () => WorkerProcess.start(database.url, env)),
+      Array.from(
+        { length: WORKERS },
+        async () => new Worker(await RoleChild.start({ role: 'worker', database, env })),
+      ),
     );
     const packages = await waitForPackages(database);
     return new LiveService(database, office, api, workers, esimAccess, zendit, packages);
@@ -83,12 +119,12 @@ export class LiveService {
     return { id, api: this.api.partnerApi(await this.office.createKey(id, 'live')) };
   }
 
-  spoil({ provider, control }: Fault): Promise<void> {
-    return this[provider].control(control);
+  spoil({ provider, control }: Fault): void {
+    this[provider].control(control);
   }
 
-  async calm(): Promise<void> {
-    for (const fault of CALM) await this.spoil(fault);
+  calm(): void {
+    for (const fault of CALM) this.spoil(fault);
   }
 
   async close(): Promise<void> {

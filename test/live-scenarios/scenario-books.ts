@@ -1,5 +1,4 @@
 import { expect } from 'vitest';
-import type { SimulatorState as EsimAccessState } from '../../simulators/esim-access/control.js';
 import type { SimulatorState as ZenditState } from '../../simulators/zendit/simulator.js';
 import { BOOK_CHECKS } from '../../src/reconciliation/index.js';
 import { eventually, type TestDatabase } from '../harness/index.js';
@@ -94,10 +93,7 @@ export async function expectOnePurchasePerReference(
   service: LiveService,
   partnerIds: readonly string[],
 ): Promise<void> {
-  const [access, zendit] = [
-    await service.esimAccess.state<EsimAccessState>(),
-    await service.zendit.state<ZenditState>(),
-  ];
+  const [access, zendit] = [service.esimAccess.state(), service.zendit.state()];
   expect([zendit.duplicatePosts, zendit.duplicateRefunds], 'repeated posts').toEqual([0, 0]);
   await expectSupportToKnowOfRepeats(service);
   const zenditSold = countZendit(zendit);

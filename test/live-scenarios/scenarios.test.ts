@@ -53,7 +53,7 @@ async function playOne(one: Scenario): Promise<readonly string[]> {
 
 /** Every scenario of the wave is played to its end, also when another fails. */
 async function playWave(wave: readonly Scenario[]): Promise<void> {
-  await service.calm();
+  service.calm();
   const plays = await Promise.allSettled(wave.map(playOne));
   await Promise.all(service.workers.map((worker) => worker.back()));
   for (const [i, play] of plays.entries())
