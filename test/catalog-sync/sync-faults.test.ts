@@ -2,7 +2,12 @@ import type { Logger } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { loadConfig } from '../../src/config/index.js';
 import { Sweeps } from '../../src/infra/sweeps.js';
-import { ProviderRegistry, type ProviderHealthRepository } from '../../src/providers/index.js';
+import {
+  type LiveProvider,
+  type ProviderHealthRepository,
+  type ProviderPackage,
+  ProviderRegistry,
+} from '../../src/providers/index.js';
 import type { SandboxProvider } from '../../src/providers/sandbox/sandbox-provider.js';
 import type { RefreshTopupFits } from '../../src/catalog-sync/worker/refresh-topup-fits.js';
 import type { SyncCatalog } from '../../src/catalog-sync/worker/sync-catalog.js';
@@ -10,8 +15,12 @@ import { CatalogSyncJobs } from '../../src/catalog-sync/worker/catalog-sync-jobs
 import { eventually, testEnvironment } from '../harness/index.js';
 import { expectProblem } from '../harness/expect-problem.js';
 import type { Json } from '../harness/order-steps.js';
-import { CatalogBench } from './catalog-bench.js';
+import { CatalogBench, type SyncWorker } from './catalog-bench.js';
 import { offer, offers, ScriptedProvider } from './scripted-provider.js';
+
+/** No text of PostgreSQL's has it. */
+const REFUSED = 'NUL \u0000';
+const DEARER = { cost: { micros: 2_000_000, currency: 'USD' } };
 
 let bench: CatalogBench;
 
@@ -218,3 +227,166 @@ describe('a price that a partner does not have any more', () => {
     expect(told).toEqual([['pkg_a_A', 120, true]]);
   });
 });
+
+/** A worker with these rules, as after a restart: what they change, it changes at once. */
+async function restart(rules: string): Promise<SyncWorker> {
+  const worker = await bench.startWorker({ LIVE_PACKAGE_PROVIDERS: rules });
+  expect(await worker.runIfDue(), 'the new rules are noticed').toBe(true);
+  return worker;
+}
+
+describe('LIVE_PACKAGE_PROVIDERS', () => {
+  it('says who sells a package: the first rule that matches, for base packages of exactly one country', async () => {
+    bench.esimAccess.packages = [
+      offer('FR-1'),
+      offer('FR-2'),
+      offer('FR-T', { kind: 'topup' }),
+      offer('DE-1', { coverage: ['DE'] }),
+      offer('EU-1', { coverage: ['DE', 'FR'] }),
+    ];
+    bench.zendit.packages = [
+      offer('FR-1'),
+      offer('DE-1', { coverage: ['DE'] }),
+      offer('EU-1', { coverage: ['DE', 'FR'] }),
+    ];
+    const everything = [
+      ...['pkg_a_DE-1', 'pkg_a_EU-1', 'pkg_a_FR-1', 'pkg_a_FR-2', 'pkg_a_topup_FR-T'],
+      ...['pkg_z_DE-1', 'pkg_z_EU-1', 'pkg_z_FR-1'],
+    ];
+    await restart('');
+    expect(await bench.available()).toEqual(everything);
+    await restart('FR=zendit');
+    expect(await bench.available()).toEqual(
+      everything.filter((id) => !['pkg_a_FR-1', 'pkg_a_FR-2'].includes(id)),
+    );
+    const before = await bench.now();
+    await restart('pkg_a_FR-2=esim_access,FR=zendit,pkg_z_DE-1=none,*=esim_access');
+    expect(await bench.available()).toEqual([
+      'pkg_a_DE-1',
+      'pkg_a_EU-1',
+      'pkg_a_FR-2',
+      'pkg_a_topup_FR-T',
+      'pkg_z_FR-1',
+    ]);
+    await bench.package('pkg_z_DE-1', ({ available }) => available === false);
+    expect((await bench.updatedSince(before)).sort()).toEqual([
+      ['pkg_a_FR-2', 120, true],
+      ['pkg_z_DE-1', 120, false],
+      ['pkg_z_EU-1', 120, false],
+    ]);
+    await restart('*=none');
+    expect(await bench.available()).toEqual(['pkg_a_topup_FR-T']);
+    await restart('');
+    expect(await bench.available()).toEqual(everything);
+    expect((await bench.history('pkg_z_DE-1')).map(([, , available]) => available)).toEqual([
+      true,
+      false,
+      true,
+    ]);
+  });
+
+  it('that gives up more than half of a list does not look like a list that shrank', async () => {
+    bench.esimAccess.packages = [...offers('FR', 20), ...offers('DE', 14, { coverage: ['DE'] })];
+    await restart('');
+    await restart('FR=none');
+    expect(await bench.newest()).toMatchObject({
+      status: 'completed',
+      result: { esim_access: { listed: 34, changed: 0, withdrawn: 20 } },
+    });
+    expect(await bench.available()).toHaveLength(14);
+  });
+
+  it('leaves a list that shrank unbelieved: what nobody may sell does not stand in for what is sold', async () => {
+    bench.esimAccess.packages = [...offers('FR', 40), ...offers('DE', 40, { coverage: ['DE'] })];
+    const worker = await restart('FR=none');
+    expect(await bench.available()).toHaveLength(40);
+    bench.esimAccess.packages = bench.esimAccess.packages.slice(0, 40 + 19);
+    expect((await bench.sync(worker)).result['esim_access']).toEqual({ error: 'catalog_shrank' });
+    expect(await bench.available()).toHaveLength(40);
+  });
+
+  it('takes effect also on what a provider sells whose list cannot be had', async () => {
+    bench.esimAccess.packages = [offer('FR-1'), offer('DE-1', { coverage: ['DE'] })];
+    bench.zendit.packages = [offer('FR-1')];
+    await restart('');
+    const version = await bench.version();
+    bench.esimAccess.error = new Error('503');
+    await restart('FR=zendit');
+    expect((await bench.newest()).result['esim_access']).toEqual({ error: 'provider_unavailable' });
+    expect(await bench.available()).toEqual(['pkg_a_DE-1', 'pkg_z_FR-1']);
+    expect(await bench.version(), 'partners are told').toBeGreaterThan(version);
+    expect((await bench.history('pkg_a_FR-1')).at(-1)).toEqual([1_000_000, 120, false]);
+  });
+});
+
+describe('a package of a list that PostgreSQL refuses (D43)', () => {
+  it('is not sold, and keeps no other from being stored', async () => {
+    bench.esimAccess.packages = offers('A', 5);
+    const worker = await bench.startWorker({ LIVE_MARGIN_BPS: '0' });
+    await worker.runIfDue();
+    bench.esimAccess.packages = offers('A', 6, DEARER);
+    bench.esimAccess.change('A3', { title: REFUSED });
+    expect(await bench.sync(worker)).toMatchObject({
+      status: 'completed',
+      result: { esim_access: { listed: 5, changed: 5, withdrawn: 1 } },
+    });
+    expect(await bench.available()).toEqual(['A1', 'A2', 'A4', 'A5', 'A6'].map((id) => `pkg_a_${id}`));
+    expect((await bench.history('pkg_a_A1')).at(-1)).toEqual([2_000_000, 200, true]);
+    expect((await bench.history('pkg_a_A3')).at(-1)).toEqual([1_000_000, 100, false]);
+
+    bench.esimAccess.change('A3', { title: 'Mended' });
+    await bench.sync(worker);
+    expect(await bench.available()).toContain('pkg_a_A3');
+  });
+
+  it('does not keep one from being sold that looks the same and costs more', async () => {
+    bench.esimAccess.packages = [offer('A', { title: 'Same' }), offer('B', { title: 'Same', ...DEARER })];
+    const worker = await bench.startWorker();
+    await worker.runIfDue();
+    expect(await bench.available()).toEqual(['pkg_a_A']);
+    // The cost is no part of the look.
+    bench.esimAccess.change('A', { cost: { micros: 1, currency: 'USD' } });
+    await bench.database.pool.query(
+      `ALTER TABLE package_sources ADD CONSTRAINT poisoned CHECK (cost_micros <> 1) NOT VALID`,
+    );
+    try {
+      await bench.sync(worker);
+      expect(await bench.available()).toEqual(['pkg_a_B']);
+    } finally {
+      await bench.database.pool.query('ALTER TABLE package_sources DROP CONSTRAINT poisoned');
+    }
+  });
+
+  it('is no reason to withdraw anything when most of the list is refused', async () => {
+    bench.esimAccess.packages = offers('A', 5);
+    const worker = await bench.startWorker();
+    await worker.runIfDue();
+    const sold = await bench.available();
+    bench.esimAccess.packages = [...offers('A', 2), ...offers('B', 3, { title: REFUSED })];
+    expect(await bench.sync(worker)).toMatchObject({
+      status: 'failed',
+      result: { esim_access: { error: 'catalog_shrank' } },
+    });
+    expect(await bench.available()).toEqual(sold);
+  });
+
+  it('keeps no other top-up from its new price', async () => {
+    const topups = offers('T', 3, { kind: 'topup' });
+    bench.esimAccess.packages = [offer('A'), ...topups];
+    await (await bench.startWorker()).runIfDue();
+    const dearer = offers('T', 3, { kind: 'topup', ...DEARER });
+    dearer[1] = { ...dearer[1]!, title: REFUSED };
+    const worker = await bench.startWorker({}, [withPrices(bench.esimAccess.asLiveProvider(), dearer)]);
+    const { result } = await bench.sync(worker);
+    expect(result['esim_access']).not.toHaveProperty('warning');
+    const costs = ['T1', 'T2', 'T3'].map(async (id) => (await bench.history(`pkg_a_topup_${id}`)).at(-1)![0]);
+    expect(await Promise.all(costs)).toEqual([2_000_000, 1_000_000, 2_000_000]);
+  });
+});
+
+/** The same provider with a list of prices behind its list of everything. */
+function withPrices(provider: LiveProvider, packages: readonly ProviderPackage[]): LiveProvider {
+  const readPage = () => Promise.resolve({ packages, next: null });
+  const prices = { says: 'prices', kinds: ['topup'], pageTimeoutMs: 60_000, readPage } as const;
+  return { ...provider, listPackages: () => [...provider.listPackages(), prices] };
+}
