@@ -54,7 +54,7 @@ async function insertEnded(
 /** Once the eSIMs of a test are there: what is to be locked must not expire before. */
 async function startWorker(): Promise<void> {
   // A stop that waits for all of a run is cut off much later than one that waits for a step.
-  const env = { SHUTDOWN_TIMEOUT_MS: '60000' };
+  const env = { SHUTDOWN_TIMEOUT_MS: '60000', SWEEP_INTERVAL_MS: '200' };
   worker = await startTestService({ role: 'worker', database, env, logLines });
 }
 

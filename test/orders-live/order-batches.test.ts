@@ -4,7 +4,6 @@ import { sql, Transactions } from '../../src/infra/database/index.js';
 import { OrderJobsRepository } from '../../src/orders/order-jobs.repository.js';
 import type { ProviderOrderRequest, ProviderOrderState } from '../../src/providers/index.js';
 import { eventually } from '../harness/index.js';
-import { issueEsims } from '../harness/order-steps.js';
 import { expectBooksToAddUp } from '../wallet/books.js';
 import { balance, type LiveBuyer, LiveShop, place, PRICE } from './live-shop.js';
 import { OUT_OF_STOCK } from './stub-wholesaler.js';
@@ -216,28 +215,4 @@ describe('orders whose provider answers at the same time', () => {
     await allEnded(ids);
     await expectBooksToAddUp(shop.database);
   });
-});
-
-it('keeps the ledger exact after a burst of 120 orders of five partners, Sandbox beside them', async () => {
-  const buyers = await Promise.all(Array.from({ length: 5 }, () => shop.buyer(100 * PRICE)));
-  const partner = await shop.office.createPartner();
-  const sandbox = shop.api.partnerApi(partner.sandboxKey);
-  const ids = await placeMany(buyers, 120, 3);
-  let nth = 0;
-  vi.spyOn(shop.liveProvider, 'placeOrder').mockImplementation((request) => {
-    const turn = nth++;
-    if (turn % 10 === 0) return Promise.resolve({ state: 'rejected', failure: OUT_OF_STOCK });
-    return Promise.resolve(shop.liveProvider.provision(request, 1 + (turn % 3)));
-  });
-  await shop.startWorker();
-  const tests = Promise.all(Array.from({ length: 20 }, () => issueEsims(sandbox, 'pkg_fr_1gb_7d', 2)));
-  const ended = [...(await allEnded(ids)).values()];
-  expect((await tests).flat()).toHaveLength(40);
-  expect(ended.filter(({ events }) => events !== 1)).toEqual([]);
-  expect(ended.filter(({ status, esims }) => (status === 'failed') !== (esims === 0))).toEqual([]);
-  const issued = ended.reduce((sum, { esims }) => sum + esims, 0);
-  const balances = await Promise.all(buyers.map((buyer) => balance(buyer)));
-  expect(balances.reduce((sum, { posted }) => sum + posted, 0)).toBe(5 * 100 * PRICE - issued * PRICE);
-  expect(balances.map(({ held }) => held)).toEqual([0, 0, 0, 0, 0]);
-  await expectBooksToAddUp(shop.database);
 });

@@ -639,4 +639,15 @@ describe('a cancellation in Sandbox that support ends', () => {
     await desk.expectRefused(gone, 'mark_issued', /mark it failed/);
     expect((await desk.reconcile(gone, 'mark_failed')).body.data).toMatchObject({ status: 'canceled' });
   });
+
+  it('is never said to have happened when a device has an eSIM', async () => {
+    const id = await waiting();
+    await shop.database.pool.query(
+      `UPDATE esims SET profile_status = 'installed'
+       WHERE id = (SELECT id FROM esims WHERE order_id = $1 LIMIT 1)`,
+      [id],
+    );
+    await desk.expectRefused(id, 'mark_failed', /in use/);
+    expect((await desk.reconcile(id, 'mark_issued')).body.data).toMatchObject({ status: 'issued' });
+  });
 });

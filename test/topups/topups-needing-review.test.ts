@@ -175,35 +175,6 @@ describe('top-ups that need review', () => {
       expect((await stuck.reconcile(topup, 'mark_failed')).status).toBe(200);
     expect((await listed())['data']).toEqual([]);
   });
-
-  it('are told to support once each', async () => {
-    const alertsOf = async ({ id }: Topup): Promise<Json[]> =>
-      (await shop.office.admin.get(`/internal/v1/alerts?type=topup.needs_review&subject_id=${id}`)).body
-        .data as Json[];
-    const [topup, later] = [await stuck.topup(), await stuck.topup()];
-    await stuck.backdate(topup, 16);
-    const [alert] = await eventually('the alert', async () => {
-      const alerts = await alertsOf(topup);
-      return alerts.length > 0 && alerts;
-    });
-    expect(alert).toMatchObject({
-      partner_id: shop.partnerId,
-      details: { status: 'processing', provider: shop.upstream.name, esim_id: shop.esimId },
-    });
-    // Whichever sweep tells of the later one has met the first one again.
-    await stuck.backdate(later, 16);
-    await eventually('the other alert', async () => (await alertsOf(later)).length > 0);
-    expect(await alertsOf(topup)).toEqual([alert]);
-    for (const each of [topup, later]) await stuck.reconcile(each, 'mark_failed');
-  });
-
-  it('say nothing of an error once the provider has answered', async () => {
-    const topup = await stuck.topupThen(says({ state: 'in_progress', checkAfterMs: 3_600_000 }));
-    expect((await stuck.reconcile(topup, 'requery')).status).toBe(200);
-    await eventually('it was asked', async () => (await shop.row(topup.id))['last_error'] === null);
-    shop.upstream.script(topup.reference, [nothing]);
-    expect((await stuck.reconcile(topup, 'mark_failed')).body.data.status).toBe('failed');
-  });
 });
 
 describe('reconcile', () => {
@@ -312,40 +283,6 @@ describe('reconcile', () => {
     expect((await stuck.reconcile(topup, 'mark_failed')).status).toBe(200);
   });
 
-  it.each(['mark_completed', 'mark_failed'])(
-    '%s is 409 while the provider may deny a placement that has just left, and does not ask it',
-    async (action) => {
-      const topup = await stuck.topupThen(nothing);
-      await shop.database.pool.query('UPDATE topups SET upstream_placed_at = now() WHERE id = $1', [
-        topup.id,
-      ]);
-      const { readLagMs } = shop.upstream;
-      shop.upstream.readLagMs = 60_000;
-      const calls = shop.upstream.callsFor(topup.reference).length;
-      const before = await stuck.state(topup);
-      const refusal = await stuck.reconcile(topup, action);
-      shop.upstream.readLagMs = readLagMs;
-      expectProblem(refusal, 409, 'conflict');
-      expect(refusal.body.detail).toContain('may not show it yet');
-      expect(shop.upstream.callsFor(topup.reference)).toHaveLength(calls);
-      expect(await stuck.state(topup)).toEqual(before);
-    },
-  );
-
-  it('comes to its turn: a worker does not place again, and begin the read lag anew, just before', async () => {
-    const topup = await stuck.topupThen(nothing);
-    await shop.database.pool.query(
-      `UPDATE topups SET upstream_placed_at = now(), next_attempt_at = now() + interval '1 minute' WHERE id = $1`,
-      [topup.id],
-    );
-    const { readLagMs } = shop.upstream;
-    shop.upstream.readLagMs = 60_000;
-    expectProblem(await stuck.reconcile(topup, 'mark_failed'), 409, 'conflict');
-    shop.upstream.readLagMs = readLagMs;
-    const row = await shop.row(topup.id);
-    expect(row['next_attempt_at'] - row['upstream_placed_at']).toBe(180_000);
-  });
-
   it('mark_completed is 409 for what has never left, whatever the provider says; mark_failed ends it', async () => {
     const topup = await stuck.topup(unavailable);
     expectProblem(await stuck.reconcile(topup, 'mark_completed'), 409, 'conflict');
@@ -373,22 +310,6 @@ describe('reconcile', () => {
 });
 
 describe('a worker and support', () => {
-  it('do not both end it: while a worker asks the provider, its answer counts', async () => {
-    const topup = await stuck.topup();
-    const upstream = new HeldAnswer();
-    shop.upstream.script(topup.reference, [upstream.answer(done), silence, silence]);
-    await stuck.reconcile(topup, 'requery');
-    await eventually('the worker is at it', () => upstream.isAsked);
-    const calls = shop.upstream.callsFor(topup.reference).length;
-    for (const action of ['mark_failed', 'mark_completed']) {
-      expectProblem(await stuck.reconcile(topup, action), 409, 'conflict');
-    }
-    upstream.release();
-    expect(await topupEnded(shop.live, topup.id)).toMatchObject({ status: 'completed' });
-    expect(await stuck.charges(topup)).toEqual([-PRICE]);
-    expect(shop.upstream.callsFor(topup.reference)).toHaveLength(calls);
-  });
-
   it.each([
     ['mark_failed', nothing, { type: 'order.topup.failed', charged: [], added: 0 }],
     ['mark_completed', silence, { type: 'order.topup.completed', charged: [-PRICE], added: GB }],
@@ -413,19 +334,6 @@ describe('a worker and support', () => {
     expect(await stuck.events(topup)).toMatchObject([{ type }]);
     expect(await stuck.charges(topup)).toEqual(charged);
     expect(await stuck.totalBytes()).toBe(total + added + GB);
-  });
-
-  it.each([
-    ['has placed it', 'upstream_placed_at = clock_timestamp()'],
-    ['has taken it up', `lease_until = now() + interval '1 minute', fence = fence + 1`],
-  ])('do not contradict each other: 409 when a worker %s while support asked', async (_what, change) => {
-    const meanwhile: Answer = async () => {
-      await shop.database.pool.query(`UPDATE topups SET ${change} WHERE id = $1`, [topup.id]);
-      return null;
-    };
-    const topup = await stuck.topupThen(meanwhile);
-    expectProblem(await stuck.reconcile(topup, 'mark_failed'), 409, 'conflict');
-    expect(await shop.row(topup.id)).toMatchObject({ status: 'processing' });
   });
 
   it('settle it once when support settles it twice at the same moment', async () => {
