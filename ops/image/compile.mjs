@@ -1,5 +1,5 @@
-// Keeps the roles' compiled code in a folder that NODE_COMPILE_CACHE names at run time: a third of a role's start, which a
-// rolling release takes from its neighbours. Runs inside the image, by the Node.js and the user that will run the roles.
+// Writes the roles' compiled code into a folder that NODE_COMPILE_CACHE names at run time. It saves a third of a role's start,
+// which a rolling release takes from other processes. Runs inside the image, with the Node.js and the user of the roles.
 // `node compile.mjs <folder>`, beside dist/.
 import { constants, enableCompileCache } from 'node:module';
 import path from 'node:path';
@@ -10,8 +10,8 @@ if (folder === undefined) {
   process.exit(1);
 }
 const { status, message = 'no reason given' } = enableCompileCache(path.resolve(folder));
-// Else the image would be built without it, and nobody would know.
+// Otherwise the image would be built without the cache, and nobody would notice.
 if (status !== constants.compileCacheStatus.ENABLED)
   throw new Error(`nothing is kept in ${folder}: ${message}`);
-// What every role loads, and nothing that runs.
+// Every role loads this module, and it runs nothing.
 await import('./dist/src/apps/role-process.js');

@@ -178,7 +178,7 @@ async function stopRole(started) {
   console.log(`${role}: stopped by SIGTERM`);
 }
 
-/** What only a call finds missing from the files: validation, the catalogue, the worker, the thread that draws QR codes. */
+/** Checks what only a call can find missing: validation, the catalog, the worker, and the thread that draws QR codes. */
 async function proveAnOrder({ PORT, ADMIN_PORT, ADMIN_TOKENS }) {
   const [admin, api] = [`http://127.0.0.1:${ADMIN_PORT}/internal/v1`, `http://127.0.0.1:${PORT}/v1`];
   const office = ADMIN_TOKENS.slice(ADMIN_TOKENS.indexOf(':') + 1);
