@@ -41,7 +41,7 @@ export async function benchListen(
   { minutes }: BenchOptions,
   cleanups: Cleanups,
 ): Promise<readonly Section[]> {
-  if (!existsSync(CLI)) throw new Error(`${path.relative(ROOT, CLI)} is missing: npm run build:packages`);
+  if (!existsSync(CLI)) throw new Error(`${path.relative(ROOT, CLI)} is missing: npm run build -- sdk cli`);
   const server = cleanups.stopping(await DatabaseServer.start());
   const databaseUrl = await server.createDatabase(DATABASE);
   const [partner] = await createPartners(server, DATABASE, 1);

@@ -1,29 +1,272 @@
-// Compares the OpenAPI documents with those of the last release (docs/openapi/released), and names each change that would
-// break a program of a partner or of the portal team: `npm run api:changes`, exit code 1 when there is one. With `-- --release` what
-// there is becomes what was released: on purpose, with an entry in CHANGELOG.md.
+// Compares the OpenAPI documents with those of the last release (docs/openapi/released) and names each change that
+// breaks the promise of docs/guides/versioning.md: a caller may be asked for less, never for more, and an answer may
+// get more, never less. `npm run api:changes` exits with 1 if there is one; `-- --release` makes the documents those of
+// the last release, with an entry in CHANGELOG.md.
 import { copyFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { breakingChanges } from './api-changes/breaking-changes.mjs';
 
-const folder = path.resolve(import.meta.dirname, '../docs/openapi');
+const FOLDER = path.resolve(import.meta.dirname, '../docs/openapi');
 const DOCUMENTS = ['partner.json', 'admin.json'];
+const METHODS = ['get', 'put', 'post', 'delete', 'patch', 'head', 'options'];
+/** Bounds of what may be sent; the second says whether `next` is narrower than `before`. */
+const BOUNDS = {
+  maximum: (before, next) => next < before,
+  exclusiveMaximum: (before, next) => next < before,
+  maxLength: (before, next) => next < before,
+  maxItems: (before, next) => next < before,
+  maxProperties: (before, next) => next < before,
+  minimum: (before, next) => next > before,
+  exclusiveMinimum: (before, next) => next > before,
+  minLength: (before, next) => next > before,
+  minItems: (before, next) => next > before,
+  minProperties: (before, next) => next > before,
+  multipleOf: (before, next) => next !== before,
+  pattern: (before, next) => spelled(next) !== spelled(before),
+  format: (before, next) => next !== before,
+};
+/** How generators store an integer; the service takes the same numbers. */
+const WIDTHS = ['int32', 'int64'];
+const CODES = /\.code$/;
 
-if (process.argv.includes('--release')) {
-  for (const name of DOCUMENTS) copyFileSync(path.join(folder, name), path.join(folder, 'released', name));
-  console.log('released: docs/openapi/released');
-  process.exit(0);
+/** One line for each change that would break a program which was written for `before`; empty when there is none. */
+export function breakingChanges(before, next) {
+  const found = [];
+  const compare = new Comparison(before, next, (where, what) => found.push(`${where}: ${what}`));
+  compare.operations();
+  // Who sends and who receives change sides: a webhook's body is an answer.
+  compare.webhooks();
+  return [...new Set(found)];
 }
 
-const read = (file) => JSON.parse(readFileSync(file, 'utf8'));
-let count = 0;
-for (const name of DOCUMENTS) {
-  for (const change of breakingChanges(
-    read(path.join(folder, 'released', name)),
-    read(path.join(folder, name)),
-  )) {
-    count += 1;
-    console.log(`${name}: ${change}`);
+class Comparison {
+  constructor(before, next, report) {
+    this.before = before;
+    this.next = next;
+    this.report = report;
+    /** Pairs of references that are being compared: schemas may contain themselves. */
+    this.open = new Set();
+  }
+
+  operations() {
+    const next = withoutNames(this.next.paths);
+    for (const [path, methods] of Object.entries(this.before.paths)) {
+      for (const method of METHODS.filter((each) => methods[each])) {
+        const where = `${method.toUpperCase()} ${path}`;
+        const operation = next[withoutName(path)]?.[method];
+        if (!operation) this.report(where, 'the operation is gone');
+        else this.operation(where, methods[method], operation);
+      }
+    }
+  }
+
+  operation(where, before, next) {
+    this.parameters(where, before.parameters ?? [], next.parameters ?? []);
+    this.requestBody(where, before.requestBody, next.requestBody);
+    for (const [status, answer] of Object.entries(before.responses ?? {})) {
+      // What goes wrong on our side may do so in other ways tomorrow.
+      if (status.startsWith('5')) continue;
+      if (!next.responses?.[status]) this.report(where, `it no longer answers ${status}`);
+      else this.contents(`${where} ${status}`, this.old(answer), this.new(next.responses[status]), 'answer');
+    }
+  }
+
+  webhooks() {
+    for (const [type, { post }] of Object.entries(this.before.webhooks ?? {})) {
+      const operation = this.next.webhooks?.[type]?.post;
+      if (operation) this.webhook(`webhook ${type}`, post, operation);
+      else this.report(`webhook ${type}`, 'the event is gone');
+    }
+  }
+
+  webhook(where, before, next) {
+    const kept = new Set((next.parameters ?? []).map((each) => this.new(each).name));
+    for (const { name } of (before.parameters ?? []).map((each) => this.old(each)))
+      if (!kept.has(name)) this.report(where, `the header ${name} is gone`);
+    this.contents(where, this.old(before.requestBody), this.new(next.requestBody), 'answer');
+  }
+
+  parameters(where, before, next) {
+    // The placeholder of a path may be called otherwise: nobody sends its name.
+    const key = ({ in: place, name }) => (place === 'path' ? 'path' : `${place} parameter ${name}`);
+    const known = new Map(before.map((each) => this.old(each)).map((each) => [key(each), each]));
+    const now = new Map(next.map((each) => this.new(each)).map((each) => [key(each), each]));
+    for (const [name, parameter] of now) {
+      if (parameter.required && !known.get(name)?.required) this.report(where, `${name} is required now`);
+    }
+    for (const [name, parameter] of known) {
+      if (!now.has(name)) {
+        if (parameter.in === 'query') this.report(where, `${name} is gone, and an unknown one is refused`);
+      } else this.schema(`${where} ${name}`, parameter.schema, now.get(name).schema, 'request');
+    }
+  }
+
+  requestBody(where, before, next) {
+    const [old, now] = [this.old(before), this.new(next)];
+    if (now?.required && !old?.required) this.report(where, 'a body is required now');
+    if (old && !now) return this.report(where, 'it takes no body any more');
+    if (old) this.contents(`${where} body`, old, now, 'request');
+  }
+
+  contents(where, before, next, side) {
+    for (const [type, { schema }] of Object.entries(before.content ?? {})) {
+      if (!next.content?.[type]) this.report(where, `${type} is gone`);
+      else this.schema(where, schema, next.content[type].schema, side);
+    }
+    this.codes(where, before, next);
+  }
+
+  /** The names of a problem's examples are its codes. */
+  codes(where, before, next) {
+    const [old, now] = [before, next].map(({ content }) =>
+      Object.keys(content?.['application/problem+json']?.examples ?? {}),
+    );
+    const gone = old.filter((code) => !now.includes(code));
+    if (gone.length > 0) this.report(where, `it is never ${gone.join(', ')} any more`);
+  }
+
+  schema(where, before, next, side) {
+    if (!before || !next) return;
+    const pair = before.$ref && next.$ref ? `${before.$ref} ${next.$ref} ${side}` : null;
+    if (pair !== null && this.open.has(pair)) return;
+    if (pair !== null) this.open.add(pair);
+    this.resolved(where, this.old(before), this.new(next), side);
+    if (pair !== null) this.open.delete(pair);
+  }
+
+  resolved(where, before, next, side) {
+    this.types(where, before, next, side);
+    this.enumeration(where, before, next, side);
+    // A choice of required fields that became a count of fields is for a person to compare.
+    if (side === 'request' && (!before.oneOf || next.oneOf)) this.bounds(where, before, next);
+    if (side === 'answer') this.format(where, before, next);
+    const [old, now] = [before, next].map((schema) => schema.default ?? schema['x-default']);
+    if (JSON.stringify(old) !== JSON.stringify(now))
+      this.report(where, `the default was ${old} and is ${now}`);
+    this.properties(where, before, next, side);
+    this.schema(`${where}[]`, before.items, next.items, side);
+    this.schema(`the names of ${where}`, before.propertyNames, next.propertyNames, side);
+    this.others(where, before.additionalProperties, next.additionalProperties, side);
+    for (const kind of ['oneOf', 'anyOf']) this.alternatives(where, before[kind], next[kind], side);
+  }
+
+  /** Properties that have no name in the document. */
+  others(where, before, next, side) {
+    if (side === 'request' && next === false && before !== false)
+      return this.report(where, 'it takes no other properties any more');
+    if (typeof before === 'object' && typeof next === 'object') this.schema(`${where}.*`, before, next, side);
+  }
+
+  format(where, before, next) {
+    if (before.format !== undefined && before.format !== next.format)
+      this.report(where, `its format was ${before.format} and is ${next.format}`);
+  }
+
+  types(where, before, next, side) {
+    const [old, now] = [before, next].map(({ type }) => (type === undefined ? null : [type].flat()));
+    if (old === null || now === null) return;
+    const [given, expected] = side === 'request' ? [old, now] : [now, old];
+    const missing = given.filter(
+      (type) => !expected.includes(type) && !(type === 'integer' && expected.includes('number')),
+    );
+    if (missing.length > 0)
+      this.report(where, side === 'request' ? `it takes no ${missing} any more` : `it may be ${missing} now`);
+  }
+
+  /** Answers may have new values, who reads them has a default branch; but an error keeps its code. */
+  enumeration(where, before, next, side) {
+    if (!next.enum || (side !== 'request' && !CODES.test(where))) return;
+    if (!before.enum) return side === 'request' && this.report(where, 'only some values are taken now');
+    const gone = before.enum.filter((value) => !next.enum.includes(value));
+    if (gone.length > 0) this.report(where, `it is never ${gone.join(', ')} any more`);
+  }
+
+  bounds(where, before, next) {
+    for (const [name, isNarrower] of Object.entries(BOUNDS)) {
+      if (next[name] === undefined || WIDTHS.includes(next[name])) continue;
+      if (before[name] === undefined) this.report(where, `${name} ${next[name]} is new`);
+      else if (isNarrower(before[name], next[name]))
+        this.report(where, `${name} was ${before[name]} and is ${next[name]}`);
+    }
+  }
+
+  properties(where, before, next, side) {
+    const [old, now] = [before.properties ?? {}, next.properties ?? {}];
+    const requires = (schema, name) => (schema.required ?? []).includes(name);
+    for (const [name, schema] of Object.entries(old)) {
+      if (!now[name]) this.report(`${where}.${name}`, 'it is gone');
+      else this.schema(`${where}.${name}`, schema, now[name], side);
+    }
+    for (const name of Object.keys(side === 'request' ? now : old)) {
+      const wasRequired = requires(before, name);
+      const isRequired = requires(next, name);
+      if (side === 'request' && isRequired && !wasRequired)
+        this.report(`${where}.${name}`, 'it is required now');
+      if (side === 'answer' && wasRequired && !isRequired && now[name])
+        this.report(`${where}.${name}`, 'it may be missing now');
+    }
+  }
+
+  /** Each finds its like, whatever the document calls it; an answer may have others besides, as a new event type is. */
+  alternatives(where, before = [], next, side) {
+    // Whoever may send one of several may send more when nothing is said of them any more.
+    if (next === undefined && side === 'request') return;
+    const byName = new Map(
+      (next ?? []).map((schema, index) => [alternativeName(this.new(schema), index), schema]),
+    );
+    before.forEach((schema, index) => {
+      const name = alternativeName(this.old(schema), index);
+      const same = byName.get(name);
+      if (same) this.schema(where, schema, same, side);
+      else this.report(where, `${name} is not among its alternatives any more`);
+    });
+  }
+
+  old(value) {
+    return resolve(this.before, value);
+  }
+
+  new(value) {
+    return resolve(this.next, value);
   }
 }
-console.log(count === 0 ? 'no breaking change' : `${count} breaking changes (docs/guides/versioning.md)`);
-process.exit(count === 0 ? 0 : 1);
+
+const withoutName = (path) => path.replaceAll(/\{[^}]*\}/g, '{}');
+const withoutNames = (paths) =>
+  Object.fromEntries(Object.entries(paths).map(([path, methods]) => [withoutName(path), methods]));
+
+/** What tells an alternative from the others: the type of an event, that it is null, else its place. */
+function alternativeName({ type, properties }, index) {
+  return properties?.type?.enum?.[0] ?? (type === 'null' ? 'null' : `number ${index + 1}`);
+}
+
+/** One spelling of the NUL in a pattern. */
+const spelled = (pattern) => pattern.replaceAll('\\u0000', '\\x00');
+
+/** What a reference leads to, with the parts of `allOf` made one schema. */
+function resolve(document, value) {
+  if (value?.allOf) {
+    const parts = [...value.allOf, { ...value, allOf: undefined }].map((part) => resolve(document, part));
+    const all = (name) => Object.fromEntries(parts.flatMap((part) => Object.entries(part[name] ?? {})));
+    const required = parts.flatMap((part) => part.required ?? []);
+    return Object.assign({}, ...parts, { properties: all('properties'), required });
+  }
+  if (!value?.$ref) return value;
+  const found = value.$ref
+    .slice(2)
+    .split('/')
+    .reduce((part, name) => part?.[name.replaceAll('~1', '/').replaceAll('~0', '~')], document);
+  return resolve(document, found);
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const [current, released] = [FOLDER, path.join(FOLDER, 'released')];
+  if (process.argv.includes('--release'))
+    for (const name of DOCUMENTS) copyFileSync(path.join(current, name), path.join(released, name));
+  const read = (folder, name) => JSON.parse(readFileSync(path.join(folder, name), 'utf8'));
+  const changes = DOCUMENTS.flatMap((name) =>
+    breakingChanges(read(released, name), read(current, name)).map((change) => `${name}: ${change}`),
+  );
+  for (const change of changes) console.log(change);
+  console.log(`${changes.length} breaking changes (docs/guides/versioning.md)`);
+  process.exit(changes.length === 0 ? 0 : 1);
+}

@@ -1,5 +1,5 @@
 // Builds what is stale: the service (Nest CLI), the portal's pages (Vite) and the packages that partners install (tsc).
-// `node scripts/build.mjs [service] [portal] [sdk] [cli]`. The compilers run as child processes, so that a service that
+// `npm run build [-- sdk cli]`, or `node scripts/build.mjs <part>...`. The compilers run as child processes, so that a service that
 // builds before it starts does not keep their memory.
 import { spawn } from 'node:child_process';
 import {

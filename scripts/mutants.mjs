@@ -86,7 +86,10 @@ function copyTree(to, sharesBuild) {
  * theirs. Settings as in test/harness/global-setup.ts.
  */
 async function prepareServer() {
-  const built = spawnSync(process.execPath, ['scripts/start.mjs', 'build'], { cwd: root, stdio: 'inherit' });
+  const built = spawnSync(process.execPath, ['scripts/build.mjs', 'service', 'portal'], {
+    cwd: root,
+    stdio: 'inherit',
+  });
   if (built.status !== 0) process.exit(1);
   const { startEmbeddedPostgres } = await import('../dist/src/embedded/postgres/index.js');
   const { migrateDatabase } = await import('../dist/src/apps/migration.js');

@@ -1,5 +1,5 @@
-// Builds when a source is newer than the build, then runs one entry point in this process. So that a fresh
-// clone starts with one command, and an edit is never run stale. Variables come from the environment, then from .env
+// `npm start [-- <role>]`: builds if a source is newer than the build, then runs one entry point in this process. A fresh
+// clone starts with one command, and an edit never runs stale. Variables come from the environment, then from .env
 // (ENV_FILE names another file; empty: none).
 import { enableCompileCache, flushCompileCache } from 'node:module';
 import path from 'node:path';
@@ -15,8 +15,6 @@ const ENTRIES = {
   portal: 'dist/src/main.portal.js',
   worker: 'dist/src/main.worker.js',
   migrate: 'dist/src/migrate.js',
-  openapi: 'dist/src/openapi.js',
-  routes: 'dist/src/routes.js',
   reconcile: 'dist/src/main.reconcile.js',
   'restore-epoch': 'dist/src/main.restore-epoch.js',
   reseal: 'dist/src/reseal.js',
@@ -65,10 +63,6 @@ function loadEnv() {
 const [role = '', ...rest] = process.argv.slice(2);
 const entry = ENTRIES[role];
 requireNode(LEAST_NODE);
-if (role === 'build') {
-  await build('service', 'portal');
-  process.exit(0);
-}
 if (role !== 'dev' && entry === undefined)
   refuse(`unknown role "${role}"; one of: dev, ${Object.keys(ENTRIES).filter(Boolean).join(', ')}`);
 loadEnv();

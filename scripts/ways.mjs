@@ -1,17 +1,18 @@
-// Counts what a reader of one call must pass: the files and functions of src that run on four ways, each on a warm
-// service, in the process that does it. `npm run ways [-- --tree <folder of another commit> --list]`; the other tree
-// needs node_modules and a build (`npm run build`), nothing else, so that before and after can be compared.
+// Counts the files and functions of src that run on four ways, each on a warm service, in the process that does the
+// work: a reader of one call must pass them. `npm run ways [-- --tree <folder of another commit> --list]`; the other tree
+// needs only node_modules and a build (`npm run build`). Each role preloads this file, which then counts in the role.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { Session } from 'node:inspector/promises';
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { freePort } from './free-port.mjs';
+import { freePort } from '../test/harness/free-port.ts';
 
 const { values } = parseArgs({
   options: {
@@ -20,18 +21,46 @@ const { values } = parseArgs({
   },
 });
 const tree = path.resolve(values.tree);
-const TRACER = pathToFileURL(path.join(import.meta.dirname, 'way-tracer.mjs')).href;
 const PACKAGE = 'pkg_fr_1gb_7d';
 /** How long a service without calls is watched; its functions are taken off, as often as they ran. */
 const IDLE_MS = 4_000;
 const LIMIT_MS = 30_000;
 const ADMIN_TOKEN = randomBytes(24).toString('hex');
 
-const built = (file) => import(pathToFileURL(path.join(tree, 'dist/src', file)));
-const folder = mkdtempSync(path.join(tmpdir(), 'ways-'));
+const WAYS = ['POST /v1/orders', 'worker to order.issued', 'event to disabled endpoint', 'GET /v1/catalog'];
+
+/** In a role: reports on request over IPC which functions have run since the last request, and how often. */
+async function countInThisProcess() {
+  const session = new Session();
+  session.connect();
+  await session.post('Profiler.enable');
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+  process.on('message', (id) => void takeCounts(session).then((counts) => process.send({ id, counts })));
+  // Only the stop signal ends the role, not an open channel.
+  process.channel?.unref();
+}
+
+/** Functions of dist/src as `file|name|offset`, without the top level of a module. */
+async function takeCounts(session) {
+  const { result } = await session.post('Profiler.takePreciseCoverage');
+  const counts = {};
+  for (const { url, functions } of result) {
+    const file = /\/dist\/(src\/.+)\.js$/.exec(url)?.[1];
+    if (!file) continue;
+    for (const { functionName, ranges } of functions) {
+      const [{ startOffset, count }] = ranges;
+      if (count > 0 && !(functionName === '' && startOffset === 0))
+        counts[`${file}.ts|${functionName}|${startOffset}`] = count;
+    }
+  }
+  return counts;
+}
+
 const children = [];
 
-async function startPostgres() {
+const built = (file) => import(pathToFileURL(path.join(tree, 'dist/src', file)));
+
+async function startPostgres(folder) {
   const module = ['embedded/postgres/index.js', 'infra/embedded-postgres/index.js'].find((file) =>
     existsSync(path.join(tree, 'dist/src', file)),
   );
@@ -40,11 +69,11 @@ async function startPostgres() {
   return startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), settings: { fsync: 'off' } });
 }
 
-/** A role as a process of its own, with the tracer; `ready` on its stdout. */
+/** Starts a role as a process of its own, which counts, and waits for `ready`. */
 async function startRole(role, environment) {
   const child = fork(path.join(tree, `dist/src/main.${role}.js`), [], {
     cwd: tree,
-    execArgv: ['--import', TRACER],
+    execArgv: ['--import', import.meta.url],
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
@@ -56,10 +85,10 @@ async function startRole(role, environment) {
   return child;
 }
 
-let questions = 0;
-/** What has run in the process since the last question. */
+let requests = 0;
+/** The counts of the process since the last request. */
 async function take(child) {
-  const id = ++questions;
+  const id = ++requests;
   const answer = new Promise((resolve) => {
     const listen = (message) => {
       if (message.id !== id) return;
@@ -115,7 +144,8 @@ async function idleCounts(child) {
 }
 
 async function measure() {
-  const postgres = await startPostgres();
+  const folder = mkdtempSync(path.join(tmpdir(), 'ways-'));
+  const postgres = await startPostgres(folder);
   const receiver = createServer((request, response) => {
     request.resume();
     response.writeHead(500).end();
@@ -212,19 +242,18 @@ function sizeOfSource() {
   return { files: sources.length, lines, longest: Math.max(...sources) };
 }
 
-const ways = await measure();
-const { files, lines, longest } = sizeOfSource();
-process.stdout.write('| way | functions | files |\n| --- | --- | --- |\n');
-for (const name of [
-  'POST /v1/orders',
-  'worker to order.issued',
-  'event to disabled endpoint',
-  'GET /v1/catalog',
-]) {
-  const passed = ways[name].toSorted();
-  const inFiles = [...new Set(passed.map((each) => each.split('|')[0]))];
-  process.stdout.write(`| ${name} | ${passed.length} | ${inFiles.length} |\n`);
-  if (values.list)
-    for (const each of passed) process.stderr.write(`${name}: ${each.split('|').slice(0, 2).join(' ')}\n`);
+async function printWays() {
+  const ways = await measure();
+  process.stdout.write('| way | functions | files |\n| --- | --- | --- |\n');
+  for (const name of WAYS) {
+    const passed = ways[name].toSorted();
+    const inFiles = new Set(passed.map((each) => each.split('|')[0]));
+    process.stdout.write(`| ${name} | ${passed.length} | ${inFiles.size} |\n`);
+    if (values.list)
+      for (const each of passed) process.stderr.write(`${name}: ${each.split('|').slice(0, 2).join(' ')}\n`);
+  }
+  const { files, lines, longest } = sizeOfSource();
+  process.stdout.write(`\nsrc: ${files} files, ${lines} lines, the longest ${longest}\n`);
 }
-process.stdout.write(`\nsrc: ${files} files, ${lines} lines, the longest ${longest}\n`);
+
+await (process.argv[1] === import.meta.filename ? printWays() : countInThisProcess());

@@ -59,7 +59,7 @@ export function servePortalPages(fastify: FastifyInstance, portal: PortalConfig)
     fastify.get(route, (_request, reply) => page(reply));
 }
 
-/** The generated API reference, without scripts and with inline style. */
+/** The API reference that `npm run generate` writes, without scripts and with inline style. */
 const REFERENCE = 'reference.html';
 
 /** Headers of the API reference, which permit only its own style; null if the build did not copy it. */

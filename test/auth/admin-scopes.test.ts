@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { Controller, Get, Module, UseGuards } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, NestFactory } from '@nestjs/core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -115,12 +116,14 @@ async function state(): Promise<unknown> {
 }
 
 describe('every route of the admin API', () => {
-  it('names a scope, and is known to these tests', () => {
+  it('names a scope, which the operations page explains, and is known to these tests', () => {
     expect(routes.length).toBeGreaterThan(50);
     expect(routes.filter(({ scopes }) => scopes === null || scopes === 'any')).toEqual([]);
     const changing = routes.filter(({ method }) => method !== 'GET').map(({ name }) => name);
     expect(changing.toSorted()).toEqual(Object.keys(BODIES).toSorted());
     expect(new Set(routes.flatMap(({ scopes }) => scopes))).toEqual(new Set(ADMIN_SCOPES));
+    const rows = readFileSync('docs/operations.md', 'utf8').matchAll(/^\| `(\w+:\w+)` +\|/gm);
+    expect([...rows].map(([, scope]) => scope)).toEqual(ADMIN_SCOPES);
   });
 
   it('needs more than a scope to read when it changes something, except the minting of a session', () => {

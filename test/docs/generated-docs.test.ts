@@ -1,9 +1,7 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ERROR_CODES } from '../../src/common/errors/index.js';
-import { PATIENCE_MS } from '../harness/eventually.js';
 
 interface Operation {
   readonly operationId: string;
@@ -20,15 +18,6 @@ const operations = Object.entries(document.paths).flatMap(([route, item]) =>
 );
 
 describe('the pages that are written by a script', () => {
-  it('are what the script writes now', () => {
-    expect(() =>
-      execFileSync(process.execPath, ['scripts/docs.mjs', '--check'], {
-        stdio: 'pipe',
-        timeout: PATIENCE_MS,
-      }),
-    ).not.toThrow();
-  });
-
   it('give every error code a cause and a cure', () => {
     const page = readFileSync('docs/errors.md', 'utf8');
     for (const code of ERROR_CODES) {

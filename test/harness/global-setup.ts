@@ -22,10 +22,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
     return () => Promise.resolve();
   }
   const { root, execArgv } = project.config;
-  const packages = run(process.execPath, ['scripts/build.mjs', 'sdk', 'cli'], { cwd: root });
   // Tests load the service from the build (built-service.plugin.ts), so it must be this source's.
-  execFileSync(process.execPath, ['scripts/start.mjs', 'build'], { stdio: 'inherit', cwd: root });
-  await packages;
+  const parts = ['service', 'portal', 'sdk', 'cli'];
+  execFileSync(process.execPath, ['scripts/build.mjs', ...parts], { stdio: 'inherit', cwd: root });
   const compiled = Promise.all([
     compileOnce(root, execArgv, 'src/apps/role-process.js'),
     compileOnce(root, [], 'src/apps/role-process.js'),

@@ -1,4 +1,4 @@
-// Written by `npm run docs` from docs/webhooks.md.
+// Written by `npm run generate` from docs/webhooks.md.
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;

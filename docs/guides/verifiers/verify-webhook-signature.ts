@@ -1,4 +1,4 @@
-// Written by `npm run docs` from docs/webhooks.md.
+// Written by `npm run generate` from docs/webhooks.md.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 const TOLERANCE_SECONDS = 300;

@@ -1,6 +1,6 @@
 <?php
 
-// Written by `npm run docs` from docs/webhooks.md.
+// Written by `npm run generate` from docs/webhooks.md.
 
 declare(strict_types=1);
 

@@ -1,4 +1,4 @@
-# Written by `npm run docs` from docs/webhooks.md.
+# Written by `npm run generate` from docs/webhooks.md.
 import hashlib
 import hmac
 import re

@@ -1,4 +1,4 @@
-// Written by npm run sdk:types.
+// Written by npm run generate.
 
 /**
  * The codes that each operation is documented to answer with, by its `operationId`. `isApiError(error)` does not know

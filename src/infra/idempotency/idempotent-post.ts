@@ -94,7 +94,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
 }
 
 /** Whether the interceptor applies to this handler, through its method or its class. */
-export function isIdempotent({ controller, handler }: RouteHandler): boolean {
+function isIdempotent({ controller, handler }: RouteHandler): boolean {
   return [controller, handler].some((target) =>
     ((Reflect.getMetadata(INTERCEPTORS_METADATA, target) ?? []) as unknown[]).includes(
       IdempotencyInterceptor,

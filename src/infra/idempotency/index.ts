@@ -16,6 +16,5 @@ export {
   IdempotencyKeyParam,
   type IdempotencyOwner,
   IdempotentPost,
-  isIdempotent,
   NoIdempotencyKey,
 } from './idempotent-post.js';

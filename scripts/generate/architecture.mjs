@@ -1,14 +1,12 @@
-// Draws which folder of src uses which, from the imports themselves, into CONTRIBUTING.md. `npm run architecture`
-// writes the picture; `-- --check` compares it, and shows what .dependency-cruiser.cjs allows and nobody uses.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+// Draws which folder of src uses which, read from the imports, as the picture in CONTRIBUTING.md.
+import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 
-const root = path.resolve(import.meta.dirname, '..');
-const PAGE = path.join(root, 'CONTRIBUTING.md');
-const BEGIN = '<!-- architecture: written by `npm run architecture` -->';
+const root = path.resolve(import.meta.dirname, '../..');
+const BEGIN = '<!-- architecture: written by `npm run generate` -->';
 const END = '<!-- end of architecture -->';
-/** Not features: what they stand on, and who puts them together. The order is that of the picture. */
+/** Folders that are not features, in the order of the picture. */
 const LAYERS = ['main', 'embedded', 'apps', 'infra', 'config', 'common'];
 
 const folderOf = (file) => {
@@ -38,7 +36,7 @@ function readImports() {
 
 /** Whether `to` is reached from `from` without the direct arrow. */
 function isReachedOtherwise(uses, from, to) {
-  // config and infra use each other (addresses, settings): whoever was there is not gone round again.
+  // config and infra use each other (addresses, settings): visit each folder once.
   const seen = new Set([from]);
   const reaches = (start) => {
     if (start === to) return true;
@@ -49,7 +47,7 @@ function isReachedOtherwise(uses, from, to) {
   return [...uses.get(from)].some((next) => next !== to && reaches(next));
 }
 
-/** One line for each use that does not follow from others; what follows is taken out of `uses`. */
+/** One line for each use that does not follow from others. Deletes from `uses` those that do. */
 function arrows(uses) {
   for (const [from, used] of uses)
     for (const to of [...used].toSorted()) if (isReachedOtherwise(uses, from, to)) used.delete(to);
@@ -63,7 +61,7 @@ function draw(uses) {
     features.map((name) => [name, new Set([...uses.get(name)].filter((used) => features.includes(used)))]),
   );
   const lines = arrows(ofFeatures).map((arrow) => `    ${arrow}`);
-  // Every feature may use what is below; one arrow stands for all of theirs.
+  // Every feature may use the layers below; one arrow stands for all of them.
   const outside = new Map(layers.map((name) => [name, new Set()]));
   outside.set('features', new Set());
   for (const [name, used] of uses) {
@@ -83,9 +81,9 @@ function draw(uses) {
   ];
 }
 
-/** What a rule `<feature>-uses-only-what-it-may` allows beyond what is used. */
+/** Features that a rule `<feature>-uses-only-what-it-may` allows and no file imports. */
 function unusedAllowances(uses) {
-  const { forbidden } = createRequire(import.meta.url)('../.dependency-cruiser.cjs');
+  const { forbidden } = createRequire(import.meta.url)('../../.dependency-cruiser.cjs');
   return forbidden.flatMap(({ name, to }) => {
     const feature = /^(.+)-uses-only-what-it-may$/.exec(name)?.[1];
     if (!feature) return [];
@@ -96,19 +94,16 @@ function unusedAllowances(uses) {
   });
 }
 
-const uses = readImports();
-const picture = `${BEGIN}\n\n\`\`\`mermaid\n${draw(uses).join('\n')}\n\`\`\`\n\n${END}`;
-const page = readFileSync(PAGE, 'utf8');
-const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)];
-if (from === -1 || to === -1)
-  throw new Error(`CONTRIBUTING.md has no place for the picture: ${BEGIN} ... ${END}`);
-const drawn = page.slice(0, from) + picture + page.slice(to + END.length);
-const faults = unusedAllowances(uses);
-if (process.argv.includes('--check')) {
-  if (drawn !== page)
-    faults.push('CONTRIBUTING.md: the picture is not that of the code: run `npm run architecture`');
-  for (const fault of faults) process.stderr.write(`${fault}\n`);
-  process.exit(faults.length > 0 ? 1 : 0);
+/**
+ * The page of CONTRIBUTING.md with the picture drawn anew.
+ * @throws Error if the page has no place for it, or if .dependency-cruiser.cjs allows an import that no file has
+ */
+export function withArchitecture(page) {
+  const uses = readImports();
+  const unused = unusedAllowances(uses);
+  if (unused.length > 0) throw new Error(unused.join('\n'));
+  const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)];
+  if (from === -1 || to === -1)
+    throw new Error(`CONTRIBUTING.md has no place for the picture: ${BEGIN} ... ${END}`);
+  return `${page.slice(0, from)}${BEGIN}\n\n\`\`\`mermaid\n${draw(uses).join('\n')}\n\`\`\`\n\n${page.slice(to)}`;
 }
-writeFileSync(PAGE, drawn);
-process.stdout.write('the picture in CONTRIBUTING.md is drawn\n');
