@@ -3,10 +3,10 @@
 
 -- npm run migrate: owns every table.
 CREATE ROLE esim_owner LOGIN;
--- start:worker, with any WORKER_JOBS: acts as the owner, because it creates and drops the daily partitions.
+-- The role worker, with any WORKER_JOBS: acts as the owner, because it creates and drops the daily partitions.
 CREATE ROLE esim_worker LOGIN IN ROLE esim_owner;
 ALTER ROLE esim_worker SET role = 'esim_owner';
--- start:api, start:admin, start:portal: rows only. It cannot create, alter or drop a table, nor disable a constraint or a trigger.
+-- The roles api, admin and portal: rows only. It cannot create, alter or drop a table, nor disable a constraint or a trigger.
 CREATE ROLE esim_service LOGIN;
 
 -- BullMQ's migration creates its schema if it is missing, and PostgreSQL checks the right to do so before it looks.

@@ -57,10 +57,9 @@ async function describe(
   ].join('\n');
 }
 
-/** The command as a person types it. */
 function commandOf(role: Role): string {
-  const script = process.env['npm_lifecycle_event'] ?? (role === 'all' ? 'start' : `start:${role}`);
-  return script === 'start' ? 'npm start' : `npm run ${script}`;
+  if (process.env['npm_lifecycle_event'] === 'dev') return 'npm run dev';
+  return role === 'all' ? 'npm start' : `npm start -- ${role}`;
 }
 
 function addressesOf(role: Role, config: AppConfig): NamedAddress[] {

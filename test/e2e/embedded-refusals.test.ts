@@ -89,7 +89,7 @@ describe('npm start that cannot', () => {
         expect.stringMatching(/^ {2}PORT=.* already in use$/),
         expect.stringMatching(/^ {2}OPS_PORT=.*probes and metrics.* already in use$/),
       ]);
-      expect(lines.at(-1)).toMatch(/^ {2}PORT=\d+ OPS_PORT=\d+ npm run start:api$/);
+      expect(lines.at(-1)).toMatch(/^ {2}PORT=\d+ OPS_PORT=\d+ npm start -- api$/);
     });
   });
 

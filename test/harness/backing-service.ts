@@ -3,8 +3,8 @@ import { inject } from 'vitest';
 import { asServiceRole } from './unusual-database.js';
 
 /**
- * What `TEST_BACKING` puts under every service of a test run that does not say otherwise (`npm run test:redis`,
- * `npm run test:pgbouncer`). Apart from what starts it, which the processes of the tests need not load.
+ * What `TEST_BACKING` (`redis` or `pgbouncer`) puts under every service of a test run that does not say otherwise. Apart
+ * from what starts it, which the processes of the tests need not load.
  */
 export type Backing =
   { readonly kind: 'redis'; readonly url: string } | { readonly kind: 'pgbouncer'; readonly url: string };
