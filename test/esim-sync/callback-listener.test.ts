@@ -154,10 +154,10 @@ describe('sender addresses', () => {
     // The proxies of the APIs say nothing about this port.
     const others = hops === '0' ? '1' : '0';
     const env = { CALLBACK_ALLOWED_CIDRS: cidrs, CALLBACK_TRUST_PROXY: hops, TRUST_PROXY: others };
-    const { url, close } = await listen(env);
+    const listener = await listen(env);
     const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
-    const answer = await call(PATH, { url, headers });
-    await close(1_000);
+    const answer = await call(PATH, { url: listener.url, headers });
+    await listener.close(1_000);
     expect(answer.status).toBe(status);
   });
 });
