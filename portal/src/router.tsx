@@ -48,8 +48,8 @@ const rootRoute = createRootRoute({
   ),
   notFoundComponent: () => (
     <>
-      <h1>There is no such page</h1>
-      <p className="lead">The navigation has all of them.</p>
+      <h1>Page not found</h1>
+      <p className="lead">Choose a page from the navigation.</p>
     </>
   ),
 });

@@ -17,14 +17,13 @@ export interface Explanation extends CauseInWords {
 
 type Next = Pick<Explanation, 'next' | 'nextAt'>;
 
-const LAST_ATTEMPT = 'Nothing by itself: it was its last attempt. Resend it, or replay the time.';
+const LAST_ATTEMPT = 'This was the last attempt. Resend the delivery, or replay the time range.';
 /** A test cannot be resent. */
-const TESTED_ONCE =
-  'Nothing by itself: a test has one attempt, so it was its last attempt. Correct the cause, and send another test event.';
+const TESTED_ONCE = 'We send a test event only once. Fix the cause, then send another test event.';
 
 const FIRST_UNDER_WAY: CauseInWords = {
   ...IN_WORDS.not_tried,
-  summary: 'Its first attempt waits for the answer of your receiver.',
+  summary: 'The first attempt is waiting for a response from your server.',
 };
 
 /** Explains deliveries and endpoints from the log and the endpoint's row alone. */
@@ -36,7 +35,7 @@ export class Explain {
     const cause = causeOfDelivery(delivery);
     const next = this.nextOf(delivery, endpoint);
     const words = cause === 'not_tried' && delivery.inFlight ? FIRST_UNDER_WAY : IN_WORDS[cause];
-    return { cause, ...words, evidence: evidenceOf(delivery), ...next };
+    return { cause, ...atTimeOf(delivery, words), evidence: evidenceOf(delivery), ...next };
   }
 
   /** @param lastFailure the endpoint's newest delivery whose last attempt failed */
@@ -46,28 +45,31 @@ export class Explain {
     const failed = status === 'enabled' || isSwitch ? null : lastFailure;
     const cause = isSwitch ? 'switched_off' : failed ? causeOfDelivery(failed) : 'delivered';
     const words =
-      status === 'enabled' ? { ...IN_WORDS.delivered, summary: 'The endpoint is on.' } : IN_WORDS[cause];
+      status === 'enabled' ? { ...IN_WORDS.delivered, summary: 'The endpoint is enabled.' } : IN_WORDS[cause];
     const counts = [
-      `${endpoint.consecutiveBlocks} of ${this.config.webhooks.blocksBeforeDisable} blocks in a row.`,
-      `${figures.waiting} deliveries wait; ${figures.failedSinceLastSuccess} were given up since the last success.`,
+      `Blocks in a row: ${endpoint.consecutiveBlocks} of ${this.config.webhooks.blocksBeforeDisable}.`,
+      `Pending deliveries: ${figures.waiting}. Failed since the last success: ${figures.failedSinceLastSuccess}.`,
       figures.lastSuccessAt
         ? `The last success was at ${figures.lastSuccessAt.toISOString()}.`
-        : 'There has been no success yet.',
+        : 'No delivery has succeeded yet.',
     ];
     const evidence = [...(failed ? evidenceOf(failed) : []), ...counts];
-    return { cause, ...words, evidence, ...nextOfEndpoint(endpoint) };
+    return { cause, ...(failed ? atTimeOf(failed, words) : words), evidence, ...nextOfEndpoint(endpoint) };
   }
 
   private nextOf(delivery: WebhookDeliveryEntity, endpoint: WebhookEndpointEntity): Next {
     switch (deliveryStatus(delivery)) {
       case 'delivered':
-        return { next: 'Nothing: it is delivered.', nextAt: null };
+        return { next: 'Nothing. The event was delivered.', nextAt: null };
       case 'discarded':
-        return { next: 'Nothing: it was given up by a choice, a deletion or its age.', nextAt: null };
+        return {
+          next: 'Nothing. The delivery was discarded by choice, with its endpoint, or because of its age.',
+          nextAt: null,
+        };
       case 'failed':
         return { next: delivery.kind === 'test' ? TESTED_ONCE : LAST_ATTEMPT, nextAt: null };
       case 'held':
-        return { next: 'It is sent when the endpoint is switched on.', nextAt: null };
+        return { next: 'We send the event when the endpoint is switched on.', nextAt: null };
       case 'pending':
         return this.nextAttempt(delivery, endpoint);
     }
@@ -82,33 +84,39 @@ export class Explain {
     const which = `Attempt ${attemptCount + 1} of at most ${most}`;
     if (inFlight && startedAt)
       return {
-        next: `${which} ends with the answer of your receiver, or after ${timeoutMs / 1_000} s without one.`,
+        next: `${which} ends when your server responds, or after ${timeoutMs / 1_000} s.`,
         nextAt: new Date(startedAt.getTime() + timeoutMs),
       };
     const blockedUntil = endpoint.blocked ? endpoint.blockedUntil : null;
     if (blockedUntil !== null && (nextAttemptAt === null || nextAttemptAt < blockedUntil))
-      return { next: `${which} follows when the block of the endpoint ends.`, nextAt: blockedUntil };
-    return { next: `${which} follows by itself.`, nextAt: nextAttemptAt };
+      return { next: `${which} starts when the endpoint's block ends.`, nextAt: blockedUntil };
+    return { next: `${which} starts automatically.`, nextAt: nextAttemptAt };
   }
 }
 
 function nextOfEndpoint(endpoint: WebhookEndpointEntity): Next {
   switch (endpointStatus(endpoint)) {
     case 'enabled':
-      return { next: 'Events are sent as they come.', nextAt: null };
+      return { next: 'We send events as they happen.', nextAt: null };
     case 'blocked':
       return {
-        next: 'The block ends by itself, and what waits is sent, slowly at first.',
+        next: 'The block ends automatically. We then send pending deliveries, slowly at first.',
         nextAt: endpoint.blockedUntil,
       };
     case 'disabled':
       return {
-        next: 'Nothing by itself: switch the endpoint on, and what is held is sent, slowly at first.',
+        next: 'Nothing until you switch the endpoint on. We then send the held events, slowly at first.',
         nextAt: null,
       };
   }
 }
 
+/** Some cures name the time of the attempt, so that a reader finds it in a log. */ function atTimeOf(
+  { lastStartedAt }: WebhookDeliveryEntity,
+  words: CauseInWords,
+): CauseInWords {
+  return { ...words, cure: words.cure.replace('{time}', lastStartedAt?.toISOString() ?? '') };
+}
 function causeOfDelivery(delivery: WebhookDeliveryEntity): Cause {
   const { lastOutcome, lastStatusCode, lastError } = delivery;
   if (lastOutcome !== null)
@@ -121,12 +129,12 @@ function evidenceOf(delivery: WebhookDeliveryEntity): readonly string[] {
     delivery;
   const current =
     inFlight && startedAt
-      ? [`Attempt ${attemptCount + 1} is under way since ${startedAt.toISOString()}.`]
+      ? [`Attempt ${attemptCount + 1} started at ${startedAt.toISOString()} and is still in progress.`]
       : [];
-  if (lastStartedAt === null) return current.length > 0 ? current : ['There was no attempt.'];
-  const what = lastStatusCode === null ? (lastError ?? 'no answer') : `status ${lastStatusCode}`;
+  if (lastStartedAt === null) return current.length > 0 ? current : ['No attempt was made.'];
+  const what = lastStatusCode === null ? (lastError ?? 'no response') : `status ${lastStatusCode}`;
   return [
     ...current,
-    `Attempt ${attemptCount}, at ${lastStartedAt.toISOString()}: ${what} after ${lastLatencyMs ?? 0} ms.`,
+    `Attempt ${attemptCount} at ${lastStartedAt.toISOString()}: ${what} after ${lastLatencyMs ?? 0} ms.`,
   ];
 }

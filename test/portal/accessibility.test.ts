@@ -247,7 +247,7 @@ const SCREENS: Record<string, (ids: Ids) => string> = {
   'Balance of Sandbox': () => '/balance',
   'Balance of Live': () => '/balance?mode=live',
   'an empty list': () => '/orders?mode=live',
-  'no such page': () => '/nowhere',
+  'Page not found': () => '/nowhere',
 };
 
 interface Listed {

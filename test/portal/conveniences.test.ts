@@ -91,7 +91,7 @@ describe.skipIf(missing !== null)('whoever uses the portal', { timeout: BROWSER_
     const noEsims = (await partner.sandbox.get('/v1/esims')).body.data as unknown[];
     expect(noEsims).toEqual([]);
     await open('/top-ups');
-    expect((await runShown('No top-up yet', partner.sandboxKey)).command).toContain('/v1/orders');
+    expect((await runShown('No top-ups yet', partner.sandboxKey)).command).toContain('/v1/orders');
     await eventually('the eSIM is issued', async () => {
       const { data } = (await partner.sandbox.get('/v1/esims')).body as { data: unknown[] };
       return data.length > 0;
@@ -99,25 +99,25 @@ describe.skipIf(missing !== null)('whoever uses the portal', { timeout: BROWSER_
     const esimId = (await partner.sandbox.get('/v1/esims')).body.data[0].id as string;
     await open('/top-ups');
     await page.locator('.empty pre').filter({ hasText: esimId }).waitFor();
-    const topups = await runShown('No top-up yet', partner.sandboxKey);
+    const topups = await runShown('No top-ups yet', partner.sandboxKey);
     expect(topups).toMatchObject({
       status: 200,
       body: { data: expect.arrayContaining([expect.anything()]) },
     });
 
     await open('/balance');
-    expect((await runShown('Sandbox costs nothing', partner.sandboxKey)).status).toBe(202);
+    expect((await runShown('Sandbox is free', partner.sandboxKey)).status).toBe(202);
     await open('/balance?mode=live');
     expect((await runShown('No balance yet', liveKey)).status).toBe(200);
-    expect((await runShown('Nothing booked yet', liveKey)).status).toBe(200);
+    expect((await runShown('No transactions yet', liveKey)).status).toBe(200);
     await open('/esims?mode=live');
-    expect((await runShown('No eSIM yet', liveKey)).command).toContain('/v1/orders');
+    expect((await runShown('No eSIMs yet', liveKey)).command).toContain('/v1/orders');
 
     const other = await service.createPartner('Empty Travel');
     const { id } = await registerEndpoint(service, other.id, { url: receiver.url });
     const empty = await openPortalPage(browser, service, other.id);
     await empty.open(`/developers/webhooks/${id}`);
-    expect((await runShown('No delivery yet', other.sandboxKey, empty.page)).status).toBe(202);
+    expect((await runShown('No deliveries yet', other.sandboxKey, empty.page)).status).toBe(202);
     await empty.close();
   });
 
@@ -179,7 +179,7 @@ describe.skipIf(missing !== null)('whoever uses the portal', { timeout: BROWSER_
     await page.getByRole('heading', { level: 1, name: `${receiver.url}/elsewhere` }).waitFor();
     expect(await read()).toMatchObject({ event_types: ['order.issued'], description: 'elsewhere' });
     await undo.click();
-    await page.getByText('The endpoint is as it was before.').waitFor();
+    await page.getByText('Your change was undone.').waitFor();
     const { url, description, event_types } = before;
     expect(await read()).toMatchObject({ url, description, event_types });
     expect(portal.complaints).toEqual([]);

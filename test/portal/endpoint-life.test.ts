@@ -109,8 +109,8 @@ describe.skipIf(missing !== null)(
       expect(first).toMatch(IN_AN_HOUR);
       await eventually('it is counted down', async () => (await countdown.innerText()) !== first);
       const explanation = dialog.getByRole('region', { name: 'Explanation' });
-      await explanation.getByText('Your receiver failed.').waitFor();
-      await explanation.getByText('Attempt 6 of at most 6 follows by itself.').waitFor();
+      await explanation.getByText('Your server returned an error (5xx).').waitFor();
+      await explanation.getByText('Attempt 6 of at most 6 starts automatically.').waitFor();
 
       // Where the time of an attempt went, as words and as a bar that they fill.
       const bar = dialog.locator('figure.phases').first();
@@ -127,11 +127,13 @@ describe.skipIf(missing !== null)(
       await letTimePass();
       await page.getByText('Blocked', { exact: true }).waitFor();
       await recordEvent(service, { partnerId: partner.id });
-      await page.getByText(/after a delivery failed six times; sending goes on in \d+/).waitFor();
+      await page.getByText(/after a delivery failed six times; sending resumes in \d+/).waitFor();
       await page.getByText(/Block 1 of 5: the fifth disables the endpoint; last error: .*503/).waitFor();
-      await page.getByText('1 waiting for an attempt').waitFor();
+      await page.getByText('1 pending').waitFor();
       const blocked = page.getByRole('region', { name: 'Explanation' });
-      await blocked.getByText('The block ends by itself, and what waits is sent, slowly at first.').waitFor();
+      await blocked
+        .getByText('The block ends automatically. We then send pending deliveries, slowly at first.')
+        .waitFor();
       expect(await blocked.innerText()).toMatch(IN_AN_HOUR);
       const waiting = rows.filter({ hasText: 'not sent yet' });
       await waiting.getByText('pending', { exact: true }).waitFor();
@@ -150,8 +152,8 @@ describe.skipIf(missing !== null)(
       // The failed one says why.
       await rows.filter({ hasText: 'failed' }).first().getByRole('button', { name: /^dlv_/ }).click();
       await dialog.getByText('down for repair').first().waitFor();
-      await explanation.getByText('Your receiver failed.').waitFor();
-      await explanation.getByText('Yours', { exact: true }).waitFor();
+      await explanation.getByText('Your server returned an error (5xx).').waitFor();
+      await explanation.getByText('You', { exact: true }).waitFor();
       expect(await dialog.getByText(/^Attempt \d$/).count()).toBe(6);
       await page.keyboard.press('Escape');
       await dialog.waitFor({ state: 'detached' });
@@ -189,16 +191,16 @@ describe.skipIf(missing !== null)(
       // Resend: a delivery of its own.
       await rows.first().getByRole('button', { name: /^dlv_/ }).click();
       await dialog.getByRole('button', { name: 'Resend' }).click();
-      await page.getByText('Sent again').first().waitFor();
+      await page.getByText('Resent as').first().waitFor();
       await page.keyboard.press('Escape');
       await rows.filter({ hasText: 'resend' }).filter({ hasText: '200' }).first().waitFor();
 
       // Replay: counted first, then sent.
       await page.getByRole('button', { name: 'Replay', exact: true }).click();
       await dialog.getByRole('button', { name: 'Count first' }).click();
-      await dialog.getByText(/deliver(y|ies) would be sent/).waitFor();
+      await dialog.getByText(/deliver(y|ies) will be sent/).waitFor();
       await dialog.getByRole('button', { name: 'Start replay' }).click();
-      await page.getByRole('region', { name: 'Replay progress' }).getByText('The replay has ended').waitFor();
+      await page.getByRole('region', { name: 'Replay progress' }).getByText('Replay finished').waitFor();
       await rows.filter({ hasText: 'replay' }).filter({ hasText: '200' }).first().waitFor();
       expect(portal.complaints).toEqual([]);
     });

@@ -88,9 +88,9 @@ describe('a delivery whose attempt waits for its answer', () => {
     const { data } = (await browser.get(`deliveries/${id}/explanation`)).body;
     expect(data).toMatchObject({
       cause: 'not_tried',
-      summary: 'Its first attempt waits for the answer of your receiver.',
-      evidence: [expect.stringMatching(/^Attempt 1 is under way since \d{4}-/)],
-      next: 'Attempt 1 of at most 1 ends with the answer of your receiver, or after 5 s without one.',
+      summary: 'The first attempt is waiting for a response from your server.',
+      evidence: [expect.stringMatching(/^Attempt 1 started at \d{4}-.+ and is still in progress\.$/)],
+      next: 'Attempt 1 of at most 1 ends when your server responds, or after 5 s.',
     });
     answer();
   });
@@ -113,9 +113,10 @@ describe('a delivery that failed', () => {
   ] as const)('is explained: %s', async (cause, answer) => {
     receiver.answer = answer;
     const explanation = await explained(await makeEndpoint(receiver.url));
-    expect(explanation).toMatchObject({ cause, ...IN_WORDS[cause], next_at: null });
-    expect(explanation['next']).toContain('last attempt');
-    expect(explanation['evidence']).toEqual([expect.stringMatching(/^Attempt 1, at .+ after \d+ ms\.$/)]);
+    const cure = String(explanation['cure']).replace(/\d{4}-\S+Z/, '{time}');
+    expect({ ...explanation, cure }).toMatchObject({ cause, ...IN_WORDS[cause], next_at: null });
+    expect(explanation['next']).toContain('only once');
+    expect(explanation['evidence']).toEqual([expect.stringMatching(/^Attempt 1 at .+ after \d+ ms\.$/)]);
   });
 
   it('is explained: refused', async () => {
@@ -194,15 +195,18 @@ describe('what waits and what is switched off', () => {
     const waiting = (await browser.get(`deliveries/${delivery!.id}/explanation`)).body.data;
     expect(waiting).toMatchObject({
       cause: 'server_error',
-      next: 'Attempt 2 of at most 2 follows by itself.',
+      next: 'Attempt 2 of at most 2 starts automatically.',
     });
     expect(Date.parse(waiting.next_at)).toBeGreaterThan(Date.now());
     await browser.post(`webhook-endpoints/${endpoint.id}/disable`);
     const held = (await browser.get(`deliveries/${delivery!.id}/explanation`)).body.data;
-    expect(held).toMatchObject({ next: 'It is sent when the endpoint is switched on.', next_at: null });
+    expect(held).toMatchObject({
+      next: 'We send the event when the endpoint is switched on.',
+      next_at: null,
+    });
     const off = (await browser.get(`webhook-endpoints/${endpoint.id}/explanation`)).body.data;
     expect(off).toMatchObject({ cause: 'switched_off', owner: 'you' });
-    expect(off.evidence.join()).toContain('1 deliveries wait');
+    expect(off.evidence.join()).toContain('Pending deliveries: 1.');
   });
 });
 

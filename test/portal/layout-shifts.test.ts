@@ -143,7 +143,7 @@ describe.skipIf(missing !== null)('a screen of the portal stands still', { timeo
     await log.waitFor();
     await page.locator('summary').getByText('Filters').click();
     await shiftsOnceQuiet();
-    const frame = page.getByRole('group', { name: 'Delivery log, scrolls' });
+    const frame = page.getByRole('group', { name: 'Delivery log, scrollable' });
     // The response waits until the test has seen the page without it: a busy machine may be slower than the delay.
     const seen = Promise.withResolvers<void>();
     await page.route(/deliveries\?.*status=delivered/, async (route) => {
@@ -157,7 +157,7 @@ describe.skipIf(missing !== null)('a screen of the portal stands still', { timeo
     await eventually('the new rows', async () => (await frame.getAttribute('aria-busy')) === 'false');
     expect(await shiftsOnceQuiet()).toBeLessThan(BUDGET);
     await page.getByLabel('Delivery status').selectOption('failed');
-    await page.getByText('No delivery like that').waitFor();
+    await page.getByText('No matching deliveries').waitFor();
     expect(await shiftsOnceQuiet()).toBeLessThan(BUDGET);
     await portal.open('/orders');
     await page.getByRole('table', { name: 'Orders' }).waitFor();

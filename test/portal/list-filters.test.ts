@@ -69,8 +69,8 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
       if (request.url().includes('/portal/v1/requests?')) asked.push(request.url());
     });
     await portal.open('/developers/requests?method=POST');
-    await page.getByText('Nothing like that so far; there is more to search.').waitFor();
-    expect(await page.getByText('Nothing like that', { exact: true }).count()).toBe(0);
+    await page.getByText('No matches so far. There is more to search.').waitFor();
+    expect(await page.getByText('No matches', { exact: true }).count()).toBe(0);
     // By itself it searches so far and no farther.
     expect(asked).toHaveLength(5);
     await page.getByRole('button', { name: 'Search further back' }).click();
@@ -78,7 +78,7 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
     // Who has searched to the end is told so.
     await portal.open('/developers/requests?method=DELETE');
     await page.getByRole('button', { name: 'Search further back' }).click();
-    await page.getByRole('heading', { name: 'Nothing like that', exact: true }).waitFor();
+    await page.getByRole('heading', { name: 'No matches', exact: true }).waitFor();
   });
 
   it('that were typed do not come back after they were taken out of the address', async () => {
@@ -117,7 +117,7 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
     await page.locator('summary').getByText('Filters').click();
     await page.getByLabel('Last status code').pressSequentially('503', { delay: 500 });
     await page.waitForURL('**status_code=503**');
-    await page.getByText('No delivery like that').waitFor();
+    await page.getByText('No matching deliveries').waitFor();
     await page.getByRole('button', { name: 'Clear filters' }).click();
     await log.waitFor();
     expect(await page.getByLabel('Last status code').inputValue()).toBe('');
@@ -138,7 +138,9 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
     async (filter) => {
       await portal.open(`/developers/webhooks/${endpoint.id}?${filter}`);
       await page.getByRole('table', { name: 'Delivery log' }).waitFor();
-      await page.getByText(`is no value for ${filter.split('=')[0]!.replaceAll('_', ' ')}`).waitFor();
+      await page
+        .getByText(`is not a valid value for ${filter.split('=')[0]!.replaceAll('_', ' ')}`)
+        .waitFor();
       expect(portal.complaints).toEqual([]);
     },
   );
@@ -166,10 +168,10 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
     await rows.first().waitFor();
     await rows.last().scrollIntoViewIfNeeded();
     await expect.poll(() => rows.count(), PATIENCE).toBe(HELD);
-    await page.getByRole('button', { name: 'Choose what is sent' }).click();
-    await page.getByRole('dialog').getByText('Give them up').click();
+    await page.getByRole('button', { name: 'Choose what to send' }).click();
+    await page.getByRole('dialog').getByText('Discard them').click();
     await page.getByRole('dialog').getByRole('button', { name: 'Switch on' }).click();
-    await page.getByText('No delivery like that').waitFor();
+    await page.getByText('No matching deliveries').waitFor();
     expect(portal.complaints).toEqual([]);
   });
 });

@@ -36,7 +36,7 @@ async function listed<T>(path: string): Promise<T[]> {
 }
 
 const dialog = (name: string) => page.getByRole('dialog', { name });
-const unreachable = 'The portal could not be reached';
+const unreachable = 'We could not reach the portal';
 
 describe.skipIf(missing !== null)('an answer that is lost', { timeout: BROWSER_TEST_MS }, () => {
   beforeAll(async () => {
@@ -114,7 +114,7 @@ describe.skipIf(missing !== null)('an answer that is lost', { timeout: BROWSER_T
       await press.click();
       await page.getByText(unreachable).waitFor();
       await press.click();
-      await page.getByText('A test event is on its way').first().waitFor();
+      await page.getByText('Test event sent').first().waitFor();
       const sent = await service.admin.get(`${endpoint.path}/deliveries`);
       expect(sent.body.data).toHaveLength(1);
       await press.click();
@@ -162,7 +162,7 @@ describe.skipIf(missing !== null)('an answer that is lost', { timeout: BROWSER_T
       );
       const link = `${service.process.portal!.url}/#code=${await mintCode(service.admin, stranger.id)}`;
       await page.goto(link);
-      await page.getByRole('heading', { name: 'The portal cannot answer right now' }).waitFor();
+      await page.getByRole('heading', { name: 'The portal is unavailable right now' }).waitFor();
       await page.getByRole('button', { name: 'Try again' }).click();
       await page.getByRole('button', { name: 'Sign out' }).waitFor();
       await page.unroute('**/portal/v1/session');
@@ -173,7 +173,7 @@ describe.skipIf(missing !== null)('an answer that is lost', { timeout: BROWSER_T
         (refusals += 1) === 1 ? route.fulfill(refuse(status, code)) : route.continue(),
       );
       await page.reload();
-      await page.getByRole('heading', { name: 'The portal cannot answer right now' }).waitFor();
+      await page.getByRole('heading', { name: 'The portal is unavailable right now' }).waitFor();
       await page.getByRole('button', { name: 'Try again' }).click();
       await page.getByRole('button', { name: 'Sign out' }).waitFor();
       await page.close();
@@ -189,7 +189,7 @@ describe.skipIf(missing !== null)('an answer that is lost', { timeout: BROWSER_T
       const again = await browser.newPage();
       again.setDefaultTimeout(PATIENCE_MS);
       await again.goto(link);
-      await again.getByRole('heading', { name: 'This link was used already' }).waitFor();
+      await again.getByRole('heading', { name: 'This link no longer works' }).waitFor();
       expect(await again.getByRole('button', { name: 'Try again' }).count()).toBe(0);
       await Promise.all([opened.close(), again.close()]);
     });

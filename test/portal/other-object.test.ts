@@ -19,7 +19,7 @@ const switchTo = (mode: 'Sandbox' | 'Live'): Promise<void> =>
 
 async function goTo(id: string): Promise<void> {
   await page.keyboard.press('Control+k');
-  await page.getByLabel('Screen or id').fill(id);
+  await page.getByLabel('Page or id').fill(id);
   await page.getByRole('option', { name: id }).waitFor();
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { level: 1, name: id }).waitFor();
@@ -115,7 +115,7 @@ describe.skipIf(missing !== null)('what a screen shows', { timeout: BROWSER_TEST
       await portal.open(`${address}?mode=live`);
       await page.getByText(said).waitFor();
       expect(await page.getByText(fact).count()).toBe(0);
-      await page.getByRole('link', { name: 'Show it in Sandbox' }).click();
+      await page.getByRole('link', { name: 'View it in Sandbox' }).click();
       await page.getByText(fact).first().waitFor();
       expect(await page.getByText(said).count()).toBe(0);
     }
@@ -145,11 +145,11 @@ describe.skipIf(missing !== null)('what a screen shows', { timeout: BROWSER_TEST
     const id = sent.body.data.id as string;
     await portal.open(`/developers/webhooks/${endpoints[0]!.id}?mode=sandbox&delivery=${id}`);
     const drawer = page.getByRole('dialog', { name: `Delivery ${id}` });
-    await drawer.getByText('This delivery is of another endpoint').waitFor();
+    await drawer.getByText('This delivery belongs to another endpoint').waitFor();
     expect(await drawer.getByRole('heading', { name: 'Attempts' }).count()).toBe(0);
     await drawer.getByRole('link', { name: 'Show it there' }).click();
     await page.getByText('This endpoint is of Live').waitFor();
-    await page.getByRole('link', { name: 'Show it in Live' }).click();
+    await page.getByRole('link', { name: 'View it in Live' }).click();
     await drawer.getByRole('heading', { name: 'Attempts' }).waitFor();
   });
 

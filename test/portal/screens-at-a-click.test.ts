@@ -118,11 +118,11 @@ describe.skipIf(missing !== null)('a screen of the portal', { timeout: BROWSER_T
     await page.getByRole('button', { name: 'Diagnose' }).click();
     await said.getByText(/^The signature was made 2 h.* ago\.$/).waitFor();
     await page
-      .getByLabel('What your code computed')
+      .getByLabel('Signature your code computed')
       .fill(createHmac('sha256', endpoint.secret).update(body).digest('base64'));
     await page.getByRole('button', { name: 'Diagnose' }).click();
     await said.getByText('timestamp_missing').waitFor();
-    await page.getByLabel('What your code computed').fill('');
+    await page.getByLabel('Signature your code computed').fill('');
     await page.getByLabel('When it arrived').fill(new Date((t - 500) * 1_000).toISOString());
     await page.getByRole('button', { name: 'Diagnose' }).click();
     await said.getByText('clock_off').waitFor();
@@ -136,11 +136,11 @@ describe.skipIf(missing !== null)('a screen of the portal', { timeout: BROWSER_T
     await page.getByRole('button', { name: 'Replay', exact: true }).click();
     await dialog.getByRole('checkbox', { name: 'delivered' }).click();
     await dialog.getByRole('button', { name: 'Count first' }).click();
-    await dialog.getByText(/deliveries would be sent/).waitFor();
+    await dialog.getByText(/deliveries will be sent/).waitFor();
     await dialog.getByRole('button', { name: 'Start replay' }).click();
     const progress = page.getByRole('region', { name: 'Replay progress' });
     await progress.getByRole('button', { name: 'Cancel replay' }).click();
-    await progress.getByText('The replay was canceled').waitFor();
+    await progress.getByText('Replay canceled').waitFor();
     await eventually('nothing of it waits', async () => {
       const { body } = await service.admin.get(
         `/internal/v1/partners/${partner.id}/webhook-endpoints/${endpoint.id}`,
@@ -164,7 +164,7 @@ describe.skipIf(missing !== null)('a screen of the portal', { timeout: BROWSER_T
     const row = page.getByRole('row').filter({ hasText: id });
     await row.getByRole('button', { name: 'Revoke' }).click();
     await dialog.getByRole('button', { name: 'Revoke key' }).click();
-    const stepUp = page.getByRole('dialog', { name: 'Confirm that it is you' });
+    const stepUp = page.getByRole('dialog', { name: 'Sign in again to continue' });
     const link = stepUp.getByRole('link', { name: 'Sign in again' });
     expect(await link.getAttribute('href')).toBe(`${RETURN_URL}?reason=step_up`);
     await stepUp.getByRole('button', { name: 'Not now' }).click();

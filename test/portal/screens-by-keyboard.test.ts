@@ -142,11 +142,11 @@ describe.skipIf(missing !== null)('by keyboard alone, by role and name', { timeo
     await page.getByRole('row', { name: /only sandbox/ }).waitFor();
     await tabTo(page, page.getByRole('radio', { name: 'Sandbox' }));
     await page.keyboard.press('ArrowRight');
-    await page.getByRole('heading', { name: 'No Live key yet' }).waitFor();
+    await page.getByRole('heading', { name: 'No Live keys yet' }).waitFor();
     expect(new URL(page.url()).searchParams.get('mode')).toBe('live');
     expect(await page.getByRole('row', { name: /only sandbox/ }).count()).toBe(0);
     await page.reload();
-    await page.getByRole('heading', { name: 'No Live key yet' }).waitFor();
+    await page.getByRole('heading', { name: 'No Live keys yet' }).waitFor();
     expect(await page.getByRole('radio', { name: 'Live' }).isChecked()).toBe(true);
   });
 

@@ -161,7 +161,7 @@ describe.skipIf(missing !== null)('a key or a signing secret', { timeout: BROWSE
     await second.getByText('Second').waitFor();
     await page.getByRole('button', { name: 'New key' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
-    await page.getByRole('heading', { name: 'This browser is in another session now' }).waitFor();
+    await page.getByRole('heading', { name: 'You signed in again in another tab' }).waitFor();
     const keys = await service.admin.get(`/internal/v1/partners/${other.id}/api-keys`);
     expect(keys.body.data).toHaveLength(1);
     await page.getByRole('link', { name: 'Reload' }).click();

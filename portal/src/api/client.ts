@@ -12,7 +12,7 @@ export class ApiError extends Error {
   readonly fields: ReadonlyMap<string, string>;
 
   constructor(status: number, problem: Partial<Problem>) {
-    super(problem.detail ?? `The portal answered with status ${status}.`);
+    super(problem.detail ?? `The portal returned status ${status}. Try again.`);
     this.status = status;
     // A proxy may also send these when the service does not respond.
     this.isTransient = status === 408 || status === 429 || status >= 500;

@@ -23,7 +23,7 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
       </button>
       <span role="status" className="copy-state">
         {state === 'copied' && 'Copied'}
-        {state === 'refused' && 'The browser does not allow it: select the text and copy it'}
+        {state === 'refused' && 'Your browser blocked copying. Select the text and copy it.'}
       </span>
     </span>
   );

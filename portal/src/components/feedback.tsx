@@ -8,7 +8,7 @@ export function ErrorNote({ error, retry }: { error: unknown; retry?: () => void
   const known = error instanceof ApiError ? error : null;
   return (
     <div role="alert" className="note bad">
-      <p>{known ? known.message : 'The portal could not be reached. Check your connection.'}</p>
+      <p>{known ? known.message : 'We could not reach the portal. Check your connection and try again.'}</p>
       {known?.requestId && (
         <p className="hint">
           Request <code>{known.requestId}</code> <CopyButton text={known.requestId} label="Copy request id" />

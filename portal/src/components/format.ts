@@ -23,6 +23,10 @@ export function milliseconds(ms: number): string {
 
 export const count = (number: number): string => number.toLocaleString();
 
+/** `1 call`, `2 calls`. */
+export const counted = (number: number, noun: string): string =>
+  `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
+
 /** The service stops counting pending, held and failed deliveries here. */
 const MOST_COUNTED = 10_000;
 
@@ -35,24 +39,24 @@ export const words = (code: string): string => code.replaceAll('_', ' ');
 /** Node.js and OpenSSL errors of the log in words. */
 const ERRORS: readonly (readonly [RegExp, string])[] = [
   [/CERT_HAS_EXPIRED$/, 'TLS certificate expired'],
-  [/(ALTNAME_INVALID|HOSTNAME_MISMATCH)$/, 'TLS certificate for another host'],
-  [/^tls/, 'TLS certificate or handshake not accepted'],
-  [/^dns: (ENOTFOUND|ENODATA)$/, 'the host has no address'],
-  [/^dns/, 'no name server answered'],
+  [/(ALTNAME_INVALID|HOSTNAME_MISMATCH)$/, 'TLS certificate is for another host'],
+  [/^tls/, 'TLS certificate or handshake rejected'],
+  [/^dns: (ENOTFOUND|ENODATA)$/, 'host has no address'],
+  [/^dns/, 'no name server responded'],
   [/ECONNREFUSED$/, 'connection refused'],
-  [/(ECONNRESET|ECONNABORTED|EPIPE)$/, 'connection cut'],
-  [/^connect/, 'no connection'],
-  [/^timeout/, 'no answer in time'],
-  [/^target_refused/, 'not a public https address'],
-  [/^interrupted/, 'interrupted by us'],
-  [/^protocol/, 'not HTTP'],
+  [/(ECONNRESET|ECONNABORTED|EPIPE)$/, 'connection closed early'],
+  [/^connect/, 'could not connect'],
+  [/^timeout/, 'timed out'],
+  [/^target_refused/, 'not a public HTTPS address'],
+  [/^interrupted/, 'interrupted on our side'],
+  [/^protocol/, 'invalid HTTP response'],
 ];
 
 /** Why an attempt failed; `http_status` is a response other than 2xx, and the status code says which. */
 export function failureInWords(attempt: { error: string | null; status_code: number | null }): string | null {
   const { error, status_code: code } = attempt;
   return code !== null && (error === null || error === 'http_status')
-    ? `answered with status ${code}`
+    ? `returned status ${code}`
     : inWords(error);
 }
 

@@ -45,7 +45,7 @@ export function LoadMore({ more, busy, load, emptyPages = 0 }: MoreProps) {
   return (
     <div className="load-more" ref={end}>
       <button type="button" className="button" disabled={busy} onClick={load}>
-        {busy ? 'Loading …' : 'Load more'}
+        {busy ? 'Loading…' : 'Load more'}
       </button>
     </div>
   );
@@ -58,7 +58,7 @@ function SearchOn({ rests, end, goOn }: SearchProps) {
   return (
     <div className="load-more" ref={end}>
       <p role="status" className="hint">
-        {rests ? 'Nothing like that so far; there is more to search.' : 'Searching further back …'}
+        {rests ? 'No matches so far. There is more to search.' : 'Searching further back…'}
       </p>
       <button type="button" className="button" disabled={!rests} onClick={goOn}>
         Search further back
@@ -115,8 +115,8 @@ export function List<T>({ path, mode, filters = {}, label, columns, row, empty }
 
 function NothingFound() {
   return (
-    <Empty title="Nothing like that">
-      <p>Take a filter away to see more.</p>
+    <Empty title="No matches">
+      <p>Remove a filter to see more.</p>
     </Empty>
   );
 }
@@ -135,7 +135,13 @@ export function Table({
   children: ReactNode;
 }) {
   return (
-    <div className="table-frame" aria-busy={busy} role="group" aria-label={`${label}, scrolls`} tabIndex={0}>
+    <div
+      className="table-frame"
+      aria-busy={busy}
+      role="group"
+      aria-label={`${label}, scrollable`}
+      tabIndex={0}
+    >
       <table aria-label={label}>
         <thead>
           <tr>

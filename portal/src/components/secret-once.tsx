@@ -9,7 +9,7 @@ export function SecretLost({ what, children, onDone }: LostProps) {
     <div className="stack">
       <div className="note wait">
         <p>
-          It was made, but the answer with the {what} was lost on its way here, and the {what} is shown once.
+          The {what} was created, but the response that carried it was lost. We show a {what} only once.
         </p>
         <p>{children}</p>
       </div>
@@ -29,7 +29,7 @@ export function SecretOnce({ what, secret, hint, onDone }: Props) {
   return (
     <div className="stack">
       <p>
-        This is the only time that the {what} is shown. {hint}
+        Copy the {what} now. We will not show it again. {hint}
       </p>
       <div className="secret">
         <code>{secret}</code>

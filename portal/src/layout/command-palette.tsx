@@ -67,11 +67,11 @@ export function CommandPalette() {
   return (
     <>
       <button type="button" className="button quiet palette-button" onClick={() => setOpen(true)}>
-        Go to … <kbd aria-hidden="true">Ctrl K</kbd>
+        Go to… <kbd aria-hidden="true">Ctrl K</kbd>
       </button>
       <Dialog open={open} onClose={close} title="Go to">
         <label className="field">
-          <span>Screen or id</span>
+          <span>Page or id</span>
           <input
             role="combobox"
             aria-expanded={choices.length > 0}
@@ -101,7 +101,9 @@ export function CommandPalette() {
           ))}
         </ul>
         {choices.length === 0 && (
-          <p className="hint">Nothing by that name. An id starts with req_, ord_ or esim_.</p>
+          <p className="hint">
+            No matches. Enter a page name, or an id that starts with req_, ord_ or esim_.
+          </p>
         )}
       </Dialog>
     </>

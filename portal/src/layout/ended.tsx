@@ -8,24 +8,24 @@ type Props = {
 };
 
 const TEXTS: Record<Props['reason'], { title: string; text: string }> = {
-  ended: { title: 'Your session has ended', text: 'It ran out, or somebody ended it. Nothing is lost.' },
+  ended: { title: 'Your session has ended', text: 'It expired, or someone ended it. No data was lost.' },
   changed: {
-    title: 'This browser is in another session now',
-    text: 'Another link to the portal was opened in this browser. What you did here last was not carried out.',
+    title: 'You signed in again in another tab',
+    text: 'Your last action on this page was not carried out. Reload to continue in the new session.',
   },
   code: {
-    title: 'This link was used already',
-    text: 'A link to the portal opens one session and lives five minutes. Ask for a new one where you came from.',
+    title: 'This link no longer works',
+    text: 'A portal link works once and expires after five minutes. Open a new one from your provider’s site.',
   },
   'signed-out': {
-    title: 'You have signed out',
-    text: 'This browser has left the session, and the portal has ended it.',
+    title: 'You are signed out',
+    text: 'The portal has ended your session.',
   },
   busy: {
-    title: 'The portal cannot answer right now',
-    text: 'It is busy, or being worked on. Your link and your session are as they were: try again in a moment.',
+    title: 'The portal is unavailable right now',
+    text: 'It is busy or under maintenance. Your link and your session still work. Try again in a moment.',
   },
-  unreachable: { title: 'The portal cannot be reached', text: 'Check your connection and try again.' },
+  unreachable: { title: 'We could not reach the portal', text: 'Check your connection and try again.' },
 };
 
 /** Replaces the portal when there is no session. */
@@ -52,7 +52,7 @@ export function Ended({ reason, returnUrl, retry }: Props) {
         </a>
       )}
       {reason !== 'changed' && !address && !retry && (
-        <p className="hint">Open the portal anew from your provider’s site.</p>
+        <p className="hint">Open the portal again from your provider’s site.</p>
       )}
     </main>
   );

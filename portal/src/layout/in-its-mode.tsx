@@ -22,10 +22,10 @@ export function InItsMode({ what, mode, heading, children }: Props) {
       {heading}
       <div className="note wait">
         <p>
-          This {what} is of {MODE_NAMES[mode]}, and {MODE_NAMES[shown]} is what you look at.
+          This is a {MODE_NAMES[mode]} {what}. You are viewing {MODE_NAMES[shown]}.
         </p>
         <Link to="." search={(last) => ({ ...last, mode })} className="button small">
-          Show it in {MODE_NAMES[mode]}
+          View it in {MODE_NAMES[mode]}
         </Link>
       </div>
     </>

@@ -97,7 +97,7 @@ function ModeBanner() {
           className="link"
           onClick={() => void navigate({ to: '/developers/api-keys', search: { mode: 'sandbox' } })}
         >
-          Try it without charges
+          Try Sandbox without charges
         </button>
       )}
     </p>

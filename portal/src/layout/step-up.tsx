@@ -14,10 +14,10 @@ export function returnAddress(returnUrl: string | null | undefined, reason?: 'st
 export function StepUp({ open, onClose }: { open: boolean; onClose: () => void }) {
   const address = returnAddress(useSession().return_url, 'step_up');
   return (
-    <Dialog open={open} onClose={onClose} title="Confirm that it is you">
+    <Dialog open={open} onClose={onClose} title="Sign in again to continue">
       <p>
-        This action needs a session younger than 15 minutes. Nothing was changed. Sign in again and repeat the
-        action.
+        This action needs a sign-in within the last 15 minutes. Nothing was changed. Sign in again and repeat
+        the action.
       </p>
       <div className="actions">
         <button type="button" className="button" onClick={onClose}>
@@ -28,7 +28,7 @@ export function StepUp({ open, onClose }: { open: boolean; onClose: () => void }
             Sign in again
           </a>
         ) : (
-          <p className="hint">Open the portal anew from where you came from.</p>
+          <p className="hint">Open the portal again from your provider’s site.</p>
         )}
       </div>
     </Dialog>

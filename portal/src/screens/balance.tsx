@@ -21,9 +21,9 @@ export function Balance() {
       {mode === 'live' ? (
         <LiveBalance />
       ) : (
-        <Empty title="Sandbox costs nothing" command={orderCommand(apiUrl, mode)}>
+        <Empty title="Sandbox is free" command={orderCommand(apiUrl, mode)}>
           <p>
-            Orders and top-ups of Sandbox are free: try one. Switch to Live to see your balance and its
+            Orders and top-ups in Sandbox cost nothing, so try one. Switch to Live to see your balance and
             statement.
           </p>
         </Empty>
@@ -43,7 +43,7 @@ function LiveBalance() {
       {query.isError && <ErrorNote error={query.error} retry={() => void query.refetch()} />}
       {query.data?.data.length === 0 && (
         <Empty title="No balance yet" command={readCommand(apiUrl, 'balance')}>
-          <p>Your first deposit makes it. Your programs read it with a Live key:</p>
+          <p>Your first deposit creates it. Your programs can read it with a Live key:</p>
         </Empty>
       )}
       <div className="wallets">
@@ -67,7 +67,7 @@ function WalletCard({ wallet }: { wallet: Wallet }) {
       <p className="amount">{money(wallet.available)}</p>
       <p>available in {wallet.currency}</p>
       <p className="sub">
-        {money(wallet.posted)} booked, {money(wallet.held)} held for what is under way
+        {money(wallet.posted)} total, {money(wallet.held)} reserved for open orders
       </p>
     </section>
   );
@@ -97,7 +97,7 @@ function Statement() {
       <div className="screen-head">
         <h2 id="statement">Statement</h2>
         <div className="actions">
-          <span className="hint">the newest {count(MOST_EXPORTED)}</span>
+          <span className="hint">newest {count(MOST_EXPORTED)} transactions</span>
           <button
             type="button"
             className="button"
@@ -132,8 +132,8 @@ function Statement() {
           </tr>
         )}
         empty={
-          <Empty title="Nothing booked yet" command={readCommand(apiUrl, 'transactions?limit=10')}>
-            <p>Deposits and charges are listed here, and for your programs:</p>
+          <Empty title="No transactions yet" command={readCommand(apiUrl, 'transactions?limit=10')}>
+            <p>Deposits and charges appear here. Your programs can list them too:</p>
           </Empty>
         }
       />

@@ -86,9 +86,7 @@ function Installation({ esimId }: { esimId: string }) {
         </>
       ) : (
         <>
-          <p className="hint">
-            Who has it can install the eSIM, once. That you looked is written down in the audit log.
-          </p>
+          <p className="hint">Anyone with this code can install the eSIM once. Viewing it is logged.</p>
           <div className="row-actions">
             <button type="button" className="button" disabled={busy} onClick={() => void run()}>
               Show install data

@@ -82,10 +82,9 @@ function NoEsim({ mode }: { mode: Mode }) {
   const { api_url: apiUrl } = useSession();
   const packageId = useNewest<Order>('orders', mode)?.package_id;
   return (
-    <Empty title="No eSIM yet" command={orderCommand(apiUrl, mode, packageId)}>
+    <Empty title="No eSIMs yet" command={orderCommand(apiUrl, mode, packageId)}>
       <p>
-        An order issues them: see <Link to="/orders">Orders</Link>, or place one with your key in
-        ESIM_API_KEY:
+        Orders issue eSIMs. See <Link to="/orders">Orders</Link>, or place one with your key in ESIM_API_KEY:
       </p>
     </Empty>
   );

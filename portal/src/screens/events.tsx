@@ -17,7 +17,7 @@ export function Events() {
   return (
     <>
       <h1>Events</h1>
-      <p className="lead">What has happened to your orders, eSIMs and top-ups, as webhooks deliver it.</p>
+      <p className="lead">Every change to your orders, eSIMs and top-ups, exactly as webhooks deliver it.</p>
       <UrlFilters choices={[{ name: 'type', label: 'Type', options: EVENT_TYPES }]} />
       <List<Event>
         path="events"
@@ -46,10 +46,10 @@ export function Events() {
         )}
         empty={
           <Empty
-            title="No event yet"
+            title="No events yet"
             command={`curl "${apiUrl ?? 'https://$API_HOST'}/v1/events?limit=10" -H "Authorization: Bearer $ESIM_API_KEY"`}
           >
-            <p>An order makes the first one. Your programs can read them, too:</p>
+            <p>Your first order creates one. Your programs can read events too:</p>
           </Empty>
         }
       />

@@ -78,7 +78,7 @@ export function Orders() {
           </tr>
         )}
         empty={
-          <Empty title="No order yet" command={orderCommand(apiUrl, mode)}>
+          <Empty title="No orders yet" command={orderCommand(apiUrl, mode)}>
             <p>Place one with your key in ESIM_API_KEY:</p>
           </Empty>
         }

@@ -24,9 +24,10 @@ export function RequestPage() {
       {query.isPending && <Loading />}
       {query.isError &&
         (query.error instanceof ApiError && query.error.status === 404 ? (
-          <Empty title="No call of yours has this id">
+          <Empty title="Request not found">
             <p>
-              Calls are kept 30 days. The id is in the header X-Request-Id and in the body of every answer.
+              We keep requests for 30 days. Every response has its request id in the X-Request-Id header and
+              in the body.
             </p>
           </Empty>
         ) : (
@@ -62,7 +63,7 @@ function CallFacts({ call }: { call: Call }) {
           ['From', call.remote_address],
           ['Your X-Request-Id', call.client_request_id],
           [
-            'Replayed the answer of',
+            'Replayed the response to',
             call.replay_of && (
               <Link key="first" to="/developers/requests/$requestId" params={{ requestId: call.replay_of }}>
                 {call.replay_of}

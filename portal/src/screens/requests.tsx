@@ -57,7 +57,8 @@ export function Requests() {
     <>
       <h1>Requests</h1>
       <p className="lead">
-        Every call of your programs, kept 30 days. Each answer carries its id in X-Request-Id.
+        Every API call that your programs made in the last 30 days. Each response has its request id in
+        X-Request-Id.
       </p>
       <LookUp />
       <UrlFilters
@@ -79,10 +80,10 @@ export function Requests() {
         row={(call) => <CallRow key={`${call.request_id}${call.created_at}`} call={call} />}
         empty={
           <Empty
-            title="No request yet"
+            title="No requests yet"
             command={`curl -i ${apiUrl ?? 'https://$API_HOST'}/v1/me -H "Authorization: Bearer $ESIM_API_KEY"`}
           >
-            <p>This makes one; it shows up here within a second:</p>
+            <p>Make one, and it appears here within a second:</p>
           </Empty>
         }
       />
@@ -116,7 +117,7 @@ function CallRow({ call }: { call: Call }) {
         <Link to="/developers/requests/$requestId" params={{ requestId: call.request_id }} className="mono">
           {call.request_id}
         </Link>
-        {call.suppressed !== null && <span className="sub">stands for {call.suppressed} more</span>}
+        {call.suppressed !== null && <span className="sub">represents {call.suppressed} more</span>}
       </td>
       <td data-column="Call">
         <code>

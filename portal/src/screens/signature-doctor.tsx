@@ -57,8 +57,8 @@ export function SignatureDoctor() {
     <>
       <h1>Signature doctor</h1>
       <p className="lead">
-        Your receiver refuses a signature? Paste what it got: the headers, and the body as it read it. The
-        secret stays here.
+        Does your server reject our signature? Paste the headers and the body that it received. We already
+        have the secret.
       </p>
       <form
         className="stack doctor"
@@ -73,7 +73,7 @@ export function SignatureDoctor() {
           onChange={setChosen}
           options={
             endpoints.length === 0
-              ? [['', 'No endpoint yet']]
+              ? [['', 'No endpoints yet']]
               : endpoints.map(({ id, url }) => [id, url] as const)
           }
         />
@@ -82,7 +82,7 @@ export function SignatureDoctor() {
           value={headers}
           onChange={setHeaders}
           rows={4}
-          hint="X-Service-Signature at least, with its name or without."
+          hint="At least X-Service-Signature, with or without its name."
           error={fieldError(error, 'headers')}
         />
         <TextArea
@@ -90,14 +90,14 @@ export function SignatureDoctor() {
           value={body}
           onChange={setBody}
           rows={8}
-          hint="As it is, with every blank and newline."
+          hint="Exactly as received, including spaces and line breaks."
           error={fieldError(error, 'body')}
         />
         <TextField
-          label="What your code computed (optional)"
+          label="Signature your code computed (optional)"
           value={computed}
           onChange={setComputed}
-          hint="Where it should be v1, in hexadecimal or base64: tells which mistake the code makes, or that it has another secret."
+          hint="In hex or Base64. Shows which mistake your code makes, or that it uses another secret."
           error={fieldError(error, 'computed')}
         />
         <TextField
@@ -105,7 +105,7 @@ export function SignatureDoctor() {
           value={receivedAt}
           onChange={setReceivedAt}
           placeholder="2026-11-22T10:00:05Z"
-          hint="By the clock of your receiver, from its log: tells whether that clock is off."
+          hint="By your server’s clock, from its log. Shows whether that clock is off."
           error={fieldError(error, 'received_at')}
         />
         <ErrorNote error={error} />
@@ -127,7 +127,7 @@ export function SignatureDoctor() {
 function clockInWords(diagnosis: string, secondsOff: number): string {
   const far = inWords(Math.abs(secondsOff) * 1_000);
   if (diagnosis === 'stale') return `The signature was made ${far} ago.`;
-  return `The time t in the signature is ${far} ${secondsOff < 0 ? 'ahead of' : 'behind'} the clock that it is compared with.`;
+  return `The signature’s time t is ${far} ${secondsOff < 0 ? 'ahead of' : 'behind'} the clock that we compared it with.`;
 }
 
 function Result({

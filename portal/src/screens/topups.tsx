@@ -5,7 +5,7 @@ import type { Esim, Mode, Topup } from '../api/types.ts';
 import { orderCommand, readCommand } from '../components/commands.ts';
 import { Badge, Empty } from '../components/feedback.tsx';
 import { UrlFilters } from '../components/filters.tsx';
-import { bytes, money, words } from '../components/format.ts';
+import { bytes, counted, money, words } from '../components/format.ts';
 import { List } from '../components/list.tsx';
 import { Time } from '../components/time.tsx';
 import { useMode } from '../layout/use-mode.ts';
@@ -23,7 +23,7 @@ const TONES = {
 function added(topup: Topup): string {
   const parts = [
     topup.data_added_bytes === null ? '' : bytes(topup.data_added_bytes),
-    topup.validity_added_days === 0 ? '' : `${topup.validity_added_days} days`,
+    topup.validity_added_days === 0 ? '' : counted(topup.validity_added_days, 'day'),
   ];
   return parts.filter(Boolean).join(', ') || '–';
 }
@@ -83,15 +83,16 @@ function NoTopup({ mode }: { mode: Mode }) {
   const esim = useNewest<Esim>('esims', mode);
   if (!esim)
     return (
-      <Empty title="No top-up yet" command={orderCommand(apiUrl, mode)}>
-        <p>A top-up adds data or days to an eSIM. An order issues the first one:</p>
+      <Empty title="No top-ups yet" command={orderCommand(apiUrl, mode)}>
+        <p>A top-up adds data or days to an eSIM. To get your first eSIM, place an order:</p>
       </Empty>
     );
   return (
-    <Empty title="No top-up yet" command={readCommand(apiUrl, `esims/${esim.id}/topup-packages`)}>
+    <Empty title="No top-ups yet" command={readCommand(apiUrl, `esims/${esim.id}/topup-packages`)}>
       <p>
-        A top-up adds data or days to an eSIM. This says what your newest one takes; POST /v1/topups with its
-        id and one of these packages buys it. Others: <Link to="/esims">eSIMs</Link>.
+        A top-up adds data or days to an eSIM. This call lists the packages that fit your newest eSIM. To buy
+        one, send its id and the eSIM id to POST /v1/topups. For other eSIMs, see{' '}
+        <Link to="/esims">eSIMs</Link>.
       </p>
     </Empty>
   );

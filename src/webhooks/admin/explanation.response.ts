@@ -6,22 +6,27 @@ export class ExplanationResponse {
   @ApiProperty({ enum: CAUSES })
   cause!: Cause;
 
-  @ApiProperty({ enum: CAUSE_OWNERS, description: 'Whose it is to mend; `you` is the partner.' })
+  @ApiProperty({ enum: CAUSE_OWNERS, description: 'Who can fix it; `you` is the partner.' })
   owner!: CauseOwner;
 
-  @ApiProperty({ type: String, example: "Your receiver's TLS certificate has expired." })
+  @ApiProperty({ type: String, example: "Your server's TLS certificate has expired." })
   summary!: string;
 
-  @ApiProperty({ type: String, example: 'Renew the certificate, and have it renewed by itself.' })
+  @ApiProperty({ type: String, example: 'Renew the certificate, and automate its renewal.' })
   cure!: string;
 
-  @ApiProperty({ type: [String], description: 'Facts of the log.' })
+  @ApiProperty({ type: [String], description: 'Facts from the delivery log.' })
   evidence!: readonly string[];
 
   @ApiProperty({ type: String, description: 'What happens next.' })
   next!: string;
 
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'When that is.' })
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    description: 'When it happens; null if that depends on you.',
+  })
   next_at!: string | null;
 }
 

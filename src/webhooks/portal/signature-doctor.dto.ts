@@ -16,7 +16,7 @@ export class SignatureDoctorDto {
     type: 'object',
     additionalProperties: { type: 'string' },
     example: { 'X-Service-Signature': 't=1795255200,v1=...' },
-    description: 'As received; only `X-Service-Signature` counts.',
+    description: 'The headers as received. Only `X-Service-Signature` is used.',
   })
   @ValidateBy({
     name: 'headers',
@@ -27,7 +27,7 @@ export class SignatureDoctorDto {
   @ApiProperty({
     type: String,
     maxLength: MOST_CHARACTERS,
-    description: 'As your code has it when it verifies.',
+    description: 'The body as your code verifies it.',
   })
   @IsString({ message: 'must be text' })
   @MaxLength(MOST_CHARACTERS, { message: `must have at most ${MOST_CHARACTERS} characters` })
@@ -36,8 +36,7 @@ export class SignatureDoctorDto {
   @ApiPropertyOptional({
     type: String,
     format: 'date-time',
-    description:
-      'When it arrived, by the clock of your receiver: without it a clock that is off is not found.',
+    description: "Time of arrival by your server's clock. Needed to detect a wrong clock.",
   })
   @Optional()
   @Rfc3339()
@@ -46,7 +45,7 @@ export class SignatureDoctorDto {
   @ApiPropertyOptional({
     type: String,
     maxLength: MOST_COMPUTED,
-    description: 'What your code computed where it should be `v1`, hexadecimal or base64.',
+    description: 'The signature that your code computed, in hex or Base64.',
   })
   @Optional()
   @IsString({ message: 'must be text' })
@@ -74,67 +73,67 @@ export class DiagnosisResponse {
     type: 'integer',
     nullable: true,
     description:
-      'For `clock_off` and `stale`: how far `t` is behind `received_at`, else behind our time; negative: ahead.',
+      'For `clock_off` and `stale`: seconds by which `t` is behind `received_at`, or behind our clock without it. Negative if ahead.',
   })
   seconds_off!: number | null;
 }
 
 const RAW = 'Verify the raw bytes of the request, before any parser or framework touches them.';
-const SECRET = 'Use the whole secret as it was shown, `whsec_` included, as the bytes of its text.';
+const SECRET = 'Use the whole secret exactly as shown, including `whsec_`. Do not decode it.';
 
 const WORDS: Readonly<Record<DiagnosisCode, readonly [summary: string, cure: string]>> = {
   valid: [
-    'The header and the body are right for this endpoint.',
-    'If your receiver refuses them, tell the doctor what your code computed, and when the call arrived by its clock.',
+    'The header and the body match this endpoint.',
+    'If your server still rejects them, enter the signature that your code computed, and the time of arrival by its clock.',
   ],
   stale: [
-    'The header and the body are right; the signature is older than the 300 seconds that receivers allow.',
-    'Pasted later this is as it should be. If it was refused when it arrived, tell the doctor when that was by the clock of your receiver.',
+    'The header and the body are correct, but the signature is older than the 300 seconds that receivers allow.',
+    'This is expected for an old request. If your server rejected it on arrival, enter the time of arrival by its clock.',
   ],
   header_missing: [
-    'There is no X-Service-Signature.',
-    'Let your proxy pass the header on, and read it in any letter case.',
+    'The X-Service-Signature header is missing.',
+    'Let your proxy pass the header on, and ignore letter case when you read its name.',
   ],
   header_malformed: [
-    'The header is not t=<seconds>,v1=<hex>.',
-    'Read the header as a whole; do not split it at the first comma.',
+    'The header does not have the form t=<seconds>,v1=<hex>.',
+    'Read the whole header. Do not split it at the first comma.',
   ],
   signature_changed: [
-    'The value of v1 is compared in another form: its letters, quotes or encoding.',
-    'Compare v1 as it was sent: lower-case hex without quotes.',
+    'The value of v1 was changed: its letter case, quotes or encoding.',
+    'Compare v1 exactly as sent: lower-case hex without quotes.',
   ],
   clock_off: [
-    'The signature is right, but its time is not within 300 seconds of the receipt.',
-    'Set the clock of your receiver by NTP, and verify when the request arrives, not later.',
+    'The signature is correct, but its time is more than 300 seconds from the time of arrival.',
+    "Synchronize your server's clock with NTP, and verify each request when it arrives.",
   ],
   old_secret: [
-    'It was signed with the secret from before the last rotation.',
-    'Put the new secret in place before the grace ends; every v1 of the header counts.',
+    'The request was signed with the secret from before the last rotation.',
+    'Deploy the new secret before the grace period ends, and accept any v1 in the header.',
   ],
   other_endpoint: [
-    'It was signed with the secret of another of your endpoints.',
-    'Each endpoint has a secret of its own: use that of the endpoint that was called.',
+    'The request was signed with the secret of another endpoint.',
+    'Each endpoint has its own secret. Use the secret of the endpoint that received the request.',
   ],
   other_mode: [
-    'It was signed with the secret of an endpoint of the other mode.',
-    'Sandbox and Live have endpoints and secrets of their own: use those of the mode.',
+    'The request was signed with the secret of an endpoint in the other mode.',
+    'Sandbox and Live have separate endpoints and secrets. Use the secret of the right mode.',
   ],
   wrong_secret: [
-    'The header and the body are right, and none of the usual mistakes gives what your code computed.',
-    'Compare the secret that it uses with the one that was shown for this endpoint: cut off, of another environment, or from before two rotations.',
+    'The header and the body are correct, but no common mistake explains the signature that your code computed.',
+    'Compare the secret in your code with the one shown for this endpoint. It may be cut off, from another environment, or two rotations old.',
   ],
   timestamp_missing: [
-    'Your code signs the body alone.',
-    'Sign the value of t, a full stop and the raw body: `<t>.<body>`.',
+    'Your code signs only the body.',
+    'Sign `<t>.<body>`: the value of t, a period and the raw body.',
   ],
-  whitespace_changed: ['White space at the end or the beginning of the body was added or removed.', RAW],
-  reserialized_json: ['The body was parsed and printed again: it means the same, but has other bytes.', RAW],
-  wrong_charset: ['The body was read in another character set than UTF-8.', RAW],
-  secret_without_prefix: ['It was signed with the secret without its prefix.', SECRET],
-  secret_decoded: ['It was signed with the secret decoded from base64.', SECRET],
+  whitespace_changed: ['White space at the start or end of the body was added or removed.', RAW],
+  reserialized_json: ['The body was parsed and serialized again, which changed its bytes.', RAW],
+  wrong_charset: ['The body was decoded with a character set other than UTF-8.', RAW],
+  secret_without_prefix: ['The signature was made with the secret without its prefix.', SECRET],
+  secret_decoded: ['The signature was made with the secret decoded from Base64.', SECRET],
   unknown: [
-    'It fits none of your endpoints, and none of the usual mistakes.',
-    `${RAW} If it is, it was not we who sent it.`,
+    'The signature matches none of your endpoints and no common mistake.',
+    `${RAW} If you already do, we did not send this request.`,
   ],
 };
 

@@ -3,7 +3,7 @@ import { useScope, useSession } from '../../api/session.ts';
 import type { ApiKey } from '../../api/types.ts';
 import { CopyFact } from '../../components/copy-button.tsx';
 import { Badge, Empty } from '../../components/feedback.tsx';
-import { count } from '../../components/format.ts';
+import { counted } from '../../components/format.ts';
 import { List } from '../../components/list.tsx';
 import { Ago, Time } from '../../components/time.tsx';
 import { useMode } from '../../layout/use-mode.ts';
@@ -32,7 +32,8 @@ export function ApiKeys() {
         )}
       </div>
       <p className="lead">
-        Your programs sign in with a key. We keep only a digest of it: a lost key is replaced, not found.
+        Your programs authenticate with an API key. We store only a hash of each key, so we cannot recover a
+        lost one. Replace it instead.
       </p>
       <List<ApiKey>
         path="api-keys"
@@ -42,10 +43,10 @@ export function ApiKeys() {
         row={(key) => <KeyRow key={key.id} apiKey={key} open={mayWrite ? setOpen : null} />}
         empty={
           <Empty
-            title={`No ${mode === 'live' ? 'Live' : 'Sandbox'} key yet`}
+            title={`No ${mode === 'live' ? 'Live' : 'Sandbox'} keys yet`}
             command={`curl ${apiUrl ?? 'https://$API_HOST'}/v1/me -H "Authorization: Bearer $ESIM_API_KEY"`}
           >
-            <p>Create one with New key, put it into ESIM_API_KEY, and see who you are:</p>
+            <p>Create a key, set ESIM_API_KEY to it, and make your first call:</p>
           </Empty>
         }
       />
@@ -80,7 +81,9 @@ function KeyRow({ apiKey, open }: { apiKey: ApiKey; open: ((open: Open) => void)
       </td>
       <td data-column="Last used" className="number">
         {apiKey.last_used_at ? <Ago at={apiKey.last_used_at} /> : 'Never'}
-        {apiKey.uses_24h !== undefined && <span className="sub">{count(apiKey.uses_24h)} calls in 24 h</span>}
+        {apiKey.uses_24h !== undefined && (
+          <span className="sub">{counted(apiKey.uses_24h, 'call')} in 24 h</span>
+        )}
       </td>
       <td data-column="Actions">
         {open && apiKey.status === 'active' && (

@@ -44,7 +44,7 @@ export function NewKeyDialog({ mode: shown, onClose }: { mode: Mode; onClose: ()
     return (
       <Dialog open onClose={done} title="The new key cannot be shown">
         <SecretLost what="key" onDone={done}>
-          Nobody has it: revoke {issued.name ?? 'the key'} …{issued.last4} in the list, and make another.
+          Revoke {issued.name ?? 'the key'} …{issued.last4} in the list and create another key.
         </SecretLost>
       </Dialog>
     );
@@ -54,7 +54,7 @@ export function NewKeyDialog({ mode: shown, onClose }: { mode: Mode; onClose: ()
         <SecretOnce
           what="key"
           secret={issued.key}
-          hint="Put it where your programs keep their secrets, never into source code."
+          hint="Store it with your programs’ secrets, never in source code."
           onDone={done}
         />
       </Dialog>
@@ -72,7 +72,7 @@ export function NewKeyDialog({ mode: shown, onClose }: { mode: Mode; onClose: ()
           label="Name"
           value={name}
           onChange={setName}
-          hint="What uses it, for example “checkout server”."
+          hint="Where you use it, for example “checkout server”."
           error={fieldError(error, 'name')}
         />
         <Radios
@@ -81,7 +81,7 @@ export function NewKeyDialog({ mode: shown, onClose }: { mode: Mode; onClose: ()
           chosen={mode}
           onChange={(next) => setMode(next as Mode)}
         />
-        {mode === 'live' && <p className="note wait">A Live key buys real eSIMs with your balance.</p>}
+        {mode === 'live' && <p className="note wait">A Live key spends your balance on real eSIMs.</p>}
         <TextField
           label="Expires (optional)"
           type="datetime-local"

@@ -5,7 +5,7 @@ import type { ApiKey, Call, Page } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
-import { count } from '../../components/format.ts';
+import { count, counted } from '../../components/format.ts';
 import { Submit } from '../../components/form.tsx';
 import { Ago } from '../../components/time.tsx';
 import { notify } from '../../components/toasts.tsx';
@@ -19,7 +19,7 @@ export function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () 
   const { busy, error, run } = useAction(async () => {
     await post(`api-keys/${apiKey.id}/revoke`);
     void queries.invalidateQueries({ queryKey: ['api-keys'] });
-    notify(`The key …${apiKey.last4} is revoked.`);
+    notify(`Key …${apiKey.last4} was revoked.`);
     onClose();
   });
   return (
@@ -27,7 +27,7 @@ export function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () 
       open
       onClose={onClose}
       title={`Revoke ${apiKey.name ?? 'the key'} …${apiKey.last4}`}
-      description="Calls with it get 401 at once. It cannot be taken back; rotate instead if something still uses it."
+      description="Calls with this key fail with 401 immediately. This cannot be undone. If something still uses the key, rotate it instead."
     >
       <form
         className="stack"
@@ -69,7 +69,7 @@ function RecentUse({ apiKey }: { apiKey: ApiKey }) {
         signal,
       ),
   });
-  if (apiKey.last_used_at === null) return <p className="note good">It has never been used.</p>;
+  if (apiKey.last_used_at === null) return <p className="note good">This key has never been used.</p>;
   const uses = new Map<string, number>();
   for (const call of data?.data ?? []) {
     const use = `${call.method} ${call.route ?? call.path} from ${call.remote_address}`;
@@ -79,11 +79,11 @@ function RecentUse({ apiKey }: { apiKey: ApiKey }) {
     <div className="note wait">
       <p>
         Last used <Ago at={apiKey.last_used_at} />
-        {apiKey.uses_24h !== undefined && `, ${count(apiKey.uses_24h)} calls in 24 hours`}.
+        {apiKey.uses_24h !== undefined && `, ${counted(apiKey.uses_24h, 'call')} in 24 hours`}.
       </p>
       {uses.size > 0 && (
         <>
-          <p>These would stop working{data?.has_more ? ` (of the last ${ASKED_FOR} calls)` : ''}:</p>
+          <p>These calls would stop working{data?.has_more ? ` (from the last ${ASKED_FOR})` : ''}:</p>
           <ul>
             {[...uses].slice(0, 8).map(([use, times]) => (
               <li key={use}>

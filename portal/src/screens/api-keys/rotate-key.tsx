@@ -13,7 +13,7 @@ export const GRACES = [
   ['86400', '24 hours'],
   ['604800', '7 days'],
   ['3600', '1 hour'],
-  ['0', 'Not at all'],
+  ['0', '0 hours (stop now)'],
 ] as const;
 
 /** Replaces a key by a new one; the old one stays valid for a grace period. */
@@ -33,8 +33,8 @@ export function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () 
     return (
       <Dialog open onClose={done} title="The new key cannot be shown">
         <SecretLost what="key" onDone={done}>
-          Nobody has it: revoke the new one, …{issued.last4}, in the list, and make another.{' '}
-          {grace === '0' ? 'The old key is refused already.' : 'The old key works until its grace ends.'}
+          Revoke the new key, …{issued.last4}, in the list and create another.{' '}
+          {grace === '0' ? 'The old key no longer works.' : 'The old key works until its grace period ends.'}
         </SecretLost>
       </Dialog>
     );
@@ -45,7 +45,7 @@ export function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () 
           what="key"
           secret={issued.key}
           hint={
-            grace === '0' ? 'The old key is refused from now on.' : 'The old key works until its grace ends.'
+            grace === '0' ? 'The old key no longer works.' : 'The old key works until its grace period ends.'
           }
           onDone={done}
         />
@@ -56,7 +56,7 @@ export function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () 
       open
       onClose={onClose}
       title={`Rotate ${apiKey.name ?? 'the key'} …${apiKey.last4}`}
-      description="You get a new key. Put it into your programs while the old one still works."
+      description="You get a new key. Deploy it to your programs while the old one still works."
     >
       <form
         className="stack"
@@ -65,7 +65,7 @@ export function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () 
           void run();
         }}
       >
-        <Radios legend="The old key stays valid for" options={GRACES} chosen={grace} onChange={setGrace} />
+        <Radios legend="Keep the old key valid for" options={GRACES} chosen={grace} onChange={setGrace} />
         <ErrorNote error={error} />
         <div className="actions">
           <button type="button" className="button" onClick={onClose}>

@@ -20,7 +20,7 @@ export function DeleteEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint
       open
       onClose={onClose}
       title="Delete endpoint"
-      description={`${endpoint.url} gets nothing any more, and what waits for it is given up. It cannot be taken back; the switch can.`}
+      description={`We stop sending events to ${endpoint.url} and discard its pending deliveries. This cannot be undone. To pause instead, switch the endpoint off.`}
     >
       <form
         className="stack"

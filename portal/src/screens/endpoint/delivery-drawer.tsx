@@ -40,7 +40,7 @@ export function DeliveryDrawer({ id, endpointId, onClose }: DrawerProps) {
 function Elsewhere({ delivery }: { delivery: DeliveryWithAttempts }) {
   return (
     <div className="note wait">
-      <p>This delivery is of another endpoint.</p>
+      <p>This delivery belongs to another endpoint.</p>
       <Link
         to="/developers/webhooks/$endpointId"
         params={{ endpointId: delivery.endpoint_id }}
@@ -58,7 +58,7 @@ function Content({ delivery }: { delivery: DeliveryWithAttempts }) {
   const queries = useQueryClient();
   const resend = useAction(async () => {
     await post(`deliveries/${delivery.id}/resend`);
-    notify('Sent again, as a delivery of its own.');
+    notify('Resent as a new delivery.');
     refreshDeliveryLog(queries, delivery.endpoint_id);
   });
   const attempts = [...delivery.attempts].sort((a, b) => b.number - a.number);
@@ -112,11 +112,11 @@ function Content({ delivery }: { delivery: DeliveryWithAttempts }) {
       <h3>Attempts</h3>
       {delivery.current_attempt && (
         <p className="hint">
-          Attempt {delivery.current_attempt.number} waits for the answer since{' '}
+          Attempt {delivery.current_attempt.number} has been waiting for a response since{' '}
           <Time at={delivery.current_attempt.started_at} short />.
         </p>
       )}
-      {attempts.length === 0 && !delivery.current_attempt && <p className="hint">None yet.</p>}
+      {attempts.length === 0 && !delivery.current_attempt && <p className="hint">No attempts yet.</p>}
       {attempts.map((attempt, index) => (
         <AttemptDetails
           key={attempt.number}
@@ -158,7 +158,7 @@ function AttemptDetails({ attempt, requestBody, open }: AttemptProps) {
 
 function Headers({ label, headers }: { label: string; headers: Record<string, unknown> | null }) {
   const entries = Object.entries(headers ?? {});
-  if (entries.length === 0) return <p className="hint">No headers kept.</p>;
+  if (entries.length === 0) return <p className="hint">No headers recorded.</p>;
   const text = entries.map(([name, value]) => `${name}: ${String(value)}`).join('\n');
   return (
     <pre className="code-block" tabIndex={0} role="region" aria-label={label}>

@@ -105,7 +105,7 @@ export function DeliveryFilters() {
       </details>
       {ignored.map(({ name, value }) => (
         <p key={name} role="status" className="note wait">
-          “{value}” is no value for {words(name)}: this filter is ignored.
+          “{value}” is not a valid value for {words(name)}, so this filter is ignored.
         </p>
       ))}
     </>

@@ -37,7 +37,7 @@ export function DeliveryLog({ endpoint }: { endpoint: Endpoint }) {
     setError(null);
     try {
       await post(`deliveries/${delivery.id}/resend`);
-      notify('Sent again, as a delivery of its own.');
+      notify('Resent as a new delivery.');
       refresh();
     } catch (thrown) {
       setError(thrown);
@@ -79,13 +79,13 @@ function NoDelivery({ endpoint, filtered }: { endpoint: Endpoint; filtered: bool
   const { api_url: apiUrl } = useSession();
   if (filtered)
     return (
-      <Empty title="No delivery like that">
-        <p>Take a filter away to see more.</p>
+      <Empty title="No matching deliveries">
+        <p>Remove a filter to see more.</p>
       </Empty>
     );
   return (
-    <Empty title="No delivery yet" command={orderCommand(apiUrl, endpoint.mode)}>
-      <p>Send test event sends one now. Others come as orders, eSIMs and top-ups change; this makes one:</p>
+    <Empty title="No deliveries yet" command={orderCommand(apiUrl, endpoint.mode)}>
+      <p>Use “Send test event” to send one now, or place an order to see real events:</p>
     </Empty>
   );
 }

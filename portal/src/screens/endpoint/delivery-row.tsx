@@ -43,7 +43,7 @@ export function DeliveryRow({ delivery, onOpen, onResend }: Props) {
     <tr className="opens" onClick={onOpen}>
       <td data-column="Event">
         {delivery.event_type}
-        <span className="sub">{delivery.event_id ?? 'a test'}</span>
+        <span className="sub">{delivery.event_id ?? 'test event'}</span>
       </td>
       <td data-column="Delivery">
         <button
@@ -92,11 +92,11 @@ function StatusCode({ delivery }: { delivery: Delivery }) {
   const last = delivery.last_attempt;
   if (!last)
     return (
-      <span className="quiet">{delivery.current_attempt ? 'waiting for the answer' : 'not sent yet'}</span>
+      <span className="quiet">{delivery.current_attempt ? 'waiting for response' : 'not sent yet'}</span>
     );
   if (last.status_code !== null)
     return (
       <span className={last.outcome === 'delivered' ? 'code good' : 'code bad'}>{last.status_code}</span>
     );
-  return <span className="code bad">{last.error ?? 'no answer'}</span>;
+  return <span className="code bad">{last.error ?? 'no response'}</span>;
 }

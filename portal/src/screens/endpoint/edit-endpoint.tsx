@@ -26,9 +26,9 @@ export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; 
     const { url, description, event_types } = endpoint;
     try {
       await save({ url, description, event_types });
-      notify('The endpoint is as it was before.', { about: endpoint.id });
+      notify('Your change was undone.', { about: endpoint.id });
     } catch {
-      notify('It could not be taken back. Edit shows what is there now.', { about: endpoint.id });
+      notify('We could not undo the change. Use “Edit” to see the current settings.', { about: endpoint.id });
     }
   };
   const { busy, error, run } = useAction(async () => {
@@ -38,7 +38,7 @@ export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; 
       event_types: types.length === 0 ? null : types,
     });
     onClose();
-    notify('The endpoint is changed.', { about: endpoint.id, undo: () => void undo() });
+    notify('Endpoint updated.', { about: endpoint.id, undo: () => void undo() });
   });
   return (
     <Dialog open onClose={onClose} title="Edit endpoint">
@@ -60,7 +60,7 @@ export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; 
         />
         <Checkboxes
           legend="Event types"
-          hint="None ticked: every type, also those to come."
+          hint="Select none to receive every type, including future ones."
           options={TYPE_OPTIONS}
           chosen={types}
           onChange={setTypes}

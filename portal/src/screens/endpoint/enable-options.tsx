@@ -19,7 +19,7 @@ export function EnableOptionsDialog({ endpoint, onClose }: { endpoint: Endpoint;
     onClose();
   });
   return (
-    <Dialog open onClose={onClose} title="Switch on and choose what is sent">
+    <Dialog open onClose={onClose} title="Switch on and choose what to send">
       <form
         className="stack"
         onSubmit={(event) => {
@@ -31,7 +31,7 @@ export function EnableOptionsDialog({ endpoint, onClose }: { endpoint: Endpoint;
           legend={`${countOrMore(endpoint.held_count ?? 0)} held`}
           options={[
             ['release', 'Send them, oldest first'],
-            ['discard', 'Give them up'],
+            ['discard', 'Discard them'],
           ]}
           chosen={held}
           onChange={setHeld}

@@ -31,9 +31,9 @@ export function EndpointPage() {
   if (query.isError && query.error instanceof ApiError && query.error.status === 404)
     return (
       <>
-        <h1>There is no such endpoint</h1>
+        <h1>Endpoint not found</h1>
         <p className="lead">
-          It may have been deleted. <Link to="/developers/webhooks">Webhooks</Link> has those that there are.
+          It may have been deleted. <Link to="/developers/webhooks">Webhooks</Link> lists your endpoints.
         </p>
       </>
     );
@@ -62,7 +62,7 @@ function Page({ endpoint }: { endpoint: Endpoint }) {
       </div>
       <p className="sub">
         <code>{endpoint.id}</code> <CopyButton text={endpoint.id} label="Copy endpoint id" />{' '}
-        {endpoint.event_types === null ? 'Every event type' : endpoint.event_types.join(', ')}
+        {endpoint.event_types === null ? 'All event types' : endpoint.event_types.join(', ')}
         {endpoint.description && ` · ${endpoint.description}`}
       </p>
       <div className="card-body">
@@ -106,7 +106,7 @@ function Actions({ endpoint }: { endpoint: Endpoint }) {
           <>
             {endpoint.status === 'disabled' && undelivered && (
               <button type="button" className="button" onClick={() => setOpen('enable')}>
-                Choose what is sent
+                Choose what to send
               </button>
             )}
             <button type="button" className="button" onClick={() => setOpen('rotate')}>

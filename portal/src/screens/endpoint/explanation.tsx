@@ -6,10 +6,10 @@ import { Loading } from '../../components/feedback.tsx';
 import { Countdown, TextWithTimes } from '../../components/time.tsx';
 
 const OWNERS: Record<Explanation['owner'], string> = {
-  you: 'Yours',
-  us: 'Ours',
+  you: 'You',
+  us: 'We can',
   network: 'The network between us',
-  nobody: 'Nobody’s',
+  nobody: 'Nothing to fix',
 };
 
 /** Why a delivery failed or waits. */
@@ -48,8 +48,8 @@ function Words({ explanation }: { explanation: Explanation }) {
       </p>
       <Facts
         entries={[
-          ['Whose it is', OWNERS[owner]],
-          ['What helps', cure],
+          ['Who can fix it', OWNERS[owner]],
+          ['How to fix it', <TextWithTimes key="cure" text={cure} />],
           [
             'Evidence',
             evidence.length === 0 ? null : (
@@ -62,7 +62,7 @@ function Words({ explanation }: { explanation: Explanation }) {
               </ul>
             ),
           ],
-          ['What comes next', next],
+          ['What happens next', next],
           ['When', nextAt && <Countdown key="when" to={nextAt} />],
         ]}
       />

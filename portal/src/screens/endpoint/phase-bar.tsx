@@ -42,7 +42,7 @@ export function PhaseBar({ phases }: { phases: Phases }) {
               <span className={`swatch ${className}`} aria-hidden="true" /> {name} {milliseconds(ms)}
             </li>
           ))}
-          {phases.dns_ms === null && phases.connect_ms === null && <li>over an open connection</li>}
+          {phases.dns_ms === null && phases.connect_ms === null && <li>reused an open connection</li>}
         </ul>
       </figcaption>
     </figure>

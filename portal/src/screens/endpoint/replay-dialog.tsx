@@ -64,7 +64,7 @@ export function ReplayDialog({ endpoint, onClose }: { endpoint: Endpoint; onClos
       open
       onClose={onClose}
       title="Replay"
-      description="Sends events again, each as a new delivery with the current secret."
+      description="Resend past events, each as a new delivery signed with the current secret."
     >
       <form
         className="stack"
@@ -90,14 +90,14 @@ export function ReplayDialog({ endpoint, onClose }: { endpoint: Endpoint; onClos
         />
         <Checkboxes
           legend="Deliveries that were"
-          hint="None ticked: all. What still waits is sent anyway."
+          hint="Select none to include all three. Pending deliveries are sent anyway."
           options={STATUSES}
           chosen={statuses}
           onChange={change(setStatuses)}
         />
         <Checkboxes
           legend="Event types"
-          hint="None ticked: every type."
+          hint="Select none to include every type."
           options={TYPE_OPTIONS}
           chosen={types}
           onChange={change(setTypes)}
@@ -105,10 +105,10 @@ export function ReplayDialog({ endpoint, onClose }: { endpoint: Endpoint; onClos
         <div role="status">
           {counted && (
             <p className={counted.total === 0 || counted.total > STEP_UP_ABOVE ? 'note wait' : 'note good'}>
-              {count(counted.total)}
-              {counted.total >= MOST_COUNTED && ' or more'} {counted.total === 1 ? 'delivery' : 'deliveries'}{' '}
-              would be sent{counted.total === 0 ? ': choose another time or other states.' : '.'}
-              {counted.total > STEP_UP_ABOVE && ' That many need a session younger than 15 minutes.'}
+              {counted.total === 0
+                ? 'No deliveries match. Choose another time range or other statuses.'
+                : `${count(counted.total)}${counted.total >= MOST_COUNTED ? ' or more' : ''} ${counted.total === 1 ? 'delivery' : 'deliveries'} will be sent.`}
+              {counted.total > STEP_UP_ABOVE && ' This many need a sign-in within the last 15 minutes.'}
             </p>
           )}
         </div>

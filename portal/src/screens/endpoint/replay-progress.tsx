@@ -31,7 +31,7 @@ export function ReplayProgress({ id, endpoint }: { id: string; endpoint: Endpoin
   if (query.data.endpoint_id !== endpoint.id)
     return (
       <section className="note wait" aria-label="Replay progress">
-        <p>The replay that the address names is of another endpoint.</p>
+        <p>The replay in this link belongs to another endpoint.</p>
         <button type="button" className="button small" onClick={hide}>
           Hide
         </button>
@@ -46,12 +46,8 @@ export function ReplayProgress({ id, endpoint }: { id: string; endpoint: Endpoin
       aria-label="Replay progress"
     >
       <p>
-        {status === 'canceled'
-          ? 'The replay was canceled'
-          : under
-            ? 'Replay under way'
-            : 'The replay has ended'}
-        : {count(delivered)} delivered, {count(failed)} failed, {count(pending)} waiting, of {count(total)}.
+        {status === 'canceled' ? 'Replay canceled' : under ? 'Replay in progress' : 'Replay finished'}:{' '}
+        {count(delivered)} delivered, {count(failed)} failed, {count(pending)} pending, out of {count(total)}.
       </p>
       <progress aria-label="Replayed deliveries" max={Math.max(1, total)} value={Math.min(ended, total)} />
       <div className="row-actions">

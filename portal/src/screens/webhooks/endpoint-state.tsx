@@ -13,7 +13,7 @@ export function EndpointState({ endpoint }: { endpoint: Endpoint }) {
       <Backlog endpoint={endpoint} />
       {endpoint.previous_secret_until && (
         <p className="sub">
-          Two secrets sign until <Time at={endpoint.previous_secret_until} />.
+          We sign with both secrets until <Time at={endpoint.previous_secret_until} />.
         </p>
       )}
     </div>
@@ -32,15 +32,13 @@ function Words({ endpoint }: { endpoint: Endpoint }) {
     return (
       <p>
         <Badge tone="good">Enabled</Badge> {success}
-        {endpoint.consecutive_blocks > 0 &&
-          `; blocked ${endpoint.consecutive_blocks} of 5 times in a row before`}
-        .
+        {endpoint.consecutive_blocks > 0 && `; ${endpoint.consecutive_blocks} of 5 blocks in a row`}.
       </p>
     );
   if (endpoint.status === 'blocked')
     return (
       <p>
-        <Badge tone="wait">Blocked</Badge> after a delivery failed six times; sending goes on{' '}
+        <Badge tone="wait">Blocked</Badge> after a delivery failed six times; sending resumes{' '}
         {endpoint.blocked_until ? <Countdown to={endpoint.blocked_until} /> : 'soon'}. Block{' '}
         {endpoint.consecutive_blocks} of 5: the fifth disables the endpoint
         <LastError endpoint={endpoint} />; {success}.
@@ -49,7 +47,7 @@ function Words({ endpoint }: { endpoint: Endpoint }) {
   return (
     <p>
       <Badge tone={endpoint.disabled_reason === 'manual' ? 'off' : 'bad'}>Disabled</Badge>{' '}
-      {endpoint.disabled_reason === 'manual' ? 'by the switch on ' : 'on '}
+      {endpoint.disabled_reason === 'manual' ? 'manually on ' : 'on '}
       <Time at={endpoint.disabled_at ?? endpoint.updated_at} />
       {endpoint.disabled_reason === 'consecutive_blocks' &&
         ` after ${endpoint.consecutive_blocks} blocks in a row`}
@@ -64,19 +62,19 @@ function Backlog({ endpoint }: { endpoint: Endpoint }) {
   const failed = endpoint.failed_since_last_success ?? 0;
   if (endpoint.status === 'disabled')
     return held === 0 ? (
-      <p className="sub">Nothing is held. Switching it on sends what happens from then on.</p>
+      <p className="sub">No events are held. Switch the endpoint on to receive new events.</p>
     ) : (
       <p>
         <strong>
           {countOrMore(held)} {held === 1 ? 'event' : 'events'} held.
         </strong>{' '}
-        Switching it on sends {held === 1 ? 'it' : 'them'}, oldest first: one at a time, and twice as many at
-        once with every second in which your receiver answers 2xx.
+        Switch the endpoint on to send {held === 1 ? 'it' : 'them'}, oldest first: slowly at first, then
+        faster while your server returns 2xx.
       </p>
     );
   const parts = [
-    pending > 0 ? `${countOrMore(pending)} waiting for an attempt` : '',
-    failed > 0 ? `${countOrMore(failed)} given up since the last success` : '',
+    pending > 0 ? `${countOrMore(pending)} pending` : '',
+    failed > 0 ? `${countOrMore(failed)} failed since the last success` : '',
   ].filter(Boolean);
   return parts.length === 0 ? null : <p className="sub">{parts.join('; ')}</p>;
 }

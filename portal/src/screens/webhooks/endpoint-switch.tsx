@@ -48,7 +48,9 @@ export function EndpointSwitch({ endpoint }: { endpoint: Endpoint }) {
 }
 
 function said(endpoint: Endpoint, on: boolean): string {
-  if (!on) return 'Switched off. Events are held from now on.';
+  if (!on) return 'Switched off. We hold new events until you switch the endpoint on.';
   const held = endpoint.held_count ?? 0;
-  return held === 0 ? 'Switched on.' : `Switched on. ${countOrMore(held)} held events are being sent.`;
+  return held === 0
+    ? 'Switched on.'
+    : `Switched on. Sending ${countOrMore(held)} held ${held === 1 ? 'event' : 'events'}.`;
 }

@@ -35,8 +35,7 @@ export function NewEndpointDialog({ mode, onClose }: { mode: Mode; onClose: () =
     return (
       <Dialog open onClose={done} title="The signing secret cannot be shown">
         <SecretLost what="signing secret" onDone={done}>
-          The endpoint is there, once. Press Rotate secret at it to get a secret that your receiver can check
-          with.
+          The endpoint was created. Use “Rotate secret” to get a signing secret.
         </SecretLost>
       </Dialog>
     );
@@ -46,7 +45,7 @@ export function NewEndpointDialog({ mode, onClose }: { mode: Mode; onClose: () =
         <SecretOnce
           what="signing secret"
           secret={created.secret}
-          hint="Your receiver checks with it that a webhook comes from us."
+          hint="Your server uses it to verify that webhooks come from us."
           onDone={done}
         />
       </Dialog>
@@ -56,7 +55,7 @@ export function NewEndpointDialog({ mode, onClose }: { mode: Mode; onClose: () =
       open
       onClose={onClose}
       title="New endpoint"
-      description={`It gets the events of ${mode === 'live' ? 'Live' : 'Sandbox'}.`}
+      description={`It receives ${mode === 'live' ? 'Live' : 'Sandbox'} events.`}
     >
       <form
         className="stack"
@@ -73,12 +72,12 @@ export function NewEndpointDialog({ mode, onClose }: { mode: Mode; onClose: () =
           onChange={setUrl}
           required
           placeholder="https://example.com/webhooks"
-          hint="Public, HTTPS, takes POST, and answers 2xx."
+          hint="A public HTTPS URL that accepts POST and returns 2xx."
           error={fieldError(error, 'url')}
         />
         <Checkboxes
           legend="Event types"
-          hint="None ticked: every type, also those to come."
+          hint="Select none to receive every type, including future ones."
           options={TYPE_OPTIONS}
           chosen={types}
           onChange={setTypes}

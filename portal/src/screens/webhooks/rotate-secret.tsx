@@ -25,7 +25,7 @@ export function RotateSecretDialog({ endpoint, onClose }: { endpoint: Endpoint; 
   const finish = useAction(async () => {
     await post(`webhook-endpoints/${endpoint.id}/rotate-secret/finish`);
     stale();
-    notify('Only the new secret signs from now on.');
+    notify('Rotation finished. We sign with the new secret only.');
     onClose();
   });
   const done = () => {
@@ -36,8 +36,10 @@ export function RotateSecretDialog({ endpoint, onClose }: { endpoint: Endpoint; 
     return (
       <Dialog open onClose={done} title="The new signing secret cannot be shown">
         <SecretLost what="signing secret" onDone={done}>
-          Rotate again to get one that you can put into your receiver, and put it in at once: the secret that
-          the receiver has now signs{grace === '0' ? ' no longer' : ' until then only'}.
+          Rotate again to get a secret, and deploy it immediately.{' '}
+          {grace === '0'
+            ? 'We no longer sign with the secret that your server has.'
+            : 'Rotating again ends the grace period of the secret that your server has.'}
         </SecretLost>
       </Dialog>
     );
@@ -46,13 +48,13 @@ export function RotateSecretDialog({ endpoint, onClose }: { endpoint: Endpoint; 
       <Dialog open onClose={done} title="The new signing secret" dismissible={false}>
         {rotated.previous_secret_until && (
           <p className="hint">
-            Both secrets sign until <Time at={rotated.previous_secret_until} />.
+            We sign with both secrets until <Time at={rotated.previous_secret_until} />.
           </p>
         )}
         <SecretOnce
           what="signing secret"
           secret={rotated.secret}
-          hint="Let your receiver accept both, then finish the rotation."
+          hint="Deploy it to your server, then finish the rotation."
           onDone={done}
         />
       </Dialog>
@@ -62,7 +64,8 @@ export function RotateSecretDialog({ endpoint, onClose }: { endpoint: Endpoint; 
       {endpoint.previous_secret_until && (
         <div className="note wait">
           <p>
-            A rotation is under way: both secrets sign until <Time at={endpoint.previous_secret_until} />.
+            A rotation is in progress. We sign with both secrets until{' '}
+            <Time at={endpoint.previous_secret_until} />.
           </p>
           <button
             type="button"
@@ -82,7 +85,12 @@ export function RotateSecretDialog({ endpoint, onClose }: { endpoint: Endpoint; 
           void rotate.run();
         }}
       >
-        <Radios legend="The old secret signs, too, for" options={GRACES} chosen={grace} onChange={setGrace} />
+        <Radios
+          legend="Keep signing with the old secret for"
+          options={GRACES}
+          chosen={grace}
+          onChange={setGrace}
+        />
         <ErrorNote error={rotate.error} />
         <div className="actions">
           <button type="button" className="button" onClick={onClose}>

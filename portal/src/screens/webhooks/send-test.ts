@@ -11,6 +11,6 @@ export function useSendTest(endpoint: Endpoint) {
   return useAction(async () => {
     await post<Delivery>(`webhook-endpoints/${endpoint.id}/test`);
     refreshDeliveryLog(queries, endpoint.id);
-    notify('A test event is on its way. Its answer is in the Delivery log.');
+    notify('Test event sent. See the delivery log for the response.');
   });
 }

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { statsQuery } from '../../api/queries.ts';
-import { count } from '../../components/format.ts';
+import { count, counted } from '../../components/format.ts';
 import { useInSight } from '../../components/use-in-sight.ts';
 
 const WIDTH = 192;
@@ -21,7 +21,7 @@ export function Sparkline({ endpointId }: { endpointId: string }) {
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         role="img"
-        aria-label={`Last 24 hours: ${count(delivered)} attempts delivered, ${count(failed)} failed`}
+        aria-label={`Last 24 hours: ${counted(delivered, 'attempt')} delivered, ${count(failed)} failed`}
       >
         {data.map((bucket, index) => (
           <g key={bucket.at}>

@@ -38,18 +38,18 @@ export function Webhooks() {
         )}
       </div>
       <p className="lead">
-        We send every event to your endpoints as it happens, signed, and try again when one is down.
+        We sign each event, send it to your endpoints as it happens, and retry when an endpoint is down.
       </p>
       {query.isPending && <Loading />}
       {query.isError && <ErrorNote error={query.error} retry={() => void query.refetch()} />}
       {query.isSuccess && endpoints.length === 0 && (
         <Empty
-          title="No endpoint yet"
+          title="No endpoints yet"
           command={`curl "${apiUrl ?? 'https://$API_HOST'}/v1/events?limit=10" -H "Authorization: Bearer $ESIM_API_KEY"`}
         >
           <p>
-            An endpoint is a public HTTPS address of yours that takes POST. Until there is one, the events can
-            be read:
+            An endpoint is a public HTTPS URL of yours that accepts POST. Until you create one, your programs
+            can read events:
           </p>
         </Empty>
       )}
@@ -88,7 +88,7 @@ function EndpointRow({ endpoint, onRotate }: { endpoint: Endpoint; onRotate: () 
         </Link>
         {endpoint.description && <span className="sub">{endpoint.description}</span>}
         <span className="sub">
-          {endpoint.event_types === null ? 'Every event type' : endpoint.event_types.join(', ')}
+          {endpoint.event_types === null ? 'All event types' : endpoint.event_types.join(', ')}
         </span>
       </td>
       <td data-column="State" className="wide-cell">
