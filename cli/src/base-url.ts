@@ -8,8 +8,8 @@ export function baseUrlOf(text: string): string {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol))
     throw usageError(
-      'the base URL is not a URL that begins with http:// or https://',
-      'Set --base-url or ESIM_BASE_URL to where the API is, for example https://api.example.com.',
+      'the base URL does not start with http:// or https://',
+      'Set --base-url or ESIM_BASE_URL to the address of the API, for example https://api.example.com.',
     );
   return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}`;
 }

@@ -44,15 +44,15 @@ export interface Command {
 
 /** Options that every command takes. */
 export const GLOBAL_OPTIONS: Readonly<Record<string, OptionSpec>> = {
-  json: { type: 'boolean', help: 'print JSON for programs: one value, or one line for each of many' },
+  json: { type: 'boolean', help: 'print JSON: one value, or one line per item' },
   live: {
     type: 'boolean',
-    help: 'use the Live key; without it, no command writes to Live, and with a Sandbox key it is refused',
+    help: 'use the Live key; required for every write to Live',
   },
   'base-url': {
     type: 'string',
     value: 'url',
-    help: 'where the API is (else ESIM_BASE_URL, else where the key was logged in)',
+    help: 'address of the API (default: ESIM_BASE_URL, then the URL used at login)',
   },
   help: { type: 'boolean', short: 'h', help: 'show this help' },
 };

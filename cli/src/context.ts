@@ -57,8 +57,8 @@ export class Context {
     if (this.mode === 'live' && !this.live) {
       throw new CliError(
         EXIT.liveRefused,
-        'this is a Live key, and the command would spend real money',
-        'Add --live when that is what you want; use a Sandbox key to try things.',
+        'this command would spend real money, because the key is a Live key',
+        'Add --live to confirm, or use a Sandbox key to try it.',
       );
     }
     return this.api;
@@ -69,8 +69,8 @@ export class Context {
     if (this.mode === 'live') {
       throw new CliError(
         EXIT.liveRefused,
-        'this command plays the Sandbox, and the key is a Live key',
-        'Use a Sandbox key: leave --live out, or set ESIM_API_KEY to one.',
+        'this command works only in the Sandbox, but the key is a Live key',
+        'Use a Sandbox key: omit --live, or set ESIM_API_KEY to one.',
       );
     }
     return this.api;

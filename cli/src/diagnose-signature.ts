@@ -33,7 +33,8 @@ export function documentHeaders(header: string): SignatureHeaders {
   const timestamp = timestamps.length === 1 ? secondsIn(timestamps[0]) : null;
   return {
     timestamp,
-    wanted: 'The header is not t=<unix seconds>,v1=<hex>. Pass the whole value of X-Service-Signature.',
+    wanted:
+      'The header does not have the form t=<unix seconds>,v1=<hex>. Pass the whole value of X-Service-Signature.',
     signatures: parts.filter((part) => part.startsWith('v1=')).map((part) => part.slice(3)),
     sign: (secret, body) => createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex'),
   };
@@ -52,7 +53,7 @@ export function standardHeaders(headers: StandardHeaders): SignatureHeaders {
   return {
     timestamp,
     wanted:
-      'webhook-timestamp is not Unix seconds, or webhook-signature not v1,<base64>. Pass their whole values.',
+      'webhook-timestamp must be Unix seconds, and webhook-signature must be v1,<base64>. Pass their whole values.',
     signatures: parts.map((part) => part.slice(3)),
     sign: (secret, body) =>
       createHmac('sha256', Buffer.from(secret.replace(/^whsec_/, ''), 'base64'))
@@ -79,18 +80,18 @@ export function diagnoseSignature(request: SignedRequest): Diagnosis {
   if (age > TOLERANCE_SECONDS) {
     return bad(
       'timestamp_too_old',
-      `It was made ${age} s before the time of this check, and receivers take at most ${TOLERANCE_SECONDS} s. Secret and body are right. For a webhook that arrived earlier, give the time of its arrival: --at <unix seconds>.`,
+      `It is ${age} s old, and servers must reject it after ${TOLERANCE_SECONDS} s. The secret and the body are correct. To check a webhook that arrived earlier, pass its time of arrival: --at <unix seconds>.`,
     );
   }
   if (age < -TOLERANCE_SECONDS) {
     return bad(
       'timestamp_in_future',
-      `Its time is ${-age} s ahead of the time of this check. Secret and body are right. Set this machine's clock, or correct --at.`,
+      `Its time is ${-age} s ahead of this check. The secret and the body are correct. Set this machine's clock, or correct --at.`,
     );
   }
-  const inPlace = `The signature is right, ${counted(Math.max(0, age), 'second')} old.`;
+  const inPlace = `The signature is correct and ${counted(Math.max(0, age), 'second')} old.`;
   const isPadded = request.secret.replace(/\r?\n$/, '') !== secret;
-  const padding = ' The secret has white space around it: your server has to trim it, too.';
+  const padding = ' The secret has white space around it. Your server must trim it too.';
   return { valid: true, reason: 'valid', explanation: isPadded ? inPlace + padding : inPlace };
 }
 
@@ -105,20 +106,23 @@ function mistakeBehind({ body, secret }: SignedRequest, matches: Matches): Diagn
   if (matches(trimmed, secret))
     return bad(
       'newline_added',
-      'The body has white space at its end that was not sent. Verify the bytes that arrived.',
+      'The body ends with white space that was not sent. Verify the bytes exactly as they arrived.',
     );
   if (matches(`${text}\n`, secret))
     return bad(
       'newline_removed',
-      'A line end at the end of the body was removed. Verify the bytes that arrived.',
+      'The line break at the end of the body is missing. Verify the bytes exactly as they arrived.',
     );
   const compact = reserialized(text);
   if (compact !== null && compact !== text && matches(compact, secret)) {
-    return bad('body_was_parsed', 'The body was parsed and written again. Verify the bytes that arrived.');
+    return bad(
+      'body_was_parsed',
+      'The body was parsed and serialized again. Verify the bytes exactly as they arrived.',
+    );
   }
   return bad(
     'no_match',
-    'No v1 matches: the secret is another one (of another endpoint or mode, or from before a rotation), or the body or the id is. Check the secret first.',
+    'No v1 matches. Check the secret first: it may belong to another endpoint or mode, or predate a rotation. Otherwise the body or the id was changed.',
   );
 }
 

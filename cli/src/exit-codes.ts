@@ -17,13 +17,13 @@ export const EXIT = {
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 export const EXIT_CODE_MEANINGS: readonly (readonly [ExitCode, string])[] = [
-  [EXIT.ok, 'done'],
-  [EXIT.failed, 'it ended otherwise: order failed, signature wrong, doctor found a fault'],
-  [EXIT.usage, 'wrong command, option or argument'],
-  [EXIT.unauthorized, 'no API key, or the service does not accept it'],
-  [EXIT.refused, 'the service refused the call (4xx)'],
-  [EXIT.unavailable, 'the service was not reached, or answered 5xx'],
-  [EXIT.liveRefused, 'a Live key would have written, and --live was not given'],
+  [EXIT.ok, 'success'],
+  [EXIT.failed, 'failure: an order failed, a signature is wrong, or doctor found a problem'],
+  [EXIT.usage, 'invalid command, option or argument'],
+  [EXIT.unauthorized, 'no API key, or the service rejected it'],
+  [EXIT.refused, 'the service rejected the call (4xx)'],
+  [EXIT.unavailable, 'the service could not be reached, or returned 5xx'],
+  [EXIT.liveRefused, 'the command would write to Live without --live'],
 ];
 
 /** Ends the program with a message for people, and a code for scripts. */
@@ -55,6 +55,6 @@ export class UnfinishedPurchase extends Error {
 }
 
 /** @param hint e.g. the command that shows help */
-export function usageError(message: string, hint = 'esim help shows all commands.'): CliError {
+export function usageError(message: string, hint = '`esim help` lists all commands.'): CliError {
   return new CliError(EXIT.usage, message, hint);
 }

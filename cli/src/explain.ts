@@ -26,7 +26,7 @@ function reasonOf(error: unknown): [exitCode: ExitCode, message: string, ...hint
       EXIT.unavailable,
       `${connectionText(error)}.`,
       ...[ignoredProxy(error.call.baseUrl, process.env) ?? []].flat(),
-      '`esim doctor` looks for the reason.',
+      'Run `esim doctor` to find the cause.',
     ];
   if (error instanceof Error && error.name === 'AbortError') return [EXIT.failed, 'interrupted'];
   return [EXIT.failed, error instanceof Error ? error.message : String(error)];

@@ -5,9 +5,9 @@ const INTRODUCTION = `esim: the partner eSIM API from a terminal.
 
 Usage: esim <command> [options]`;
 
-const OUTRO = `Keys: \`esim login\`, or ESIM_API_KEY. Where: --base-url, ESIM_BASE_URL, or where the key was logged in; a
-stored key goes nowhere else.
-Not here: the partner API has no call for sending a delivery again; the portal has.
+const OUTRO = `API key: run \`esim login\`, or set ESIM_API_KEY.
+Base URL: --base-url, then ESIM_BASE_URL, then the URL used at login. A stored key is sent nowhere else.
+To resend a webhook delivery, use the portal.
 More: esim help <command> · esim help exit-codes`;
 
 /** A text for people, and the same for programs. */
@@ -19,7 +19,7 @@ export interface Printed {
 /** What `esim help` prints. */
 export function overview(commands: readonly Command[]): Printed {
   const rows = commands.map(({ name, summary }): [string, string] => [name, summary]);
-  const text = `${INTRODUCTION}\n\nCommands:\n${columns([...rows, ['help', 'show help, of a command too']])}
+  const text = `${INTRODUCTION}\n\nCommands:\n${columns([...rows, ['help', 'show help for esim or for a command']])}
 
 Every command takes:\n${optionLines(GLOBAL_OPTIONS)}\n\n${OUTRO}\n`;
   return {

@@ -29,7 +29,7 @@ const COMPARISONS: Readonly<Record<string, Comparison>> = {
 export function sortPackages(packages: readonly Package[], sort: string): Package[] {
   const comparison = COMPARISONS[sort];
   if (comparison === undefined)
-    throw usageError(`--sort cannot be "${sort}"`, `One of: ${SORTS.join(', ')}.`);
+    throw usageError(`--sort cannot be "${sort}"`, `Use one of: ${SORTS.join(', ')}.`);
   return packages.toSorted(comparison);
 }
 

@@ -29,7 +29,7 @@ export function ignoredProxy(target: string, environment: Environment): string |
   const proxy = proxyOf(url, environment);
   if (proxy === null || isReadByNode(proxy, environment) || canUseProxies()) return null;
   const cure = isForAll(proxy) ? `Set ${ownVariable(url).toUpperCase()} to its URL, and` : 'Set';
-  return `${proxy.variable} is set, and Node.js ${process.versions.node} does not use it by itself. ${cure} NODE_USE_ENV_PROXY=1 (Node.js 22.21 or newer).`;
+  return `${proxy.variable} is set, but Node.js ${process.versions.node} ignores it by default. ${cure} NODE_USE_ENV_PROXY=1 (Node.js 22.21 or newer).`;
 }
 
 /**
@@ -67,8 +67,8 @@ function proxyOf(target: URL, environment: Environment): Proxy | null {
   if (url !== null && /^https?:$/.test(url.protocol)) return { url, variable };
   throw usageError(
     /^socks/i.test(value)
-      ? `${variable} is a SOCKS proxy, and SOCKS proxies are not supported`
-      : `${variable} is not the URL of a proxy`,
+      ? `${variable} is a SOCKS proxy, which is not supported`
+      : `${variable} is not a valid proxy URL`,
     `Set ${ownVariable(target).toUpperCase()} to a URL such as http://proxy.example.com:8080, or set NO_PROXY=${target.hostname} to call the API directly.`,
   );
 }

@@ -65,7 +65,7 @@ export class Purchase<New, Bought extends Placed> {
       if (isCertainlyNotPlaced(error)) throw error;
       throw new UnfinishedPurchase(
         error,
-        `the ${kind.noun} may have been placed; try again with --idempotency-key ${idempotencyKey}`,
+        `the ${kind.noun} may have been placed; repeat the command with --idempotency-key ${idempotencyKey}`,
         { idempotency_key: idempotencyKey },
       );
     }
@@ -80,7 +80,7 @@ export class Purchase<New, Bought extends Placed> {
     } catch (error) {
       throw new UnfinishedPurchase(
         error,
-        `the ${kind.noun} is placed and goes on: ${kind.shownBy} ${id}${context.live ? ' --live' : ''}`,
+        `the ${kind.noun} is still in progress; check it with \`${kind.shownBy} ${id}${context.live ? ' --live' : ''}\``,
         { [kind.idFact]: id, idempotency_key: idempotencyKey },
       );
     }

@@ -2,7 +2,7 @@ import type { ApiError } from './partner-api.js';
 
 /** What to do about a key that is not accepted. */
 export const KEY_CURE =
-  'Run `esim login`, or set ESIM_API_KEY; or is this key of another place (--base-url, ESIM_BASE_URL)?';
+  'Run `esim login`, or set ESIM_API_KEY. Check also that the key belongs to this API (--base-url, ESIM_BASE_URL).';
 
 /** What to do about a refusal, by its code; a code that says it itself is not here. */
 const HINTS: Readonly<Partial<Record<ApiError['code'], string | ((error: ApiError) => string | undefined)>>> =
@@ -11,26 +11,26 @@ const HINTS: Readonly<Partial<Record<ApiError['code'], string | ((error: ApiErro
     not_found: notFoundHint,
     reference_taken: ({ call }) =>
       call.path === '/v1/topups'
-        ? 'GET /v1/topups?reference=… shows the top-up that has it.'
-        : '`esim orders list --reference <text>` shows the order that has it.',
+        ? 'GET /v1/topups?reference=… shows the top-up with this reference.'
+        : '`esim orders list --reference <text>` shows the order with this reference.',
     insufficient_balance:
-      '`esim open balance` shows the wallet. When it has been filled, buy with a new idempotency key.',
-    price_changed:
-      '`esim catalog` shows the price of now; buy with a new idempotency key (without --idempotency-key).',
+      '`esim open balance` shows your balance. After a deposit, buy with a new idempotency key.',
+    price_changed: '`esim catalog` shows the current price. Then buy without --idempotency-key.',
     package_unavailable:
-      '`esim catalog` says which packages are available; buy with a new idempotency key (without --idempotency-key).',
-    topup_not_supported: '`esim topups packages <esim>` lists what fits this eSIM.',
+      '`esim catalog` shows which packages are available. Then buy without --idempotency-key.',
+    topup_not_supported: '`esim topups packages <esim>` lists the packages that fit this eSIM.',
     esim_not_ready:
-      '`esim esims get <esim>` shows its status; when that fits, buy with a new idempotency key (without --idempotency-key).',
-    esim_expired: 'An expired eSIM takes nothing more: `esim orders place` buys a new one.',
+      '`esim esims get <esim>` shows its status. When the status allows it, buy without --idempotency-key.',
+    esim_expired: 'You cannot top up an expired eSIM. `esim orders place` buys a new one.',
     idempotency_key_reused:
-      'This key stands for another purchase: repeat that one as it was, or leave --idempotency-key out for a new one.',
+      'This key belongs to another purchase. Repeat that purchase unchanged, or omit --idempotency-key for a new one.',
   };
 
 /** What was not found, by the path of the purchase. */
 const MISSING: Readonly<Record<string, string>> = {
   '/v1/orders': '`esim catalog` lists packages.',
-  '/v1/topups': '`esim esims list` lists eSIMs, `esim topups packages <esim>` what fits one.',
+  '/v1/topups':
+    '`esim esims list` lists eSIMs. `esim topups packages <esim>` lists the packages that fit one.',
 };
 
 /** An id that was typed, and what lists the right ones. */
@@ -46,9 +46,9 @@ function notFoundHint({ call: { method, path, mode } }: ApiError): string | unde
   const [, collection = '', id] = /^\/v1\/(?:sandbox\/)?(\w+)\/([^/]+)/.exec(path) ?? [];
   if (id === undefined || mode === null) return undefined;
   const other =
-    mode === 'sandbox' ? 'One of Live needs a Live key (--live).' : 'One of the Sandbox needs a Sandbox key.';
+    mode === 'sandbox' ? 'A Live object needs a Live key (--live).' : 'A Sandbox object needs a Sandbox key.';
   const list = LISTED_BY[collection];
-  return `This ${KEYS[mode]} key sees no ${decodeURIComponent(id)}. ${other}${list === undefined ? '' : ` \`${list}\` lists what there is.`}`;
+  return `This ${KEYS[mode]} key cannot see ${decodeURIComponent(id)}. ${other}${list === undefined ? '' : ` \`${list}\` lists what it can see.`}`;
 }
 
 /** One line that says what to do next, or nothing where there is nothing to say. */

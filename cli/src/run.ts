@@ -77,7 +77,7 @@ function commandOf(args: readonly string[]): Command {
   const near = COMMANDS.filter(({ name }) => name.startsWith(`${args[0]} `)).map(({ name }) => name);
   throw usageError(
     `there is no command "${args.slice(0, 2).join(' ')}"`,
-    near.length > 0 ? `There is: ${near.join(', ')}.` : undefined,
+    near.length > 0 ? `Did you mean ${near.join(', ')}?` : undefined,
   );
 }
 
@@ -100,7 +100,7 @@ function parseCommandLine(
   const most = command.arguments?.split(' ').length ?? 0;
   if (parsed.positionals.length > most)
     throw new Error(
-      `"${parsed.positionals.slice(most).join(' ')}" is too many: ${command.name} takes ${counted(most, 'argument')}`,
+      `"${parsed.positionals.slice(most).join(' ')}" is unexpected: ${command.name} takes ${counted(most, 'argument')}`,
     );
   return {
     values: parsed.values as Record<string, string | boolean | undefined>,

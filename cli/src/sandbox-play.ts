@@ -27,7 +27,7 @@ export const SCENES: Readonly<Record<string, Scene>> = {
   'esim.usage.threshold': async (play) => {
     const esimId = await activeEsim(play);
     await play.api.consume(esimId, play.percent);
-    play.tell(`used ${play.percent} % of ${esimId}`);
+    play.tell(`used ${play.percent}% of ${esimId}`);
     return esimId;
   },
   'esim.expired': async (play) => {
@@ -40,11 +40,7 @@ export const SCENES: Readonly<Record<string, Scene>> = {
     const esimId = play.esimId ?? (await orderedEsim(play)).esimId;
     const [fitting] = (await play.api.topupPackages(esimId)).data;
     if (!fitting)
-      throw new CliError(
-        EXIT.failed,
-        `no top-up package fits ${esimId}`,
-        'Leave --esim out: a new one is ordered.',
-      );
+      throw new CliError(EXIT.failed, `no top-up package fits ${esimId}`, 'Omit --esim to order a new eSIM.');
     return topUp(play, esimId, fitting.id);
   },
   'order.topup.failed': async (play) => {
@@ -84,8 +80,8 @@ async function cheapPackage(api: PartnerApi): Promise<Package> {
   if (!cheapest)
     throw new CliError(
       EXIT.failed,
-      'the catalog has no package to play with',
-      'Order one yourself, and pass its eSIM with --esim.',
+      'the catalog has no package that fits this event',
+      'Order an eSIM yourself, and pass it with --esim.',
     );
   return cheapest;
 }

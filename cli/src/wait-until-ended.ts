@@ -24,7 +24,7 @@ export async function waitUntilEnded<T extends { readonly id: string; readonly s
         throw new CliError(
           EXIT.failed,
           `${found.id} is still ${found.status} after ${withinSeconds} s`,
-          'It goes on; look again later.',
+          'It is still in progress. Check again later.',
         );
       }
       progress.update(`${found.id} ${found.status}, ${seconds.toFixed(0)} s`);

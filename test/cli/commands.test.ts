@@ -154,7 +154,7 @@ describe('esim catalog', () => {
     expect(ofFrance).toEqual(ofFrance.toSorted((a, b) => a - b));
     const shown = await user.run(['catalog']);
     expect(shown.stdout.trimEnd().split('\n')).toHaveLength(25);
-    expect(shown.stderr).toContain(`25 of ${all.length} packages: --limit ${all.length} shows all`);
+    expect(shown.stderr).toContain(`25 of ${all.length} packages. Use --limit ${all.length} to show all.`);
   });
 
   it('takes the country as an argument, and sorts by price or data, either way', async () => {
@@ -169,7 +169,7 @@ describe('esim catalog', () => {
     expect(most!.unlimited || (most!.data_bytes ?? 0) >= 20e9).toBe(true);
     expect(await user.run(['catalog', '--sort', 'color'])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('One of: country, price, -price, data, -data.'),
+      stderr: expect.stringContaining('Use one of: country, price, -price, data, -data.'),
     });
   });
 
@@ -239,7 +239,7 @@ describe('esim orders', () => {
     const tooMany = await user.run(['orders', 'list', 'issued']);
     expect(tooMany.code).toBe(2);
     expect(tooMany.stderr).toBe(
-      'error: "issued" is too many: orders list takes 0 arguments\nUsage: esim orders list [options]. `esim help orders list` shows the options.\n',
+      'error: "issued" is unexpected: orders list takes 0 arguments\nUsage: esim orders list [options]. `esim help orders list` shows the options.\n',
     );
   });
 

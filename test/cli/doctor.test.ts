@@ -70,13 +70,13 @@ describe('esim doctor on the way to the API', () => {
     const [reach, ...behind] = checksOf(ill);
     expect(reach).toMatchObject({ check: 'reach', ok: false, status: 'bad' });
     expect(reach!.detail).toContain(
-      `${nobody}: nothing listens there (ECONNREFUSED). Is the base URL right?`,
+      `${nobody}: nothing is listening there (ECONNREFUSED). Check the base URL:`,
     );
     expect(behind.slice(0, 4)).toEqual(
       BEHIND_REACH.map((name) => ({ check: name, ok: false, status: 'not_checked', detail: 'not checked' })),
     );
     const { stdout } = await user.run(['doctor', '--base-url', nobody]);
-    expect(stdout).toMatch(/^BAD {3}reach {9}http:\/\/localhost:\d+: nothing listens/);
+    expect(stdout).toMatch(/^BAD {3}reach {9}http:\/\/localhost:\d+: nothing is listening/);
     expect(stdout).not.toContain('fetch failed');
   });
 
@@ -95,7 +95,7 @@ describe('esim doctor on the way to the API', () => {
     }
     const unknown = await check('key', [], { ESIM_API_KEY: `svc_sk_test_${'x'.repeat(32)}` });
     expect(unknown.detail).toContain(baseUrl);
-    expect(unknown.detail).toContain('of another place');
+    expect(unknown.detail).toContain('belongs to this API');
   });
 });
 
@@ -130,17 +130,17 @@ describe('esim doctor on the local server', () => {
   it('is content with one that takes what is signed, and refuses what is not', async () => {
     const found = await answering(204, 401);
     expect(found).toMatchObject({ ok: true, status: 'ok', signed: '204', wrongly_signed: '401' });
-    expect(found.detail).toContain('a signed test event got 204, a wrongly signed one 401');
+    expect(found.detail).toContain('returned 204 to a signed test event and 401 to a wrongly signed one');
     const events = receiver.received.map(({ body }) => JSON.parse(body) as { id: string; type: string });
     expect(events.map(({ type }) => type)).toEqual(['webhook.test', 'webhook.test']);
     expect(new Set(events.map(({ id }) => id)).size).toBe(2);
   });
 
   it.each([
-    ['refuses everything', 400, 400, 'bad', 'its secret must be what `esim listen --print-secret` prints'],
+    ['refuses everything', 400, 400, 'bad', 'give it the secret that `esim listen --print-secret` prints'],
     ['takes everything', 200, 200, 'bad', 'it accepts unsigned requests'],
     ['takes the wrong ones only', 401, 200, 'bad', 'it accepts unsigned requests'],
-    ['has another path', 404, 404, 'bad', 'is the path right'],
+    ['has another path', 404, 404, 'bad', 'check that the path is correct'],
     ['fails', 500, 401, 'bad', '2xx'],
     ['redirects', 301, 301, 'bad', '2xx'],
     ['fails at a wrong signature', 200, 500, 'warn', '4xx'],

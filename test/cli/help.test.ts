@@ -42,7 +42,7 @@ describe('help', () => {
     const { code, stdout } = await user.run(['help']);
     expect(code).toBe(0);
     for (const name of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${name} {2}`, 'm'));
-    expect(stdout).toContain('no call for sending a delivery again');
+    expect(stdout).toContain('To resend a webhook delivery, use the portal.');
     expect((await user.run(['help', 'exit-codes'])).stdout.match(/^ {2}\d /gm)).toHaveLength(7);
     user.remove();
   });

@@ -120,7 +120,7 @@ describe('--live', () => {
     expect(before.stderr).toContain('ESIM_LIVE_KEY is not read');
     await login(liveKey, production.url);
     const refused = await user.run(args, { env });
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('a Live key is kept') });
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('to use the stored Live key') });
     expect(refused.stderr).toContain('Run `unset ESIM_API_KEY`');
     expect(await user.run(args)).toMatchObject({ code: 0 });
   });

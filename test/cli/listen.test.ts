@@ -172,7 +172,7 @@ describe('esim listen', () => {
     const port = new URL(service.process.api?.url ?? '').port;
     const child = await listen();
     await service.process.stop();
-    await eventually('the outage is reported', () => child.stderr.includes('again in'));
+    await eventually('the outage is reported', () => child.stderr.includes('retrying in'));
     service = await startTestService({ database: service.database, env: { PORT: port } });
     const made = await makeEvents(5);
     await received(5);
@@ -184,7 +184,7 @@ describe('esim listen', () => {
     const second = await user.run(['listen', '--forward-to', receiver.url]);
     expect(second).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining(`process ${first.pid} listens`),
+      stderr: expect.stringContaining(`process ${first.pid} is already listening`),
     });
     first.signal('SIGINT');
     expect(await first.exited()).toBe(0);
@@ -209,7 +209,7 @@ describe('esim listen', () => {
     const second = await user.run(['listen', '--forward-to', receiver.url]);
     expect(second).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining(`process ${first.pid} listens`),
+      stderr: expect.stringContaining(`process ${first.pid} is already listening`),
     });
   });
 

@@ -71,9 +71,9 @@ describe('a proxy of the environment', () => {
     expect(code, stdout).toBe(0);
     const { origin } = new URL(proxyUrl);
     expect(jsonLines(stdout).slice(0, 3)).toMatchObject([
-      { check: 'proxy', status: 'ok', detail: `http://api.behind.test is called through ${origin}` },
+      { check: 'proxy', status: 'ok', detail: `http://api.behind.test through ${origin}` },
       { check: 'reach', status: 'ok' },
-      { check: 'name', status: 'ok', detail: `left to the proxy ${origin}` },
+      { check: 'name', status: 'ok', detail: `checked by the proxy ${origin}` },
     ]);
     expect(stdout).not.toContain('pass-word');
   });
@@ -103,17 +103,9 @@ describe('a proxy of the environment', () => {
   });
 
   it.each([
-    [
-      'HTTP_PROXY',
-      'socks5://127.0.0.1:1',
-      /^error: HTTP_PROXY is a SOCKS proxy, and SOCKS proxies are not supp/,
-    ],
-    [
-      'all_proxy',
-      'socks5h://127.0.0.1:1',
-      /^error: all_proxy is a SOCKS proxy, and SOCKS proxies are not supp/,
-    ],
-    ['ALL_PROXY', 'ftp://127.0.0.1:1', /^error: ALL_PROXY is not the URL of a proxy\n/],
+    ['HTTP_PROXY', 'socks5://127.0.0.1:1', /^error: HTTP_PROXY is a SOCKS proxy, which is not supported\n/],
+    ['all_proxy', 'socks5h://127.0.0.1:1', /^error: all_proxy is a SOCKS proxy, which is not supported\n/],
+    ['ALL_PROXY', 'ftp://127.0.0.1:1', /^error: ALL_PROXY is not a valid proxy URL\n/],
   ])('stops the call and says what to do when %s is %s', async (name, value, message) => {
     const env = { [name]: value };
     const refused = await user.run(['orders', 'list'], { env });
@@ -138,7 +130,7 @@ describe('a proxy of the environment', () => {
   it('is named by doctor when it is down', async () => {
     const { code, stdout } = await user.spawn(['doctor'], { env: { HTTP_PROXY: 'http://127.0.0.1:1' } });
     expect(code).toBe(1);
-    expect(stdout).toContain('is called through http://127.0.0.1:1');
+    expect(stdout).toContain(' through http://127.0.0.1:1');
   });
 
   it('that this Node.js cannot use is named, with the cure', () => {

@@ -84,10 +84,10 @@ it('says of something that is not there its id, the mode of the key, and what li
   const refused = await user.run(['orders', 'get', 'ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7']);
   expect(refused.stderr).toContain('error: not_found: ');
   expect(hintsOf(refused)).toEqual([
-    'This Sandbox key sees no ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7. One of Live needs a Live key (--live). `esim orders list` lists what there is.',
+    'This Sandbox key cannot see ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7. A Live object needs a Live key (--live). `esim orders list` lists what it can see.',
   ]);
   const topup = await user.run(['topups', 'get', 'top_01M7SJ8EH4V8DA1TCQEKT9GHZ7']);
-  expect(hintsOf(topup)).toEqual([expect.stringContaining('sees no top_01M7SJ8EH4V8DA1TCQEKT9GHZ7.')]);
+  expect(hintsOf(topup)).toEqual([expect.stringContaining('cannot see top_01M7SJ8EH4V8DA1TCQEKT9GHZ7.')]);
 });
 
 it('says of a service that is not there where it asked, why nobody answered, and what to do', async () => {
@@ -95,7 +95,7 @@ it('says of a service that is not there where it asked, why nobody answered, and
   const away = await user.run(['orders', 'list', '--base-url', `http://${place}`]);
   expect(away).toMatchObject({ code: 5, stdout: '' });
   expect(away.stderr).toBe(
-    `error: GET http://${place}/v1/orders: the connection failed: connect ECONNREFUSED ${place}.\n\`esim doctor\` looks for the reason.\n`,
+    `error: GET http://${place}/v1/orders: the connection failed: connect ECONNREFUSED ${place}.\nRun \`esim doctor\` to find the cause.\n`,
   );
 });
 

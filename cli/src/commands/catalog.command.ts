@@ -8,27 +8,31 @@ import { oneOf, wholeNumber } from './values.js';
 
 export const catalog: Command = {
   name: 'catalog',
-  summary: 'list packages that this key may sell',
+  summary: 'list the packages that this key can sell',
   arguments: '[country]',
-  details: `Reads every page of what fits, a call for each 100 packages, and sorts them. Without --type a country also has the
-regional and global packages that cover it; they come after its own.`,
+  details: `Reads every page of matching packages, one call per 100, and sorts them. Without --type, a country also lists the
+regional and global packages that cover it, after its own.`,
   options: {
-    country: { type: 'string', value: 'FR', help: 'two upper-case letters' },
-    region: { type: 'string', value: 'europe', help: 'a region' },
-    type: { type: 'string', value: 'country|regional|global', help: 'what a package covers' },
-    kind: { type: 'string', value: 'base|topup', help: 'base (default) or top-up packages' },
+    country: { type: 'string', value: 'FR', help: 'two upper-case letters, for example FR' },
+    region: { type: 'string', value: 'europe', help: 'a region, for example europe' },
+    type: { type: 'string', value: 'country|regional|global', help: 'coverage of the package' },
+    kind: { type: 'string', value: 'base|topup', help: 'base packages (default) or top-ups' },
     sort: {
       type: 'string',
       value: SORTS.join('|'),
-      help: `${DEFAULT_SORT} (default): by its name, then by price; with - the largest first (--sort=-price)`,
+      help: `${DEFAULT_SORT} (default): by name, then by price; - sorts in descending order (--sort=-price)`,
     },
-    limit: { type: 'string', value: 'n', help: 'how many to show (25)' },
-    cursor: { type: 'string', value: 'cursor', help: 'one page behind this cursor, as the API sorts it' },
+    limit: { type: 'string', value: 'n', help: 'maximum number to show (default: 25)' },
+    cursor: {
+      type: 'string',
+      value: 'cursor',
+      help: 'show one page after this cursor, in the order of the API',
+    },
   },
   examples: [
     { command: 'esim catalog --country FR --type country', says: 'packages for France alone' },
-    { command: 'esim catalog FR --sort price', says: 'what works there, cheapest first' },
-    { command: 'esim catalog --region europe --json | head -1', says: 'the first one as JSON' },
+    { command: 'esim catalog FR --sort price', says: 'every package that works there, cheapest first' },
+    { command: 'esim catalog --region europe --json | head -1', says: 'the first package as JSON' },
   ],
   run: async (context, options, [country]) => {
     const filters = {
@@ -40,7 +44,7 @@ regional and global packages that cover it; they come after its own.`,
     const cursor = options.text('cursor');
     if (cursor !== undefined) {
       if (options.text('sort') !== undefined)
-        throw usageError('--cursor goes on in the order of the API', 'Leave --sort or --cursor out.');
+        throw usageError('--cursor works only in the order of the API', 'Omit --sort or --cursor.');
       const page = await context.api.packages({ ...filters, limit: options.text('limit'), cursor });
       showPackages(context, page.data);
       context.output.noteNextPage(page);
@@ -52,7 +56,7 @@ regional and global packages that cover it; they come after its own.`,
     showPackages(context, sorted.slice(0, limit));
     if (sorted.length > limit)
       context.output.note(
-        `${limit} of ${counted(sorted.length, 'package')}: --limit ${sorted.length} shows all`,
+        `${limit} of ${counted(sorted.length, 'package')}. Use --limit ${sorted.length} to show all.`,
       );
     return EXIT.ok;
   },

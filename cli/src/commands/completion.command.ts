@@ -13,15 +13,15 @@ export function completionOf(commands: readonly Command[]): Command {
     summary: 'print a completion script for bash, zsh or fish',
     arguments: '<shell>',
     examples: [
-      { command: 'source <(esim completion bash)', says: 'for this shell' },
-      { command: 'esim completion fish > ~/.config/fish/completions/esim.fish', says: 'for good' },
+      { command: 'source <(esim completion bash)', says: 'in the current shell' },
+      { command: 'esim completion fish > ~/.config/fish/completions/esim.fish', says: 'permanently' },
     ],
     run: (context, _options, [shell = '']) => {
       const script = scripts[shell];
       if (script === undefined)
         throw usageError(
-          shell === '' ? 'the shell is missing' : `there is no completion for "${shell}"`,
-          'One of: bash, zsh, fish.',
+          shell === '' ? 'the shell is missing' : `"${shell}" is not supported`,
+          'Use bash, zsh or fish.',
         );
       if (!context.output.json) context.output.raw(script());
       context.output.data({ shell, script: script() });

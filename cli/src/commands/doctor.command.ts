@@ -16,23 +16,24 @@ import { oneOf } from './values.js';
 
 export const doctor: Command = {
   name: 'doctor',
-  summary: 'check the way to the API: reach, name, TLS, clock, key, Node.js, and the local server',
+  summary:
+    'check the connection to the API: reachability, DNS, TLS, clock, key, Node.js and your local server',
   arguments: '[url]',
-  details: `With a URL it sends the server two test events (webhook.test), one that is signed as \`listen\` signs and one
-that is signed wrongly: the server has to take the first (2xx) and to refuse the second (4xx).`,
+  details: `With a URL, it sends your server two test events (webhook.test): one with a valid signature and one with an
+invalid signature. The server must accept the first (2xx) and reject the second (4xx).`,
   options: {
     'forward-to': {
       type: 'string',
       short: 'f',
       value: 'url',
-      help: 'the URL of a server, instead of the argument: it also gets two test events',
+      help: 'the URL of your server, instead of the argument',
     },
   },
   examples: [
-    { command: 'esim doctor', says: 'everything between here and the API' },
+    { command: 'esim doctor', says: 'check everything between this machine and the API' },
     {
       command: 'esim doctor localhost:4000/webhooks --json',
-      says: 'and the server on this machine, for a script',
+      says: 'check your local server too, with JSON output',
     },
   ],
   run: async (context, options, [argument]) => {
@@ -63,7 +64,7 @@ function* fileFinding({ environment }: Context): Generator<Finding> {
   const file = credentialsFile(environment);
   if (readPrivateFile(file) === null) return;
   const open = (statSync(file).mode & 0o077) !== 0;
-  const detail = open ? `others can read ${file}: run chmod 600 on it` : file;
+  const detail = open ? `other users can read ${file}. Run chmod 600 ${file}` : file;
   yield { check: 'credentials', status: open ? 'bad' : 'ok', detail };
 }
 

@@ -7,14 +7,14 @@ export const esimsList: Command = {
   summary: 'list eSIMs, newest first, without install data',
   options: {
     status: { type: 'string', value: 'status', help: 'only eSIMs in this status' },
-    order: { type: 'string', value: 'id', help: 'only those of this order' },
-    iccid: { type: 'string', value: 'iccid', help: 'only the one with this ICCID' },
-    limit: { type: 'string', value: 'n', help: 'how many, 1 to 100 (25)' },
-    cursor: { type: 'string', value: 'cursor', help: 'go on behind a page' },
+    order: { type: 'string', value: 'id', help: 'only eSIMs of this order' },
+    iccid: { type: 'string', value: 'iccid', help: 'only the eSIM with this ICCID' },
+    limit: { type: 'string', value: 'n', help: 'maximum number to show, 1 to 100 (default: 25)' },
+    cursor: { type: 'string', value: 'cursor', help: 'the cursor of the previous page' },
   },
   examples: [
-    { command: 'esim esims list --status active', says: 'what is in use' },
-    { command: 'esim esims list --order ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7 --json', says: 'those of an order' },
+    { command: 'esim esims list --status active', says: 'eSIMs in use' },
+    { command: 'esim esims list --order ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7 --json', says: 'eSIMs of one order' },
   ],
   run: async (context, options) => {
     const page = await context.api.esims({
@@ -41,15 +41,18 @@ export const esimsList: Command = {
 
 export const esimsGet: Command = {
   name: 'esims get',
-  summary: 'show an eSIM, and what it is installed with',
+  summary: 'show an eSIM with its install data',
   arguments: '<esim>',
-  details: `Whoever has the activation code can take the eSIM: what this prints is for the traveller, and for no log.`,
+  details: `Anyone with the activation code can install the eSIM. Show this output to the traveler only, and do not log it.`,
   examples: [
-    { command: 'esim esims get esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7', says: 'with its links for iOS and Android' },
+    {
+      command: 'esim esims get esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7',
+      says: 'an eSIM with its install links for iOS and Android',
+    },
   ],
   run: async (context, _options, [id]) => {
     if (id === undefined)
-      throw usageError('the eSIM is missing', 'Give its id. `esim esims list` lists eSIMs.');
+      throw usageError('the eSIM is missing', 'Pass its id. `esim esims list` lists your eSIMs.');
     const esim = await context.api.esimWithInstall(id);
     const { output } = context;
     const { data, install, confirmation_code: confirmation } = esim;

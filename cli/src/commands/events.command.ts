@@ -8,21 +8,21 @@ import { oneOf, wholeNumber } from './values.js';
 
 export const eventsList: Command = {
   name: 'events list',
-  summary: 'list events, oldest first, or with --newest the newest first',
+  summary: 'list events, oldest first, or newest first with --newest',
   options: {
-    type: { type: 'string', value: 'type', help: 'only this type' },
-    after: { type: 'string', value: 'cursor', help: 'a cursor, or the id of an event' },
+    type: { type: 'string', value: 'type', help: 'only events of this type' },
+    after: { type: 'string', value: 'cursor', help: 'only events after this cursor or event id' },
     subject: { type: 'string', value: 'id', help: 'only events about this order, eSIM or top-up' },
     newest: {
       type: 'boolean',
       short: 'n',
-      help: 'the newest first; it reads to the end of the feed, a call for each 100 events',
+      help: 'newest first; reads the whole feed, one call per 100 events',
     },
-    limit: { type: 'string', value: 'n', help: 'how many, 1 to 100 (25)' },
+    limit: { type: 'string', value: 'n', help: 'maximum number to show, 1 to 100 (default: 25)' },
   },
   examples: [
-    { command: 'esim events list --newest --limit 5', says: 'what happened last' },
-    { command: 'esim events list --type order.failed', says: 'what failed' },
+    { command: 'esim events list --newest --limit 5', says: 'the latest events' },
+    { command: 'esim events list --type order.failed', says: 'failed orders' },
   ],
   run: async (context, options) => {
     const limit = wholeNumber(options, 'limit', 25);
@@ -37,7 +37,7 @@ export const eventsList: Command = {
     }
     const page = await context.api.events(filters, limit);
     show(context, page.data);
-    context.output.note(`${page.hasMore ? 'more' : 'from here on'}: --after ${page.nextCursor}`);
+    context.output.note(`${page.hasMore ? 'next page' : 'new events'}: --after ${page.nextCursor}`);
     return EXIT.ok;
   },
 };
@@ -71,32 +71,35 @@ async function newestEvents(
 
 export const eventsResend: Command = {
   name: 'events resend',
-  summary: 'send a stored event to a server on this machine again',
+  summary: 'send a past event to a server on this machine again',
   arguments: '<event> [url]',
-  details: `Reads the event from the API and POSTs it once, signed with this machine's secret. To have the service itself send a
-delivery again to a registered endpoint, use the portal: the partner API has no call for it.`,
+  details: `Reads the event from the API and POSTs it once, signed with this machine's secret. To resend a delivery to a
+registered endpoint, use the portal. The partner API has no call for that.`,
   options: {
     'forward-to': {
       type: 'string',
       short: 'f',
       value: 'url',
-      help: 'where it goes, instead of the second argument',
+      help: 'the URL of your server, instead of the second argument',
     },
   },
   examples: [
     {
       command: 'esim events resend evt_01M7SJ8ETWZ2JSCW33NHESEZBW localhost:4000/webhooks',
-      says: 'once more',
+      says: 'send the event again',
     },
   ],
   run: async (context, options, [id, argument]) => {
     if (id === undefined)
-      throw usageError('the event is missing', 'Give its id. `esim events list --newest` lists events.');
+      throw usageError(
+        'the event is missing',
+        'Pass its id. `esim events list --newest` lists recent events.',
+      );
     const target = oneOf(options, 'forward-to', argument);
     if (target === undefined)
       throw usageError(
         'the URL of your server is missing',
-        `Give it: \`esim events resend ${id} localhost:4000/webhooks\`.`,
+        `Add it: \`esim events resend ${id} localhost:4000/webhooks\`.`,
       );
     const server = new LocalServer(localUrl(target), localSigningSecret(context.environment).secret, 60_000);
     try {

@@ -16,37 +16,41 @@ export const listen: Command = {
   name: 'listen',
   summary: 'forward events to a server on this machine, signed like webhooks',
   arguments: '[url]',
-  details: `Reads the event feed and POSTs each event to the URL, in the feed's order, with the headers of a webhook. Nothing
-connects to this machine from outside, and no endpoint has to be registered. How far it has come is on disk, and moves
-after the server's 2xx: sleep, a lost network, Ctrl-C and a kill lose nothing. An event comes twice only if the program
-dies between the 2xx and the disk, so handle ids once, as with webhooks.`,
+  details: `Reads the event feed and POSTs each event to the URL, in the feed's order, with the headers of a webhook. You need no
+public URL and no registered endpoint. Progress is saved on disk after each 2xx from your server. Sleep, a lost network,
+Ctrl-C or a crash loses nothing. An event arrives twice only if the program dies between the 2xx and the save, so
+process each event id once, as with webhooks.`,
   options: {
     'forward-to': {
       type: 'string',
       short: 'f',
       value: 'url',
-      help: 'where events go, instead of the argument: localhost:4000/webhooks',
+      help: 'the URL of your server, instead of the argument',
     },
     since: {
       type: 'string',
       value: 'when',
-      help: 'where to begin: now, beginning, 2h, evt_…; else where it stopped, at first now',
+      help: 'where to start: now, beginning, 2h or evt_… (default: where it stopped, or now the first time)',
     },
     types: { type: 'string', value: 'a,b', help: 'only these event types (order.issued,order.failed)' },
     'on-failure': {
       type: 'string',
       value: 'what',
-      help: 'when the server does not answer 2xx: retry (default), skip, stop',
+      help: 'when your server does not return 2xx: retry (default), skip or stop',
     },
-    timeout: { type: 'string', value: 'seconds', help: 'how long the server may take (60, as the service)' },
-    'print-secret': { type: 'boolean', help: 'print the signing secret of this machine and end' },
+    timeout: {
+      type: 'string',
+      value: 'seconds',
+      help: 'how long to wait for your server (default: 60, like the service)',
+    },
+    'print-secret': { type: 'boolean', help: "print this machine's signing secret and exit" },
   },
   examples: [
-    { command: 'esim listen --forward-to localhost:4000/webhooks', says: 'go on where it stopped' },
-    { command: 'esim listen -f localhost:4000/webhooks --since 2h', says: 'the last two hours again' },
+    { command: 'esim listen --forward-to localhost:4000/webhooks', says: 'continue where it stopped' },
+    { command: 'esim listen -f localhost:4000/webhooks --since 2h', says: 'send the last two hours again' },
     {
       command: 'export ESIM_WEBHOOK_SECRET=$(esim listen --print-secret)',
-      says: 'the secret that the server verifies with',
+      says: 'the secret for your server to verify with',
     },
   ],
   run: async (context, options, [argument]) => {
@@ -56,7 +60,7 @@ dies between the 2xx and the disk, so handle ids once, as with webhooks.`,
     if (target === undefined)
       throw usageError(
         'the URL of your server is missing',
-        'Give it: `esim listen localhost:4000/webhooks`. `esim help listen` shows examples.',
+        'Add it: `esim listen localhost:4000/webhooks`. `esim help listen` shows examples.',
       );
     const url = localUrl(target);
     const server = new LocalServer(url, secret, wholeNumber(options, 'timeout', 60) * 1_000);
@@ -72,7 +76,7 @@ dies between the 2xx and the disk, so handle ids once, as with webhooks.`,
     try {
       if (made)
         context.output.note(
-          `a signing secret was made: ${signingSecretFile(context.environment)}; esim listen --print-secret shows it`,
+          `created a signing secret in ${signingSecretFile(context.environment)}; \`esim listen --print-secret\` shows it`,
         );
       return await forward(context, options, { cursor, server, url, startedAtMs: api.firstAnsweredAtMs });
     } finally {
@@ -109,8 +113,8 @@ async function forward(
     api: context.patientApi,
     signal,
     onTrouble: (reason, pauseMs) =>
-      output.warn(`${clockText()}  ${reason}; again in ${(pauseMs / 1_000).toFixed(1)} s`),
-    onRecovered: () => output.note(`${clockText()}  connected again`),
+      output.warn(`${clockText()}  ${reason}; retrying in ${(pauseMs / 1_000).toFixed(1)} s`),
+    onRecovered: () => output.note(`${clockText()}  reconnected`),
   });
   const tellOfRefusal = onceOnRefusal(context);
   const listener = new Listener({
@@ -147,7 +151,7 @@ function onceOnRefusal({ output }: Context): (result: DeliveryResult) => void {
     if (told || !REFUSALS.has(outcome)) return;
     told = true;
     output.warn(
-      'if it refused the signature: its secret must be what "esim listen --print-secret" prints; see esim verify',
+      'if your server rejected the signature, give it the secret that `esim listen --print-secret` prints; see `esim verify`',
     );
   };
 }
@@ -163,7 +167,7 @@ async function beginAt(
   if (kept !== null && wanted === undefined) return kept;
   const progress = output.progress();
   const start = await startingPoint(feed, parseSince(wanted ?? 'now', startedAtMs), (count) =>
-    progress.update(`skipping earlier events: ${count}`),
+    progress.update(`skipping earlier events: ${count} so far`),
   ).finally(() => progress.done());
   // Kept at once: what comes from now on must not be skipped when the program dies before the first event.
   cursor.write(start);
@@ -178,7 +182,7 @@ function typesOf(options: Options): ReadonlySet<string> | null {
 function onFailureOf(options: Options): OnFailure {
   const wanted = options.text('on-failure') ?? 'retry';
   if (wanted === 'retry' || wanted === 'skip' || wanted === 'stop') return wanted;
-  throw usageError(`--on-failure cannot be "${wanted}"`, 'One of: retry, skip, stop.');
+  throw usageError(`--on-failure cannot be "${wanted}"`, 'Use retry, skip or stop.');
 }
 
 function report(
@@ -189,7 +193,9 @@ function report(
 ): void {
   const shown = delivered ? output.good(outcome) : output.bad(outcome);
   const next =
-    retryMs === null ? '' : `  again in ${retryMs / 1_000} s (the service: 30 s, 60 s, 3 min, 5 min, 15 min)`;
+    retryMs === null
+      ? ''
+      : `  retrying in ${retryMs / 1_000} s (the service waits 30 s, 60 s, 3 min, 5 min, 15 min)`;
   output.line(`${clockText()}  ${event.type.padEnd(21)}  ${event.id}  ${shown}  ${latencyMs} ms${next}`);
   output.data({
     type: 'attempt',

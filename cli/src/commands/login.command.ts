@@ -16,7 +16,7 @@ import { EXIT, usageError } from '../exit-codes.js';
 /** What stdin has; at a terminal a line is asked for, and not echoed. */
 async function readKey(context: Context): Promise<string> {
   if (!process.stdin.isTTY) return (await text(process.stdin)).trim();
-  context.output.note('Paste an API key; it is not shown. Then press Enter.');
+  context.output.note('Paste an API key and press Enter. The key is not shown.');
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const prompt = createInterface({ input: process.stdin, output: silent, terminal: true });
   try {
@@ -28,19 +28,22 @@ async function readKey(context: Context): Promise<string> {
 
 export const login: Command = {
   name: 'login',
-  summary: 'check an API key and keep it (mode 0600)',
-  details: `Reads the key from stdin, so that it is in no process list and no shell history. A Sandbox and a Live key can be
-kept side by side: commands use the Sandbox one unless --live is given. Each goes only to the place that accepted it;
-a Live key leaves this machine by https only.`,
+  summary: 'check an API key and store it (file mode 0600)',
+  details: `Reads the key from stdin, which keeps it out of process lists and shell history. You can store a Sandbox key and a Live
+key. Commands use the Sandbox key unless you pass --live. Each key is sent only to the URL that accepted it, and a Live
+key only over https.`,
   examples: [
-    { command: 'esim login', says: 'asks for the key' },
+    { command: 'esim login', says: 'paste the key at the prompt' },
     { command: 'printenv KEY | esim login --base-url https://api.example.com', says: 'from a script' },
   ],
   run: async (context) => {
     const key = await readKey(context);
     const mode = modeOfKey(key);
     if (mode === null)
-      throw usageError('this is not an API key', 'A key is svc_sk_test_ or svc_sk_live_ and 32 characters.');
+      throw usageError(
+        'this is not an API key',
+        'A key has the form svc_sk_test_ or svc_sk_live_ and 32 characters.',
+      );
     const baseUrl = context.baseUrlFor(mode);
     refuseClearText(mode, baseUrl);
     const me = await context.apiAt(baseUrl, key).me();
@@ -48,7 +51,7 @@ a Live key leaves this machine by https only.`,
     writeCredentials(context.environment, { ...kept, [mode]: { key, baseUrl } });
     const file = credentialsFile(context.environment);
     context.output.line(
-      `${context.output.good('logged in')} at ${baseUrl} as ${me.partner_name} (${mode}), kept in ${file}`,
+      `${context.output.good('logged in')} to ${baseUrl} as ${me.partner_name} (${mode}); the key is stored in ${file}`,
     );
     context.output.data({ partner_id: me.partner_id, mode, key_id: me.key_id, base_url: baseUrl, file });
     return EXIT.ok;
@@ -57,8 +60,8 @@ a Live key leaves this machine by https only.`,
 
 export const logout: Command = {
   name: 'logout',
-  summary: 'forget the kept keys (they stay valid: revoke them in the portal)',
-  examples: [{ command: 'esim logout', says: 'removes the file' }],
+  summary: 'delete the stored keys (they stay valid until you revoke them in the portal)',
+  examples: [{ command: 'esim logout', says: 'delete the file with the keys' }],
   run: (context) => {
     const file = removeCredentials(context.environment);
     context.output.line('forgotten');

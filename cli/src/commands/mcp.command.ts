@@ -5,18 +5,16 @@ import { TOOLS } from '../mcp/tools.js';
 
 export const mcp: Command = {
   name: 'mcp',
-  summary: 'serve the API to an assistant over stdio (Model Context Protocol), read-only',
+  summary: 'serve the API to an AI assistant over stdio (Model Context Protocol), read-only by default',
   details: `Offers ${TOOLS.filter(({ writes }) => !writes)
     .map(({ name }) => name)
     .join(', ')}; with --allow-writes also ${TOOLS.filter(({ writes }) => writes)
     .map(({ name }) => name)
-    .join(
-      ' and ',
-    )}. A Live key writes only with --live as well. No tool shows what an eSIM is installed with.`,
-  options: { 'allow-writes': { type: 'boolean', help: 'offer the tools that buy' } },
+    .join(' and ')}. A Live key also needs --live to write. No tool shows install data.`,
+  options: { 'allow-writes': { type: 'boolean', help: 'offer the tools that place orders and top-ups' } },
   examples: [
-    { command: 'esim mcp', says: 'the command to put into an assistant’s settings' },
-    { command: 'esim mcp --allow-writes', says: 'may order in the Sandbox' },
+    { command: 'esim mcp', says: 'the command for the settings of your assistant' },
+    { command: 'esim mcp --allow-writes', says: 'allow orders in the Sandbox' },
   ],
   run: async (context, options) => {
     const writes = options.flag('allow-writes');

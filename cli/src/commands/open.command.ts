@@ -23,21 +23,21 @@ export const open: Command = {
   name: 'open',
   summary: 'open the portal in a browser',
   arguments: '[page]',
-  details: `Pages: ${Object.keys(PAGES).join(', ')}. Where the portal is: ESIM_PORTAL_URL, else ${LOCAL_PORTAL}.`,
-  options: { print: { type: 'boolean', help: 'print the address and open nothing' } },
+  details: `Pages: ${Object.keys(PAGES).join(', ')}. The portal's address comes from ESIM_PORTAL_URL (default: ${LOCAL_PORTAL}).`,
+  options: { print: { type: 'boolean', help: 'print the address without opening it' } },
   examples: [
-    { command: 'esim open webhooks', says: 'the endpoints' },
-    { command: 'esim open requests --print', says: 'only the address' },
+    { command: 'esim open webhooks', says: 'open your endpoints' },
+    { command: 'esim open requests --print', says: 'print the address only' },
   ],
   run: (context, options, [page = 'portal']) => {
     const path = PAGES[page];
     if (path === undefined)
-      throw usageError(`there is no page "${page}"`, `One of: ${Object.keys(PAGES).join(', ')}.`);
+      throw usageError(`there is no page "${page}"`, `Pages: ${Object.keys(PAGES).join(', ')}.`);
     const portal = context.environment['ESIM_PORTAL_URL'] ?? LOCAL_PORTAL;
     if (!URL.canParse(portal) || !/^https?:/.test(portal))
       throw usageError(
-        'ESIM_PORTAL_URL is not a URL that begins with http:// or https://',
-        'Set it to where the portal is, for example https://portal.example.com.',
+        'ESIM_PORTAL_URL does not start with http:// or https://',
+        'Set it to the address of the portal, for example https://portal.example.com.',
       );
     const url = new URL(path, portal).href;
     context.output.line(url);

@@ -22,29 +22,29 @@ function show({ output, live }: Context, order: Order): void {
 
 export const ordersPlace: Command = {
   name: 'orders place',
-  summary: 'place an order, and with --wait see how it ends',
+  summary: 'place an order, and wait for its outcome with --wait',
   arguments: '[package]',
-  details: `One idempotency key stands for one intent. The command prints it to stderr before the call leaves, and the order
-before it waits: whatever ends the command, with --idempotency-key the same order is placed again without being bought
-twice. With --json an error has idempotency_key and order_id while the end is not known.`,
+  details: `Each order has one idempotency key. The command prints the key to stderr before it sends the order. If the command is
+interrupted, repeat it with --idempotency-key: you get the same order and never pay twice. With --json, an error has
+idempotency_key and order_id while the outcome is unknown.`,
   options: {
     package: {
       type: 'string',
       short: 'p',
       value: 'id',
-      help: 'the package, instead of the argument (esim catalog)',
+      help: 'the package id, instead of the argument (see esim catalog)',
     },
-    quantity: { type: 'string', short: 'q', value: 'n', help: '1 (default) to 20' },
-    reference: { type: 'string', value: 'text', help: 'your own id of the order' },
-    wait: { type: 'boolean', short: 'w', help: 'wait until the order has ended' },
-    timeout: { type: 'string', value: 'seconds', help: 'how long --wait waits (60)' },
-    'idempotency-key': { type: 'string', value: 'key', help: 'that of an earlier try' },
+    quantity: { type: 'string', short: 'q', value: 'n', help: 'number of eSIMs, 1 (default) to 20' },
+    reference: { type: 'string', value: 'text', help: 'your own id for the order' },
+    wait: { type: 'boolean', short: 'w', help: 'wait for the outcome of the order' },
+    timeout: { type: 'string', value: 'seconds', help: 'how long --wait waits (default: 60)' },
+    'idempotency-key': { type: 'string', value: 'key', help: 'the key of an earlier attempt' },
   },
   examples: [
-    { command: 'esim orders place pkg_fr_1gb_7d --wait', says: 'one eSIM of the Sandbox' },
+    { command: 'esim orders place pkg_fr_1gb_7d --wait', says: 'order one eSIM in the Sandbox' },
     {
       command: 'esim orders place <package> -q 3 --reference booking-4711 --live',
-      says: 'three, for real money; esim catalog --live lists packages',
+      says: 'order three eSIMs with real money; esim catalog --live lists packages',
     },
   ],
   run: async (context, options, [argument]) => {
@@ -52,7 +52,7 @@ twice. With --json an error has idempotency_key and order_id while the end is no
     if (packageId === undefined)
       throw usageError(
         'the package is missing',
-        `Give its id: \`esim orders place ${context.live ? '<package> --live' : 'pkg_fr_1gb_7d'}\`. \`esim catalog${context.live ? ' --live' : ''}\` lists packages.`,
+        `Pass its id: \`esim orders place ${context.live ? '<package> --live' : 'pkg_fr_1gb_7d'}\`. \`esim catalog${context.live ? ' --live' : ''}\` lists packages.`,
       );
     const withinSeconds = wholeNumber(options, 'timeout', 60);
     const api = context.writableApi;
@@ -78,10 +78,12 @@ export const ordersGet: Command = {
   name: 'orders get',
   summary: 'show an order',
   arguments: '<order>',
-  examples: [{ command: 'esim orders get ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7', says: 'its status and eSIMs' }],
+  examples: [
+    { command: 'esim orders get ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7', says: 'show its status and eSIMs' },
+  ],
   run: async (context, _options, [id]) => {
     if (id === undefined)
-      throw usageError('the order is missing', 'Give its id. `esim orders list` lists orders.');
+      throw usageError('the order is missing', 'Pass its id. `esim orders list` lists your orders.');
     return shown(context, await context.api.order(id));
   },
 };
@@ -91,12 +93,12 @@ export const ordersList: Command = {
   summary: 'list orders, newest first',
   options: {
     status: { type: 'string', value: 'status', help: 'only orders in this status' },
-    reference: { type: 'string', value: 'text', help: 'only the order with this id of yours' },
-    limit: { type: 'string', value: 'n', help: 'how many, 1 to 100 (25)' },
-    cursor: { type: 'string', value: 'cursor', help: 'go on behind a page' },
+    reference: { type: 'string', value: 'text', help: 'only the order with this reference of yours' },
+    limit: { type: 'string', value: 'n', help: 'maximum number to show, 1 to 100 (default: 25)' },
+    cursor: { type: 'string', value: 'cursor', help: 'the cursor of the previous page' },
   },
   examples: [
-    { command: 'esim orders list --status failed', says: 'what failed' },
+    { command: 'esim orders list --status failed', says: 'failed orders' },
     { command: 'esim orders list --reference booking-4711 --json', says: 'the order of a booking' },
   ],
   run: async (context, options) => {

@@ -7,17 +7,24 @@ import { clockText } from '../terminal/values.js';
 
 export const requestsTail: Command = {
   name: 'requests tail',
-  summary: 'follow the calls that your keys make, as the service logged them',
-  details: `Prints each call of the key's partner and mode from now on, about a second after its answer, until Ctrl-C. What this
-command itself asks is not in it. It asks every two seconds, a token each.`,
+  summary: 'follow the API calls of your keys, as the service logged them',
+  details: `Prints each new call of the key's partner and mode, about a second after its response, until you press Ctrl-C. It leaves
+out its own calls. It polls every two seconds, and each poll counts towards the rate limit.`,
   options: {
-    status: { type: 'string', value: '4xx', help: 'only this status, or this class of statuses' },
-    method: { type: 'string', value: 'POST', help: 'only this method' },
-    route: { type: 'string', value: '/v1/orders/:id', help: 'only this route, as a pattern' },
+    status: {
+      type: 'string',
+      value: '4xx',
+      help: 'only this status or class of statuses, for example 404 or 4xx',
+    },
+    method: { type: 'string', value: 'POST', help: 'only calls with this method' },
+    route: { type: 'string', value: '/v1/orders/:id', help: 'only calls of this route pattern' },
   },
   examples: [
-    { command: 'esim requests tail --status 4xx', says: 'what the service refuses' },
-    { command: 'esim requests tail --json | grep --line-buffered order', says: 'for a program' },
+    { command: 'esim requests tail --status 4xx', says: 'calls that the service rejected' },
+    {
+      command: 'esim requests tail --json | grep --line-buffered order',
+      says: 'filter the calls with another program',
+    },
   ],
   run: async (context, options) => {
     const { exact, isWanted } = statusFilter(options.text('status'));
@@ -29,7 +36,7 @@ command itself asks is not in it. It asks every two seconds, a token each.`,
       onCall: (call) => void (isWanted(call.status) && show(context, call)),
       onTrouble: (reason) => output.warn(`${clockText()}  ${reason}`),
     });
-    output.note(`${context.mode} calls from now on; Ctrl-C ends it`);
+    output.note(`following ${context.mode} calls; press Ctrl-C to stop`);
     try {
       return await tail.run();
     } catch (error) {
@@ -48,7 +55,7 @@ function statusFilter(wanted: string | undefined): {
   if (wanted === undefined) return { exact: undefined, isWanted: () => true };
   if (/^[1-5]\d\d$/.test(wanted)) return { exact: wanted, isWanted: () => true };
   if (!/^[1-5]xx$/.test(wanted))
-    throw usageError(`--status cannot be "${wanted}"`, 'It is a status or a class of them: 404, 4xx.');
+    throw usageError(`--status cannot be "${wanted}"`, 'Use a status or a class of statuses: 404, 4xx.');
   return { exact: undefined, isWanted: (status) => String(status).startsWith(wanted.charAt(0)) };
 }
 

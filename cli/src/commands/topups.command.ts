@@ -23,37 +23,37 @@ function shown({ output }: Context, topup: Topup, mustBeCompleted = false): Exit
 
 export const topupsPlace: Command = {
   name: 'topups place',
-  summary: 'buy data or days for an eSIM, and with --wait see how it ends',
+  summary: 'buy data or days for an eSIM, and wait for the outcome with --wait',
   arguments: '[esim] [package]',
-  details: `One idempotency key stands for one intent. The command prints it to stderr before the call leaves, and the top-up
-before it waits: whatever ends the command, with --idempotency-key the same top-up is placed again without being bought
-twice. With --json an error has idempotency_key and topup_id while the end is not known.`,
+  details: `Each top-up has one idempotency key. The command prints the key to stderr before it sends the top-up. If the command is
+interrupted, repeat it with --idempotency-key: you get the same top-up and never pay twice. With --json, an error has
+idempotency_key and topup_id while the outcome is unknown.`,
   options: {
     esim: {
       type: 'string',
       short: 'e',
       value: 'id',
-      help: 'the eSIM, instead of the first argument (esim esims list)',
+      help: 'the eSIM id, instead of the first argument (see esim esims list)',
     },
     package: {
       type: 'string',
       short: 'p',
       value: 'id',
-      help: 'a package that fits it, instead of the second argument (esim topups packages)',
+      help: 'the package id, instead of the second argument (see esim topups packages)',
     },
-    reference: { type: 'string', value: 'text', help: 'your own id of the top-up' },
-    wait: { type: 'boolean', short: 'w', help: 'wait until the top-up has ended' },
-    timeout: { type: 'string', value: 'seconds', help: 'how long --wait waits (60)' },
-    'idempotency-key': { type: 'string', value: 'key', help: 'that of an earlier try' },
+    reference: { type: 'string', value: 'text', help: 'your own id for the top-up' },
+    wait: { type: 'boolean', short: 'w', help: 'wait for the outcome of the top-up' },
+    timeout: { type: 'string', value: 'seconds', help: 'how long --wait waits (default: 60)' },
+    'idempotency-key': { type: 'string', value: 'key', help: 'the key of an earlier attempt' },
   },
   examples: [
     {
       command: 'esim topups place esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7 pkg_fr_topup_1gb_7d --wait',
-      says: 'more data in the Sandbox',
+      says: 'buy more data in the Sandbox',
     },
     {
       command: 'esim topups place <esim> <package> --live',
-      says: 'for real money; esim topups packages <esim> --live lists what fits',
+      says: 'buy with real money; esim topups packages <esim> --live lists packages',
     },
   ],
   run: async (context, options, args) => {
@@ -63,11 +63,11 @@ twice. With --json an error has idempotency_key and topup_id while the end is no
     const esimId = oneOf(options, 'esim', first);
     const packageId = oneOf(options, 'package', second);
     if (esimId === undefined)
-      throw usageError('the eSIM is missing', 'Give its id. `esim esims list` lists eSIMs.');
+      throw usageError('the eSIM is missing', 'Pass its id. `esim esims list` lists your eSIMs.');
     if (packageId === undefined)
       throw usageError(
         'the package is missing',
-        `Give its id. \`esim topups packages ${esimId}\` lists what fits the eSIM.`,
+        `Pass its id. \`esim topups packages ${esimId}\` lists the packages that fit this eSIM.`,
       );
     const withinSeconds = wholeNumber(options, 'timeout', 60);
     const purchase = new Purchase(context, context.writableApi, TOPUP, options.text('idempotency-key'));
@@ -85,9 +85,9 @@ export const topupsGet: Command = {
   name: 'topups get',
   summary: 'show a top-up',
   arguments: '<top-up>',
-  examples: [{ command: 'esim topups get top_01M7SJ8EH4V8DA1TCQEKT9GHZ7', says: 'its status' }],
+  examples: [{ command: 'esim topups get top_01M7SJ8EH4V8DA1TCQEKT9GHZ7', says: 'show its status' }],
   run: async (context, _options, [id]) => {
-    if (id === undefined) throw usageError('the top-up is missing', 'Give its id: `esim topups get top_…`.');
+    if (id === undefined) throw usageError('the top-up is missing', 'Pass its id: `esim topups get top_…`.');
     return shown(context, await context.api.topup(id));
   },
 };
@@ -97,11 +97,14 @@ export const topupsPackages: Command = {
   summary: 'list the top-up packages that fit an eSIM now, cheapest first',
   arguments: '<esim>',
   examples: [
-    { command: 'esim topups packages esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7', says: 'what can be bought for it' },
+    {
+      command: 'esim topups packages esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7',
+      says: 'list the packages that you can buy for it',
+    },
   ],
   run: async (context, _options, [id]) => {
     if (id === undefined)
-      throw usageError('the eSIM is missing', 'Give its id. `esim esims list` lists eSIMs.');
+      throw usageError('the eSIM is missing', 'Pass its id. `esim esims list` lists your eSIMs.');
     return showPackages(context, await context.api.allTopupPackages(id));
   },
 };

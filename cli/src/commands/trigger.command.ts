@@ -10,23 +10,34 @@ export const trigger: Command = {
   name: 'trigger',
   summary: 'make an event happen in the Sandbox',
   arguments: '<event>',
-  details: `Plays what leads to the event: an order, an activation, usage, a top-up. It is a real event of the Sandbox: it is in
-the feed, and every registered Sandbox endpoint gets it. Events: ${TYPES.join(', ')}.`,
+  details: `Performs the steps that lead to the event: an order, an activation, data usage or a top-up. The Sandbox then creates a
+real event, adds it to the feed, and sends it to every registered Sandbox endpoint. Events: ${TYPES.join(', ')}.`,
   options: {
-    esim: { type: 'string', value: 'id', help: 'use this eSIM of the Sandbox and order none' },
-    percent: { type: 'string', value: 'n', help: 'for esim.usage.threshold: how much data is used (50)' },
-    timeout: { type: 'string', value: 'seconds', help: 'how long to wait for an order or top-up (60)' },
+    esim: { type: 'string', value: 'id', help: 'use this Sandbox eSIM instead of ordering one' },
+    percent: {
+      type: 'string',
+      value: 'n',
+      help: 'for esim.usage.threshold: percent of the data to use (default: 50)',
+    },
+    timeout: {
+      type: 'string',
+      value: 'seconds',
+      help: 'how long to wait for an order or top-up (default: 60)',
+    },
   },
   examples: [
-    { command: 'esim trigger order.issued', says: 'orders an eSIM' },
-    { command: 'esim trigger esim.usage.threshold --percent 80', says: 'orders, activates and uses 80 %' },
+    { command: 'esim trigger order.issued', says: 'order an eSIM' },
+    {
+      command: 'esim trigger esim.usage.threshold --percent 80',
+      says: 'order and activate an eSIM, then use 80% of its data',
+    },
   ],
   run: async (context, options, [type = '']) => {
     const scene = SCENES[type];
     if (scene === undefined)
       throw usageError(
-        type === '' ? 'the event is missing' : `there is no event "${type}"`,
-        `One of: ${TYPES.join(', ')}.`,
+        type === '' ? 'the event is missing' : `there is no event type "${type}"`,
+        `Event types: ${TYPES.join(', ')}.`,
       );
     const { output } = context;
     const api = context.sandboxApi;

@@ -14,6 +14,6 @@ export function wholeNumber(options: Options, name: string, otherwise: number): 
 export function oneOf(options: Options, name: string, argument: string | undefined): string | undefined {
   const option = options.text(name);
   if (option !== undefined && argument !== undefined && option !== argument)
-    throw usageError(`"${argument}" and --${name} ${option} are not the same`, 'Give one of them.');
+    throw usageError(`"${argument}" and --${name} ${option} differ`, 'Pass only one of them.');
   return option ?? argument;
 }

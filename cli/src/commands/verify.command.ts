@@ -19,33 +19,44 @@ const STANDARD = ['webhook-id', 'webhook-timestamp', 'webhook-signature'] as con
 
 export const verify: Command = {
   name: 'verify',
-  summary: 'check the signature of a webhook, and say what is wrong with it',
-  details: `The body is read as bytes from --body or stdin. The secret comes from --secret-file or ESIM_WEBHOOK_SECRET; without
-both it is the one that \`listen\` signs with. It is never printed. Exit code 0: a receiver has to take it. 1: a receiver has to
-refuse it, also for a right signature that is older than 300 s; --at checks one that arrived earlier.`,
+  summary: 'check the signature of a webhook and explain what is wrong with it',
+  details: `Reads the body as bytes from --body or stdin, and the secret from --secret-file or ESIM_WEBHOOK_SECRET (default: the
+secret of \`listen\`). It never prints the secret. Exit code 0: your server must accept the webhook. Exit code 1: it must
+reject the webhook, also if a valid signature is older than 300 s. Use --at to check a webhook that arrived earlier.`,
   options: {
     header: { type: 'string', value: 'value', help: 'the value of X-Service-Signature' },
     'webhook-id': {
       type: 'string',
       value: 'value',
-      help: 'instead, of Standard Webhooks: the header webhook-id',
+      help: 'for Standard Webhooks: the value of webhook-id',
     },
-    'webhook-timestamp': { type: 'string', value: 'value', help: 'with it: the header webhook-timestamp' },
-    'webhook-signature': { type: 'string', value: 'value', help: 'with it: the header webhook-signature' },
-    body: { type: 'string', value: 'file', help: 'the raw body (- or nothing: stdin)' },
-    'secret-file': { type: 'string', value: 'file', help: 'the signing secret of the endpoint' },
-    at: { type: 'string', value: 'seconds', help: 'the time of arrival in Unix seconds (now)' },
+    'webhook-timestamp': {
+      type: 'string',
+      value: 'value',
+      help: 'for Standard Webhooks: the value of webhook-timestamp',
+    },
+    'webhook-signature': {
+      type: 'string',
+      value: 'value',
+      help: 'for Standard Webhooks: the value of webhook-signature',
+    },
+    body: { type: 'string', value: 'file', help: 'file with the raw body (default: stdin)' },
+    'secret-file': { type: 'string', value: 'file', help: 'file with the signing secret of the endpoint' },
+    at: { type: 'string', value: 'seconds', help: 'time of arrival in Unix seconds (default: now)' },
   },
   examples: [
     {
       command: "esim verify --header 't=1795080600,v1=8c1f…' --body request.json",
-      says: 'with ESIM_WEBHOOK_SECRET',
+      says: 'verify with the secret in ESIM_WEBHOOK_SECRET',
     },
-    { command: 'esim verify --header "$HEADER" --secret-file secret.txt < request.json', says: 'from stdin' },
+    {
+      command: 'esim verify --header "$HEADER" --secret-file secret.txt < request.json',
+      says: 'read the body from stdin',
+    },
     {
       command:
         'esim verify --webhook-id "$ID" --webhook-timestamp "$TIME" --webhook-signature "$SIGNATURE" --body request.json',
-      says: 'the headers of Standard Webhooks',
+      says: 'verify the headers of Standard Webhooks',
     },
   ],
   run: async (context, options) => {
@@ -65,8 +76,8 @@ refuse it, also for a right signature that is older than 300 s; --at checks one 
 /** A right signature is never called bad, however late it is looked at. */
 function verdictOn({ valid, reason }: Diagnosis, output: Output): string {
   if (valid) return output.good('valid');
-  if (reason === 'timestamp_too_old') return output.careful('right signature, too old');
-  if (reason === 'timestamp_in_future') return output.careful('right signature, from the future');
+  if (reason === 'timestamp_too_old') return output.careful('correct signature, too old');
+  if (reason === 'timestamp_in_future') return output.careful('correct signature, from the future');
   return output.bad(reason);
 }
 
@@ -79,14 +90,17 @@ function headersOf(options: Options): SignatureHeaders {
     if (header !== undefined) return documentHeaders(header);
     throw usageError(
       '--header is missing',
-      `It is the value of X-Service-Signature; for Standard Webhooks give --${STANDARD.join(', --')}.`,
+      `Pass the value of X-Service-Signature. For Standard Webhooks, pass --${STANDARD.join(', --')}.`,
     );
   }
   if (header !== undefined)
-    throw usageError('--header belongs to the other scheme', `Leave it or --${STANDARD.join(', --')} out.`);
+    throw usageError(
+      '--header belongs to the other signature scheme',
+      `Omit it, or omit --${STANDARD.join(', --')}.`,
+    );
   if (id === undefined || timestamp === undefined || signature === undefined) {
     const missing = STANDARD.filter((name) => options.text(name) === undefined);
-    throw usageError(`--${missing.join(' and --')} is missing`, 'Standard Webhooks has three headers.');
+    throw usageError(`--${missing.join(' and --')} is missing`, 'Standard Webhooks needs all three headers.');
   }
   return standardHeaders({ id, timestamp, signature });
 }
@@ -115,7 +129,7 @@ function read(file: string): Buffer {
   } catch (error) {
     throw usageError(
       `${file} cannot be read (${(error as NodeJS.ErrnoException).code})`,
-      'Give a file that is there and that you may read.',
+      'Pass a file that exists and that you can read.',
     );
   }
 }

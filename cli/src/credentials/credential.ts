@@ -49,22 +49,22 @@ export function credentialOf(choice: CredentialChoice): Credential {
 /** @throws CliError when a Live key would leave this machine unencrypted */
 export function refuseClearText(mode: Mode, baseUrl: string): void {
   if (mode === 'live' && !baseUrl.startsWith('https:') && !isLoopback(baseUrl))
-    throw usageError('a Live key leaves this machine by https only', `It was to go to ${baseUrl}.`);
+    throw usageError('a Live key is sent only over https', `The base URL is ${baseUrl}. Change it to https.`);
 }
 
 function fromEnvironment(key: string, choice: CredentialChoice): Credential {
   const mode = formOf(key);
   if (choice.live && mode !== 'live') {
-    throw usageError('--live was given, and ESIM_API_KEY is a Sandbox key', liveKeyHint(choice));
+    throw usageError('--live needs a Live key, but ESIM_API_KEY is a Sandbox key', liveKeyHint(choice));
   }
   return { key, mode, baseUrl: placeFor(mode, choice) };
 }
 
 /** Names ESIM_LIVE_KEY, which `npm start` exports for curl, because the command line does not read it. */
 function liveKeyHint({ environment }: CredentialChoice): string {
-  const sandbox = 'For the Sandbox, leave --live out.';
+  const sandbox = 'For the Sandbox, omit --live.';
   if (readCredentials(environment).live !== undefined)
-    return `Run \`unset ESIM_API_KEY\`: a Live key is kept. ${sandbox}`;
+    return `Run \`unset ESIM_API_KEY\` to use the stored Live key. ${sandbox}`;
   const login = 'Run `unset ESIM_API_KEY`, then `esim login` with a Live key (ESIM_LIVE_KEY is not read).';
   return `${login} ${sandbox}`;
 }
@@ -82,7 +82,7 @@ function fromFile(choice: CredentialChoice): Credential {
   if (formOf(kept.key) !== wanted)
     throw new CliError(
       EXIT.unauthorized,
-      `the key that is stored for ${NAMES[wanted]} belongs to the other mode`,
+      `the key stored for ${NAMES[wanted]} belongs to the other mode`,
       'Run `esim logout`, then `esim login`.',
     );
   return { key: kept.key, mode: wanted, baseUrl: placeOfStored(kept, wanted, choice) };
@@ -96,8 +96,8 @@ function placeOfStored({ baseUrl }: StoredKey, mode: Mode, choice: CredentialCho
   if (kept !== null && (wanted ?? kept) === kept) return kept;
   const message =
     kept === null
-      ? `where the stored ${NAMES[mode]} key was logged in was not kept`
-      : `the stored ${NAMES[mode]} key is one of ${kept}, and goes nowhere else`;
+      ? `the stored ${NAMES[mode]} key has no base URL`
+      : `the stored ${NAMES[mode]} key belongs to ${kept} and is not sent elsewhere`;
   const login = `esim login --base-url ${wanted ?? '<url>'}`;
   throw new CliError(EXIT.unauthorized, message, `Run \`${login}\`, or set ESIM_API_KEY.`);
 }
@@ -108,7 +108,7 @@ function formOf(key: string): Mode {
   throw new CliError(
     EXIT.unauthorized,
     'this is not an API key',
-    'A key is svc_sk_test_ or svc_sk_live_ and 32 characters.',
+    'A key has the form svc_sk_test_ or svc_sk_live_ and 32 characters.',
   );
 }
 

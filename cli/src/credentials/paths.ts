@@ -42,7 +42,7 @@ export function fileIn(folderFound: string | null, name: string): string {
   if (folderFound !== null) return path.join(folderFound, name);
   throw new CliError(
     EXIT.failed,
-    'this user has no home folder, and the command keeps a file there',
-    'Set HOME to a folder that this user may write. A command that has ESIM_API_KEY and only calls the API needs none.',
+    'this user has no home folder to store the file of this command in',
+    'Set HOME to a folder that this user can write to. Commands that only call the API need none if ESIM_API_KEY is set.',
   );
 }

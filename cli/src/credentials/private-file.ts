@@ -28,7 +28,7 @@ export function writePrivateFile(file: string, text: string): void {
     throw new CliError(
       EXIT.failed,
       `${file} cannot be written (${(error as NodeJS.ErrnoException).code})`,
-      'Set HOME to a folder that this user may write.',
+      'Set HOME to a folder that this user can write to.',
     );
   }
 }

@@ -3,7 +3,7 @@ import { LocalServer } from '../listen/local-delivery.js';
 import type { Finding } from './finding.js';
 
 const TIMEOUT_MS = 10_000;
-const SECRET_CURE = 'its secret must be what `esim listen --print-secret` prints';
+const SECRET_CURE = 'give it the secret that `esim listen --print-secret` prints';
 const LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 /**
@@ -17,11 +17,11 @@ export async function localServerFinding(url: URL, secret: string): Promise<Find
   const shown = `${url.origin}${url.pathname}`;
   const signed = await sendTest(url, secret);
   if (!/^\d{3}$/.test(signed)) {
-    const why = signed === 'ECONNREFUSED' ? 'nothing listens there' : 'it does not answer';
+    const why = signed === 'ECONNREFUSED' ? 'nothing is listening there' : 'it does not respond';
     return { check, status: 'bad', detail: `${shown}: ${why} (${signed})`, facts: { signed } };
   }
   const wronglySigned = await sendTest(url, `${secret}x`);
-  const got = `${shown}: a signed test event got ${signed}, a wrongly signed one ${wronglySigned}`;
+  const got = `${shown}: returned ${signed} to a signed test event and ${wronglySigned} to a wrongly signed one`;
   const { status, says } = judge(signed, wronglySigned);
   const detail = says === null ? got : `${got}: ${says}`;
   return { check, status, detail, facts: { signed, wrongly_signed: wronglySigned } };
@@ -30,13 +30,20 @@ export async function localServerFinding(url: URL, secret: string): Promise<Find
 function judge(signed: string, wronglySigned: string): Pick<Finding, 'status'> & { says: string | null } {
   // Whatever it does with signed ones: what takes anything is open to everybody.
   if (wronglySigned.startsWith('2'))
-    return { status: 'bad', says: 'it accepts unsigned requests: verify the signature before anything else' };
+    return {
+      status: 'bad',
+      says: 'it accepts unsigned requests. Verify the signature before anything else.',
+    };
   if (signed === '404' || signed === '405')
-    return { status: 'bad', says: `is the path right, and does it take POST? If it refused: ${SECRET_CURE}` };
-  if (signed.startsWith('4')) return { status: 'bad', says: `it refuses signed events: ${SECRET_CURE}` };
-  if (!signed.startsWith('2')) return { status: 'bad', says: 'it has to answer 2xx to a signed event' };
+    return {
+      status: 'bad',
+      says: `check that the path is correct and accepts POST. If it rejected the signature, ${SECRET_CURE}.`,
+    };
+  if (signed.startsWith('4'))
+    return { status: 'bad', says: `it rejects signed events. To fix it, ${SECRET_CURE}.` };
+  if (!signed.startsWith('2')) return { status: 'bad', says: 'it must return 2xx to a signed event.' };
   if (!wronglySigned.startsWith('4'))
-    return { status: 'warn', says: 'it should answer 4xx to a wrong signature' };
+    return { status: 'warn', says: 'it should return 4xx to a wrong signature.' };
   return { status: 'ok', says: null };
 }
 

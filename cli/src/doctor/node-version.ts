@@ -12,7 +12,7 @@ export function nodeFinding(version: string, engines: string): Finding {
   return {
     check: 'node',
     status: 'bad',
-    detail: `${version} is too old: install Node.js ${least.join('.')} or newer`,
+    detail: `${version} is too old. Install Node.js ${least.join('.')} or newer`,
   };
 }
 

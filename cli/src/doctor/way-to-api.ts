@@ -18,10 +18,10 @@ const LEAST_CERTIFICATE_DAYS = 7;
 
 /** Why nobody was reached, by the code of the error. */
 const NOT_REACHED: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there',
-  ENOTFOUND: 'there is no such host',
-  EAI_AGAIN: 'its name cannot be looked up',
-  timeout: `nobody answers within ${CHECK_TIMEOUT_MS / 1_000} s`,
+  ECONNREFUSED: 'nothing is listening there',
+  ENOTFOUND: 'the host does not exist',
+  EAI_AGAIN: 'the host name cannot be resolved',
+  timeout: `no response within ${CHECK_TIMEOUT_MS / 1_000} s`,
 };
 
 const AFTER_REACH = ['name', 'tls', 'clock', 'key'];
@@ -45,7 +45,8 @@ export async function* wayToApi(context: Context): AsyncGenerator<Finding> {
     yield await finding('name', () => nameOf(context));
     yield await finding('tls', () => tlsOf(context));
   } else {
-    for (const check of ['name', 'tls']) yield { check, status: 'ok', detail: `left to the proxy ${proxy}` };
+    for (const check of ['name', 'tls'])
+      yield { check, status: 'ok', detail: `checked by the proxy ${proxy}` };
   }
   yield clockFinding(reached.date ?? null);
   yield await finding(
@@ -65,7 +66,7 @@ function* proxyOf(baseUrl: string, environment: Environment): Generator<Finding,
     yield { check, status: 'warn', detail: ignored };
     return null;
   }
-  yield { check, status: 'ok', detail: `${baseUrl} is called through ${proxy}` };
+  yield { check, status: 'ok', detail: `${baseUrl} through ${proxy}` };
   return proxy;
 }
 
@@ -81,7 +82,7 @@ async function reach({ baseUrl, signal }: Context, reached: { date?: string | nu
     await answer.body?.cancel();
     reached.date = answer.headers.get('date');
     if (answer.headers.get('x-request-id')?.startsWith('req_')) return { status: 'ok', detail: baseUrl };
-    return bad(`${baseUrl}: what answers there (${answer.status}) is not this API. ${BASE_URL_CURE}`);
+    return bad(`${baseUrl} is not this API (status ${answer.status}). ${BASE_URL_CURE}`);
   } catch (error) {
     signal.throwIfAborted();
     const code = codeOf(error);
@@ -91,7 +92,7 @@ async function reach({ baseUrl, signal }: Context, reached: { date?: string | nu
   }
 }
 
-const BASE_URL_CURE = 'Is the base URL right? It comes from --base-url, ESIM_BASE_URL or esim login.';
+const BASE_URL_CURE = 'Check the base URL: it comes from --base-url, ESIM_BASE_URL or `esim login`.';
 
 async function nameOf({ baseUrl }: Context): Look {
   const host = hostOf(baseUrl);
@@ -103,17 +104,17 @@ async function tlsOf({ baseUrl }: Context): Look {
   const { protocol, port } = new URL(baseUrl);
   if (protocol !== 'https:')
     return isLoopback(baseUrl)
-      ? { status: 'ok', detail: 'none, on this machine' }
-      : bad(`none: use https in the base URL (${baseUrl})`);
+      ? { status: 'ok', detail: 'not needed on this machine' }
+      : bad(`not used. Change the base URL to https (${baseUrl}).`);
   const host = hostOf(baseUrl);
   const socket = connect({ host, port: Number(port || 443), servername: host });
   try {
     await once(socket, 'secureConnect', { signal: AbortSignal.timeout(CHECK_TIMEOUT_MS) });
     const days = Math.floor((Date.parse(socket.getPeerCertificate().valid_to) - Date.now()) / 86_400_000);
-    const detail = `${socket.getProtocol()}, certificate for ${counted(days, 'more day')}`;
+    const detail = `${socket.getProtocol()}, certificate valid for ${counted(days, 'more day')}`;
     return days >= LEAST_CERTIFICATE_DAYS
       ? { status: 'ok', detail }
-      : bad(`${detail}: whoever runs the API has to renew it`);
+      : bad(`${detail}. Tell the operator of the API to renew it.`);
   } finally {
     socket.destroy();
   }
@@ -121,24 +122,24 @@ async function tlsOf({ baseUrl }: Context): Look {
 
 function clockFinding(date: string | null): Finding {
   const check = 'clock';
-  if (date === null) return { check, status: 'ok', detail: 'the API says no time' };
+  if (date === null) return { check, status: 'ok', detail: 'not checked: the API sent no Date header' };
   const skew = Math.abs(Math.round((Date.now() - Date.parse(date)) / 1_000));
-  const detail = `${skew} s off; receivers refuse webhooks that are more than 300 s off`;
+  const detail = `${skew} s off; servers reject webhooks that are more than 300 s off`;
   if (skew <= MOST_SKEW_SECONDS) return { check, status: 'ok', detail };
-  return { check, status: 'bad', detail: `${detail}. Set this machine's clock (NTP)` };
+  return { check, status: 'bad', detail: `${detail}. Synchronize this machine's clock (NTP).` };
 }
 
 async function keyOf(context: Context): Look {
   const startedAt = performance.now();
   const me = await context.api.me();
   const ms = Math.round(performance.now() - startedAt);
-  return { status: 'ok', detail: `${me.partner_name}, ${me.mode}, ${me.key_id}, answered in ${ms} ms` };
+  return { status: 'ok', detail: `${me.partner_name}, ${me.mode}, ${me.key_id}, response in ${ms} ms` };
 }
 
 function refusedKey(error: unknown, baseUrl: string): string {
   if (isApiError(error)) {
     const { code, detail } = error;
-    return [`${baseUrl} answers ${code}: ${detail}`, hintFor(error)].filter(Boolean).join(' ');
+    return [`${baseUrl} returned ${code}: ${detail}`, hintFor(error)].filter(Boolean).join(' ');
   }
   const text = messageFor(error);
   return error instanceof CliError && !text.includes('esim login') ? `${text} ${KEY_CURE}` : text;

@@ -97,4 +97,4 @@ async function isHeld(file: string): Promise<boolean> {
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
 
 const taken = (who: string, by: string): CliError =>
-  new CliError(EXIT.failed, `${who} listens for the same URL already`, `It holds ${by}.`);
+  new CliError(EXIT.failed, `${who} is already listening for the same URL`, `Stop it first. It holds ${by}.`);

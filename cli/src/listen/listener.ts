@@ -68,7 +68,7 @@ export class Listener {
       onAttempt(event, result, again ? retryMs : null);
       if (result.delivered || onFailure === 'skip') return;
       if (onFailure === 'stop')
-        throw new CliError(EXIT.failed, `the local server did not take ${event.id}: ${result.outcome}`);
+        throw new CliError(EXIT.failed, `your server did not accept ${event.id}: ${result.outcome}`);
       await sleep(retryMs, undefined, { signal });
     }
   }

@@ -21,8 +21,8 @@ export function localUrl(text: string): URL {
   const url = URL.parse(text.includes('://') ? text : `http://${text}`);
   if (url === null || !/^https?:$/.test(url.protocol))
     throw usageError(
-      'the URL of your server is not one of http or https',
-      'For example localhost:4000/webhooks.',
+      'the URL of your server is not an http or https URL',
+      'Pass one such as localhost:4000/webhooks.',
     );
   return url;
 }

@@ -21,7 +21,7 @@ export function parseSince(text: string, nowMs: number): Since {
   }
   throw usageError(
     `--since cannot be "${text}"`,
-    'It is now, beginning, the id of an event (evt_…) or a time such as 30m, 2h, 7d.',
+    'Use now, beginning, an event id (evt_…), or a duration such as 30m, 2h or 7d.',
   );
 }
 

@@ -78,7 +78,7 @@ export class McpServer {
       default:
         throw new RpcError(
           METHOD_NOT_FOUND,
-          `there is no method ${String(method)}; tools/list and tools/call are there`,
+          `there is no method ${String(method)}. Use tools/list or tools/call.`,
         );
     }
   }
@@ -87,7 +87,10 @@ export class McpServer {
   private async call(params: Readonly<Record<string, unknown>>): Promise<unknown> {
     const tool = this.tools.find(({ name }) => name === params['name']);
     if (!tool)
-      throw new RpcError(INVALID_PARAMS, `there is no tool ${String(params['name'])}; tools/list names them`);
+      throw new RpcError(
+        INVALID_PARAMS,
+        `there is no tool ${String(params['name'])}. tools/list lists the tools.`,
+      );
     try {
       const result = await tool.run(this.api, (params['arguments'] ?? {}) as Record<string, unknown>);
       return { content: [{ type: 'text', text: JSON.stringify(result) }] };
@@ -102,13 +105,10 @@ function parse(line: string): Request {
   try {
     request = JSON.parse(line);
   } catch {
-    throw new RpcError(PARSE_ERROR, 'the line is not JSON: send one JSON-RPC request a line');
+    throw new RpcError(PARSE_ERROR, 'the line is not JSON. Send one JSON-RPC request per line.');
   }
   if (typeof request !== 'object' || request === null || (request as Request).jsonrpc !== '2.0') {
-    throw new RpcError(
-      INVALID_REQUEST,
-      'the line is not a request of JSON-RPC 2.0: it needs "jsonrpc": "2.0"',
-    );
+    throw new RpcError(INVALID_REQUEST, 'the line is not a JSON-RPC 2.0 request. Add "jsonrpc": "2.0".');
   }
   return request;
 }

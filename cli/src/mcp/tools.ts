@@ -26,7 +26,7 @@ const number = (description: string): { type: string; description: string } => (
 function textOf(args: Arguments, name: string): string {
   const value = args[name];
   if (typeof value !== 'string' || value === '')
-    throw new CliError(EXIT.usage, `${name} is missing or is not text: pass it as a string`);
+    throw new CliError(EXIT.usage, `${name} is missing or not a string. Pass it as a string.`);
   return value;
 }
 
@@ -38,7 +38,7 @@ function optionalNumber(args: Arguments, name: string): number | undefined {
   const value = args[name];
   if (value === undefined) return undefined;
   if (typeof value !== 'number')
-    throw new CliError(EXIT.usage, `${name} is not a number: pass it as an integer`);
+    throw new CliError(EXIT.usage, `${name} is not a number. Pass it as an integer.`);
   return value;
 }
 
@@ -59,7 +59,7 @@ export const TOOLS: readonly Tool[] = [
       region: text('e.g. europe'),
       kind: text('base or topup'),
       limit: number('1 to 100'),
-      cursor: text('nextCursor of the page before'),
+      cursor: text('nextCursor of the previous page'),
     },
     run: (api, args) =>
       api.packages({
@@ -88,7 +88,7 @@ export const TOOLS: readonly Tool[] = [
   },
   {
     name: 'get_order',
-    description: 'One order with its eSIMs and, where it failed, the reason.',
+    description: 'One order with its eSIMs, and the reason if it failed.',
     writes: false,
     properties: { order_id: text('ord_…') },
     required: ['order_id'],
@@ -96,7 +96,7 @@ export const TOOLS: readonly Tool[] = [
   },
   {
     name: 'get_esim',
-    description: 'State and data of an eSIM, without what it is installed with.',
+    description: 'Status and data of an eSIM, without install data.',
     writes: false,
     properties: { esim_id: text('esim_…') },
     required: ['esim_id'],
@@ -104,7 +104,7 @@ export const TOOLS: readonly Tool[] = [
   },
   {
     name: 'get_usage',
-    description: 'How much data of an eSIM is used.',
+    description: 'Data usage of an eSIM.',
     writes: false,
     properties: { esim_id: text('esim_…') },
     required: ['esim_id'],
@@ -138,7 +138,7 @@ export const TOOLS: readonly Tool[] = [
   {
     name: 'place_order',
     description:
-      'Buys eSIMs. The same idempotency_key buys nothing twice: make one for each intent and keep it.',
+      'Buys eSIMs. A repeated call with the same idempotency_key does not buy again. Create one key per purchase and keep it.',
     writes: true,
     properties: {
       package_id: text('pkg_…'),
@@ -159,7 +159,8 @@ export const TOOLS: readonly Tool[] = [
   },
   {
     name: 'place_topup',
-    description: 'Buys data or days for an eSIM. The same idempotency_key buys nothing twice.',
+    description:
+      'Buys data or days for an eSIM. A repeated call with the same idempotency_key does not buy again.',
     writes: true,
     properties: {
       esim_id: text('esim_…'),

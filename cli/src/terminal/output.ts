@@ -96,7 +96,7 @@ export class Output {
 
   /** How to go on behind a page, where there is more. */
   noteNextPage({ hasMore, nextCursor }: { hasMore: boolean; nextCursor: string | null }): void {
-    if (hasMore && nextCursor) this.note(`more: --cursor=${nextCursor}`);
+    if (hasMore && nextCursor) this.note(`next page: --cursor ${nextCursor}`);
   }
 
   careful(text: string): string {
