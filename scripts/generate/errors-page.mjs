@@ -7,32 +7,32 @@ import { ERROR_CATALOGUE } from '../../src/common/errors/error-catalogue.ts';
 const ERROR_ADVICE = {
   bad_request: {
     cause: 'The HTTP request itself is malformed: a missing `Host`, a broken percent-encoding, two lengths.',
-    cure: 'Use an HTTP library, and encode each part of the path and query by itself.',
+    cure: 'Use an HTTP library, and encode each part of the path and query separately.',
   },
   validation_failed: {
     cause: 'A field or parameter is missing, unknown, of the wrong type or out of bounds.',
-    cure: 'Read `errors`: each entry has the `pointer` of the field (`/quantity`, `?limit`) and a `message`. Correct them all; the idempotency key was not used up.',
+    cure: 'Read `errors`: each entry has the `pointer` of the field (`/quantity`, `?limit`) and a `message`. Correct every field. You can reuse the idempotency key.',
   },
   invalid_json: {
-    cause: 'The body is not JSON, is not UTF-8, or names a key twice or `__proto__`.',
-    cure: 'Send what `JSON.stringify` or its like writes, with `Content-Type: application/json`.',
+    cause: 'The body is not JSON, is not UTF-8, or contains a duplicate key or `__proto__`.',
+    cure: 'Serialize the body with a JSON library, and send `Content-Type: application/json`.',
   },
   invalid_cursor: {
     cause:
-      'The cursor was made for another list, other filters, another account or mode, or its event is no longer kept.',
-    cure: 'Pass `next_cursor` unchanged, with the filters of the page before. In the event feed, begin again without `after`; known ids are duplicates.',
+      'The cursor belongs to another list, other filters, another account or another mode, or its event is past the retention period.',
+    cure: 'Pass `next_cursor` unchanged, with the filters of the previous page. In the event feed, start again without `after`, and ignore known ids.',
   },
   idempotency_key_required: {
     cause: 'A POST has no `Idempotency-Key`, or one that is not 8 to 128 letters, digits, `-` or `_`.',
-    cure: 'Make one key per intent (a UUID), store it, and send it with every try.',
+    cure: 'Create one key per intent (a UUID), store it, and send it with every attempt.',
   },
   unauthorized: {
-    cause: 'There is no bearer key, it is misspelt, it has been revoked, or it has expired.',
-    cure: 'Send `Authorization: Bearer <key>`. If the key was right, look at it in the portal and create a new one.',
+    cause: 'The bearer key is missing, misspelled, revoked or expired.',
+    cure: 'Send `Authorization: Bearer <key>`. If the key is correct, check its state in the portal, or create a new one.',
   },
   insufficient_balance: {
     cause: 'The available balance of the Live wallet is below the price.',
-    cure: 'Read `GET /v1/balance`, have a deposit booked, and order with a new idempotency key: this one keeps its answer for 24 hours.',
+    cure: 'Check `GET /v1/balance`, make a deposit, and order with a new idempotency key. The service stores the response for the old key for 24 hours.',
   },
   sandbox_only: {
     cause: 'A call under `/v1/sandbox` was made with a Live key.',
@@ -40,49 +40,48 @@ const ERROR_ADVICE = {
   },
   partner_suspended: {
     cause: 'Your account is suspended.',
-    cure: 'Ask your contact. Keys work again at once when it is reinstated.',
+    cure: 'Contact us. Your keys work again once the account is reinstated.',
   },
   ip_not_allowed: {
     cause: 'The key is bound to address ranges, and the call came from elsewhere.',
-    cure: 'Call from a listed address, or ask your contact for other ranges: the portal does not set them.',
+    cure: 'Call from a listed address, or ask us to change the ranges. You cannot change them in the portal.',
   },
   forbidden: {
-    cause: 'The key is valid, but this operation is not for it.',
-    cure: 'Use a key or token that may do this.',
+    cause: 'The key is valid, but it does not have permission for this operation.',
+    cure: 'Use a key or token with the required permission.',
   },
   not_found: {
-    cause: 'It does not exist, is another account’s, or belongs to the other mode.',
-    cure: 'Check the id, and whether a Sandbox id was asked for with a Live key.',
+    cause: 'The object does not exist, belongs to another account, or belongs to the other mode.',
+    cure: 'Check the id, and check that the mode of the key matches the mode of the object.',
   },
   method_not_allowed: {
-    cause: 'The path exists, but not with this method.',
-    cure: 'Use a method of the header `Allow`.',
+    cause: 'The path exists, but does not support this method.',
+    cure: 'Use a method from the `Allow` header.',
   },
   request_timeout: {
     cause: 'The head or body of the request took too long to arrive.',
-    cure: 'Send it again with the same idempotency key.',
+    cure: 'Retry with the same idempotency key.',
   },
   idempotency_in_progress: {
     cause: 'The first call with this key is still running.',
-    cure: 'Wait for `Retry-After` and send the same call again: you get the first one’s answer.',
+    cure: 'Wait for `Retry-After`, then repeat the call to get the response of the first call.',
   },
   package_unavailable: {
     cause: 'The package is withdrawn or out of stock.',
-    cure: 'Offer another one: `GET /v1/catalog` shows `available`. Order it with a new idempotency key.',
+    cure: 'Offer another package: `GET /v1/catalog` shows `available`. Order it with a new idempotency key.',
   },
   price_changed: {
     cause: 'The price is above your `max_unit_price` (`max_price` of a top-up).',
-    cure: 'Read the package, decide, and order with a new limit and a new idempotency key.',
+    cure: 'Fetch the package for its current price, and order with a new limit and a new idempotency key.',
   },
   reference_taken: {
     cause:
-      'Another order or top-up of yours in this mode has this `reference`; references are unique for ever.',
-    cure: 'Look at it first: `GET /v1/orders?reference=…`. Most often it is the purchase that you wanted.',
+      'Another of your orders or top-ups in this mode has this `reference`. A reference stays unique forever.',
+    cure: 'Look it up first: `GET /v1/orders?reference=…`. Usually it is the purchase that you wanted.',
   },
   esim_not_ready: {
-    cause:
-      'The state of the eSIM does not allow this: usage before activation, an activation after it expired.',
-    cure: 'Read `GET /v1/esims/{id}`, and act when its `status` fits.',
+    cause: 'The status of the eSIM does not allow this, for example usage before activation.',
+    cure: 'Check `status` in `GET /v1/esims/{id}`, and retry when the status allows it.',
   },
   topup_not_supported: {
     cause: 'This top-up package does not fit this eSIM.',
@@ -93,41 +92,41 @@ const ERROR_ADVICE = {
     cure: 'Order a new eSIM.',
   },
   order_not_cancelable: {
-    cause: 'An eSIM of the order has been downloaded, or the order has ended otherwise.',
-    cure: 'Read the order. What has been installed cannot be taken back.',
+    cause: 'An eSIM of the order has been downloaded, or the order is not issued.',
+    cure: 'Fetch the order to see its status. You cannot cancel an installed eSIM.',
   },
   conflict: {
     cause: 'The current state of the object does not allow this change.',
-    cure: 'Read it, and decide again.',
+    cure: 'Fetch the object again before you retry.',
   },
   limit_reached: {
     cause:
-      'A limit is used up: the Sandbox quota of the day, or in the portal active keys and endpoints of a mode.',
-    cure: 'Wait for 00:00 UTC, when the quota is free again; revoke or delete what is no longer used.',
+      'You have reached a limit: the daily Sandbox quota, or in the portal the active keys or endpoints of a mode.',
+    cure: 'The quota resets at 00:00 UTC. In the portal, revoke keys or delete endpoints that you no longer use.',
   },
   payload_too_large: {
-    cause: 'The body is larger than the API takes.',
-    cure: 'Shorten `metadata`: 20 pairs, values of 500 characters.',
+    cause: 'The body is larger than 64 KB.',
+    cure: 'Shorten `metadata`: at most 20 pairs, with values of at most 500 characters.',
   },
   uri_too_long: {
-    cause: 'Path and query are too long.',
-    cure: 'Pass fewer or shorter parameters.',
+    cause: 'The path and query are too long.',
+    cure: 'Send fewer or shorter parameters.',
   },
   unsupported_media_type: {
     cause: 'The body is not declared as JSON.',
-    cure: 'Send `Content-Type: application/json`, and no body where none is wanted.',
+    cure: 'Send `Content-Type: application/json`, and no body if the operation takes none.',
   },
   expectation_failed: {
     cause: 'The request has an `Expect` other than `100-continue`.',
-    cure: 'Leave the header out.',
+    cure: 'Omit the header.',
   },
   idempotency_key_reused: {
     cause: 'The key was used for another call or another body within the last 24 hours.',
-    cure: 'Use a new key for a new intent. For a retry send the body exactly as before.',
+    cure: 'Use a new key for a new intent. For a retry, send the body unchanged.',
   },
   rate_limited: {
-    cause: 'The key has no token left: 60 calls a minute, bursts up to 120; or too many lists at once.',
-    cure: 'Wait for `Retry-After` seconds, then send the same call again. Prefer webhooks, or the feed with `Prefer: wait`, to polling.',
+    cause: 'The key exceeded 60 calls per minute with bursts of up to 120, or ran too many lists at once.',
+    cure: 'Wait for `Retry-After` seconds, then repeat the call. Instead of polling, use webhooks, or the feed with `Prefer: wait`.',
   },
   headers_too_large: {
     cause: 'The headers of the request are too large.',
@@ -135,20 +134,20 @@ const ERROR_ADVICE = {
   },
   internal_error: {
     cause: 'Something failed on our side.',
-    cure: 'Send the same call with the same idempotency key again. When it stays, quote `request_id` to support.',
+    cure: 'Repeat the call with the same idempotency key. If the error persists, contact support with the `request_id`.',
   },
   service_unavailable: {
-    cause: 'The database is away or too slow, or a process is stopping. Nothing was changed.',
-    cure: 'Wait for `Retry-After`, then send the same call with the same idempotency key again.',
+    cause: 'The database is unavailable or too slow, or a process is stopping. Nothing was changed.',
+    cure: 'Wait for `Retry-After`, then repeat the call with the same idempotency key.',
   },
   session_changed: {
     cause:
-      'In the portal: another link was opened in this browser, so its session is no longer the one that `X-Portal-Session` names.',
-    cure: 'Load the page again: it then shows the session that the browser has.',
+      'In the portal, you signed in again in another tab, so the session differs from the one in `X-Portal-Session`.',
+    cure: 'Reload the page to continue in the new session.',
   },
   step_up_required: {
-    cause: 'In the portal: the session is older than 15 minutes, and this cannot be undone.',
-    cure: 'Sign in again where the portal was opened, then repeat it.',
+    cause: 'In the portal, the session is older than 15 minutes, and the action is sensitive.',
+    cure: 'Sign in again, then repeat the action.',
   },
 };
 
@@ -156,18 +155,18 @@ const INTRODUCTION = `# Errors
 
 <!-- Written by \`npm run generate\`: causes and cures from scripts/generate/errors-page.mjs, the rest from the code. -->
 
-Every answer of 400 or above is one JSON object, \`Content-Type: application/problem+json\`:
+Every response with status 400 or above is one JSON object, \`Content-Type: application/problem+json\`:
 
 \`\`\`json
 EXAMPLE
 \`\`\`
 
-- **Branch on \`code\`**, never on \`title\` or \`detail\`: those are for people and may change.
-- **\`retryable\`** says whether the very same call, idempotency key included, may succeed later. Wait for \`Retry-After\`
-  where it is given. Where \`retryable\` is false, something has to change first.
-- **\`request_id\`** is also in the header \`X-Request-Id\`. Quote it to support.
-- **\`errors\`** is there for \`validation_failed\`: one entry for each field, with \`pointer\`, \`code\` and \`message\`.
-- A refused POST leaves nothing behind. Refusals that depend on the state (402, 404, 409) are remembered under the
+- **Branch on \`code\`**, not on \`title\` or \`detail\`: those are for people and may change.
+- **\`retryable\`** is true if the same call with the same idempotency key may succeed later. Wait for \`Retry-After\` if
+  the response has it. If \`retryable\` is false, change something before you retry.
+- **\`request_id\`** is also in the \`X-Request-Id\` header. Include it when you contact support.
+- **\`errors\`** is present for \`validation_failed\`: one entry per field, with \`pointer\`, \`code\` and \`message\`.
+- A rejected POST changes nothing. The service stores rejections that depend on state (402, 404, 409) under the
   idempotency key for 24 hours, like successes: see [idempotency](guides/idempotency.md).
 
 A code in \`failure.code\` of an order or top-up, and in \`data.code\` of an event, is one of the
@@ -190,7 +189,7 @@ function overview(codes) {
     const { status, title, retryable } = ERROR_CATALOGUE[code];
     return `| ${status} | [\`${code}\`](#${code}) | ${title} | ${retryable ? 'yes' : 'no'} |`;
   });
-  return `| status | code | what it says | retryable |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`;
+  return `| status | code | title | retryable |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`;
 }
 
 function section(code, operations, all) {

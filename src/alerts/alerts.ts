@@ -47,7 +47,7 @@ export class RepeatedAlerts {
       handle: (some) => this.raiseWhole(some),
       failed: ({ type, subjectId }, error) => {
         const line = { event: 'alert.refused', alert: type, subjectId, err: error };
-        this.logger.error(line, 'an alert cannot be stored; it is raised again later');
+        this.logger.error(line, 'failed to store alert; it will be raised again');
       },
     });
   }

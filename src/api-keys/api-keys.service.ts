@@ -121,7 +121,7 @@ export class ApiKeysService {
     const active = await this.keys.countActive(tx, terms.partnerId, terms.mode);
     if (active >= MAX_ACTIVE_KEYS) {
       throw new AppError('limit_reached', {
-        detail: `A partner has at most ${MAX_ACTIVE_KEYS} active keys in each mode. Revoke one first.`,
+        detail: `A partner can have at most ${MAX_ACTIVE_KEYS} active keys per mode. Revoke one first.`,
       });
     }
     return this.insert(tx, by, terms);
@@ -167,6 +167,6 @@ async function refusePastExpiry(tx: Tx, expiresAt: Date | null): Promise<void> {
 }
 
 function conflict(old: ApiKeyEntity): AppError {
-  const reason = old.replacedBy !== null ? 'replaced already' : 'revoked or expired';
-  return new AppError('conflict', { detail: `The key is ${reason}. Create a new one instead.` });
+  const reason = old.replacedBy !== null ? 'already replaced' : 'revoked or expired';
+  return new AppError('conflict', { detail: `The key is ${reason}. Create a new key instead.` });
 }

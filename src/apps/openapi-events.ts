@@ -16,7 +16,7 @@ const ORDER_ID: SchemaObject = { type: 'string', example: 'ord_01KAEXAMPLE000000
 const PACKAGE_ID: SchemaObject = { type: 'string', example: 'pkg_fr_1gb_7d' };
 const REFERENCE: SchemaObject = {
   type: ['string', 'null'],
-  description: 'Your own id of the order or top-up.',
+  description: 'Your own id for the order or top-up.',
   example: 'booking-4711',
 };
 const CODE: SchemaObject = { type: 'string', enum: [...FAILURE_CODES] };
@@ -27,7 +27,8 @@ const BYTES: SchemaObject = { type: 'integer', minimum: 0, example: 1_000_000_00
 const VERSION: SchemaObject = {
   type: 'integer',
   minimum: 1,
-  description: 'Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.',
+  description:
+    'The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.',
   example: 3,
 };
 
@@ -47,7 +48,11 @@ const DATA: { readonly [Type in EventType]: Record<keyof EventData[Type], Schema
       reference: REFERENCE,
       package_id: PACKAGE_ID,
       quantity_issued: COUNT,
-      quantity_failed: { ...COUNT, example: 0, description: 'Above 0 when the order is `partially_issued`.' },
+      quantity_failed: {
+        ...COUNT,
+        example: 0,
+        description: 'Greater than 0 if the order is `partially_issued`.',
+      },
       esims: { type: 'array', items: { $ref: '#/components/schemas/IssuedEsim' } },
       version: VERSION,
     },
@@ -91,9 +96,9 @@ const DATA: { readonly [Type in EventType]: Record<keyof EventData[Type], Schema
 /** Meaning of every event in the document's words (spec section 6). */
 export const EVENT_SUMMARIES: Readonly<Record<EventType, string>> = {
   'order.issued': 'The order was accepted and the eSIM was provisioned.',
-  'order.failed': 'Provisioning failed (for example insufficient balance, plan unavailable).',
+  'order.failed': 'Provisioning failed, for example because the plan is unavailable.',
   'esim.activated': 'The customer installed and activated the eSIM on a device.',
-  'esim.expired': 'The plan validity has elapsed.',
+  'esim.expired': 'The validity of the plan has ended.',
   'esim.usage.threshold': "Usage crossed 50%, 80% or 100% of the plan's data.",
   'order.topup.completed': 'A top-up (extra data or extra days) was applied to an existing eSIM.',
   'order.topup.failed': 'A top-up could not be applied; the payload includes `code` and `reason`.',
@@ -123,7 +128,7 @@ export function eventSchemas(): Record<string, SchemaObject> {
     ),
     IssuedEsim: withAll({ esim_id: ESIM_ID, iccid: ICCID }),
     EventResponse: {
-      description: 'An event, byte for byte as webhooks deliver it.',
+      description: 'An event, exactly as webhooks deliver it.',
       oneOf: EVENT_TYPES.map((type) => ({ $ref: ref(type) })),
       discriminator: {
         propertyName: 'type',
@@ -137,11 +142,11 @@ function eventSchema(type: EventType): SchemaObject {
   const schema = withAll({
     id: {
       type: 'string',
-      description: 'Unique; ignore an id that you have seen.',
+      description: 'Unique. Ignore an id that you have already processed.',
       example: 'evt_01KAEXAMPLE000000000000000',
     },
     type: { type: 'string', enum: [type] },
-    created_at: { type: 'string', format: 'date-time', description: 'When it happened.' },
+    created_at: { type: 'string', format: 'date-time', description: 'The time of the event.' },
     data: { $ref: `#/components/schemas/${dataSchemaName(type)}` },
   });
   return { ...schema, description: EVENT_SUMMARIES[type] };
@@ -153,16 +158,17 @@ function withAll(properties: Record<string, SchemaObject | ReferenceObject>): Sc
 }
 
 const DELIVERY_RULES = [
-  'Answer 2xx at once, within 60 seconds, and work in the background. Anything else is repeated after 30 s, 60 s,',
-  '3 min, 5 min and 15 min, each counted from the end of the attempt before, with the same `X-Service-Delivery`.',
-  'Then the endpoint is blocked for one minute; the fifth block in a row disables it. Events may arrive out of order',
-  'and more than once: ignore an `id` that you have seen.',
+  'Return 2xx immediately, at the latest within 60 seconds, and process the event in the background.',
+  'After any other result we retry after 30 s, 60 s, 3 min, 5 min and 15 min, each counted from the end',
+  'of the previous attempt, with the same `X-Service-Delivery`. Then the endpoint is blocked for one',
+  'minute. The fifth block in a row disables it. Events may arrive out of order and more than once:',
+  'ignore an `id` that you have already processed.',
 ].join(' ');
 
 const SIGNATURE = [
-  '`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`; the key is the signing secret exactly as shown.',
-  'While a secret is rotated there is a second `v1`: accept when one matches, compared in constant time. Refuse when',
-  '`t` is more than 300 seconds from your clock.',
+  '`t=<unix seconds>,v1=<hex>`: HMAC-SHA256 over `<t>.<raw body>`, keyed with the signing secret',
+  'exactly as shown. During a rotation there is a second `v1`: accept the request if either matches,',
+  'and compare in constant time. Reject it if `t` is more than 300 seconds from your clock.',
 ].join(' ');
 
 /** The webhooks that a partner's endpoints receive (spec section 6, D28 to D31). */
@@ -185,8 +191,8 @@ function delivery(document: OpenAPIObject, type: EventType): OperationObject {
       content: { 'application/json': { schema, example: exampleOf(document, schema, 'every field') } },
     },
     responses: {
-      '2XX': { description: 'Taken. The body is not looked at.' },
-      default: { description: 'A failure; redirects are not followed.' },
+      '2XX': { description: 'The event was accepted. We ignore the body.' },
+      default: { description: 'The attempt failed. We do not follow redirects.' },
     },
   };
 }
@@ -195,7 +201,7 @@ function headersOf(type: EventType): ParameterObject[] {
   return [
     header('X-Service-Signature', SIGNATURE, { pattern: '^t=[0-9]+(,v1=[0-9a-f]{64}){1,2}$' }),
     header('X-Service-Event', 'The type of the event.', { enum: [type] }),
-    header('X-Service-Delivery', 'The id of the delivery; keep it for support.', { pattern: '^dlv_' }),
+    header('X-Service-Delivery', 'The id of the delivery. Log it for support.', { pattern: '^dlv_' }),
   ];
 }
 

@@ -33,44 +33,44 @@ const LICENSE = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
 const DISPLAY_NAMES: Readonly<Record<string, string>> = { Esims: 'eSIMs', Topups: 'Top-ups' };
 
 /** Introduction of the partner document. */
-const PARTNER_INTRODUCTION = `Catalogue, orders, eSIMs and events for partners.
+const PARTNER_INTRODUCTION = `Catalog, orders, eSIMs and events for partners.
 
 - **Modes.** The key decides: \`svc_sk_test_...\` works on Sandbox (mock data, no charges), \`svc_sk_live_...\` on Live.
-- **Answers.** \`{ "request_id", "data" }\`; lists add \`has_more\` and \`next_cursor\`. \`X-Request-Id\` repeats the id.
-- **Errors.** \`application/problem+json\`; branch on \`code\`. Unknown fields and parameters are refused.
+- **Responses.** \`{ "request_id", "data" }\`; lists add \`has_more\` and \`next_cursor\`. \`X-Request-Id\` repeats the id.
+- **Errors.** \`application/problem+json\`; branch on \`code\`. Unknown fields and parameters are rejected.
 - **Idempotency.** Every POST needs an \`Idempotency-Key\` of 8 to 128 letters, digits, \`-\` or \`_\`. A retry with the
-  same key and request within 24 hours gets the original answer, with \`Idempotent-Replayed: true\`.
+  same key and request within 24 hours gets the original response, with \`Idempotent-Replayed: true\`.
 - **Limits.** 60 requests per minute and key, bursts up to 120; beyond that 429 with \`Retry-After\`.
 - **Values.** Times are RFC 3339 in UTC with milliseconds. Money is \`{ "amount", "currency" }\` in integer minor units.
   Data is in bytes, 1 GB = 10^9; null when unlimited.
-- **Growth.** Answers may get new fields and new values of an enumeration; ignore what you do not know.`;
+- **Growth.** Responses may get new fields and new enum values. Ignore those that you do not know.`;
 
 /** Introduction of the admin document. */
-const ADMIN_INTRODUCTION = `The internal API of the portal team; never routed publicly.
+const ADMIN_INTRODUCTION = `The internal API of the portal team. It is never exposed publicly.
 
 - **Who calls.** A token of \`ADMIN_TOKENS\`; its name and the optional \`X-Actor\` go to the audit log.
-- **Scopes.** A token that \`ADMIN_TOKEN_SCOPES\` names calls only what its scopes allow, else 403 \`forbidden\`, which
-  names the missing scope. Other tokens hold all scopes.
-- **Answers, errors, lists** are those of the partner API. \`Idempotency-Key\` is honoured on a POST when it is sent.
-- **Shown once.** A key or signing secret is in the answer that made it, and null when that answer is replayed.`;
+- **Scopes.** \`ADMIN_TOKEN_SCOPES\` limits a token to its scopes. Other calls get 403 \`forbidden\`, which names the
+  missing scope. Tokens that it does not name have all scopes.
+- **Responses, errors and lists** are those of the partner API. \`Idempotency-Key\` is optional on a POST.
+- **Shown once.** Only the response that created a key or signing secret contains it. A replay of that response has null.`;
 
 /** Introduction of the portal document. */
-const PORTAL_INTRODUCTION = `What the pages of the partner portal call; one partner's data, in the modes of the session.
+const PORTAL_INTRODUCTION = `The API behind the pages of the partner portal. It shows one partner's data, in the modes of the session.
 
-- **Who calls.** A session: \`POST /internal/v1/partners/{pid}/portal-sessions\` of the admin API makes a link, the page
-  exchanges its code for a cookie. The session says for which partner; no call can name another.
-- **Scopes.** Each operation needs one that the session holds, else 403 \`forbidden\`.
-- **Modes.** A list names its \`mode\`; one that the session does not allow is 403.
-- **Step-up.** What loses events, reveals a secret or spends money needs a session younger than 15 minutes, else 403
-  \`step_up_required\`: making, rotating or revoking a live key; showing the install data of a live eSIM; making, switching
-  off or deleting a live endpoint, changing its URL, or taking event types or signature schemes from it; rotating a
-  signing secret; discarding what is held; sending again more than 1,000 events within an hour.
-- **Pace.** The sessions of a partner together resend, replay and test at most 60 times a minute, else 429
+- **Who calls.** A session. \`POST /internal/v1/partners/{pid}/portal-sessions\` of the admin API creates a link, and the
+  page exchanges its code for a cookie. The session determines the partner; no call can name another.
+- **Scopes.** Each operation needs a scope of the session, else 403 \`forbidden\`.
+- **Modes.** A list needs a \`mode\`. A mode that the session does not include gets 403.
+- **Step-up.** These actions need a session younger than 15 minutes, else 403 \`step_up_required\`: creating, rotating or
+  revoking a live key; showing the install data of a live eSIM; creating, disabling or deleting a live endpoint, changing
+  its URL, or removing event types or signature schemes; rotating a signing secret; discarding held deliveries;
+  resending more than 1,000 events within an hour.
+- **Pace.** All sessions of a partner together can resend, replay and test at most 60 times per minute, else 429
   \`rate_limited\`.
-- **Changes** are taken from the portal's own pages only, as \`application/json\`; every one is in the audit log.
-- **Another session.** A page says in \`X-Portal-Session\` which session, by its id, it was opened in; when the cookie is
-  another's, the call is 409 \`session_changed\`.
-- **Answers, errors, lists** are those of the partner API.`;
+- **Changes** are accepted only from the portal's own pages, as \`application/json\`. The audit log records each one.
+- **Another session.** A page sends the id of its session in \`X-Portal-Session\`. If the cookie belongs to another
+  session, the call gets 409 \`session_changed\`.
+- **Responses, errors and lists** are those of the partner API.`;
 
 const PRESENTATIONS: Readonly<Record<Port, Presentation>> = {
   partner: {
@@ -84,12 +84,12 @@ const PRESENTATIONS: Readonly<Record<Port, Presentation>> = {
       Catalog: 'The packages on sale, with their prices.',
       Orders: 'Purchases of new eSIMs.',
       Topups: 'Purchases of more data or days for an eSIM.',
-      Esims: 'The eSIMs that were issued: install data, status and usage.',
+      Esims: 'Issued eSIMs: install data, status and usage.',
       Sandbox: 'Simulated devices, for Sandbox keys only.',
-      Events: 'Everything that happened, as webhooks deliver it.',
+      Events: 'Every event, exactly as webhooks deliver it.',
       Balance: 'The wallet and its transactions.',
-      Requests: 'The calls of the partner, for debugging.',
-      Webhooks: "What the service sends to the partner's endpoints.",
+      Requests: "The partner's API calls, for debugging.",
+      Webhooks: "Webhooks that the service sends to the partner's endpoints.",
     },
   },
   admin: {
@@ -99,19 +99,19 @@ const PRESENTATIONS: Readonly<Record<Port, Presentation>> = {
     credential: 'A token of `ADMIN_TOKENS`.',
     address: 'http://localhost:3001',
     tags: {
-      Partners: 'Partners, and whether they may call.',
+      Partners: 'Partners and their status.',
       'Portal sessions': 'Sessions of the partner portal.',
       'API keys': "Keys for a partner's calls.",
       'Audit log': 'Who changed what, and when.',
-      Alerts: 'What a person should look at.',
-      'Call log': 'The calls of partners.',
+      Alerts: 'Conditions that need attention.',
+      'Call log': "Partners' API calls.",
       Support: "A partner's objects, and purchases that need a review.",
       Wallets: 'Balances, deposits and adjustments.',
       Catalog: 'The prices of a partner.',
       Wholesalers: 'The wholesalers and their catalogs.',
-      'Webhook endpoints': 'Where events are sent to.',
+      'Webhook endpoints': 'The URLs that receive events.',
       'Webhook deliveries': 'Events sent to an endpoint, with every attempt.',
-      'Webhook replays': 'Sending the events of a time range again.',
+      'Webhook replays': 'Resending the events of a time range.',
     },
   },
   portal: {
@@ -123,13 +123,13 @@ const PRESENTATIONS: Readonly<Record<Port, Presentation>> = {
     tags: {
       Session: 'The session of the browser.',
       'API keys': "Keys for the partner's calls.",
-      Requests: "The partner's calls.",
+      Requests: "The partner's API calls.",
       Orders: 'Purchases of new eSIMs.',
-      Esims: 'The eSIMs that were issued.',
+      Esims: 'Issued eSIMs.',
       Topups: 'Purchases of more data or days for an eSIM.',
-      Events: 'Everything that happened, as webhooks deliver it.',
+      Events: 'Every event, exactly as webhooks deliver it.',
       Balance: 'The wallet and its transactions.',
-      'Webhook endpoints': 'Where events are sent to.',
+      'Webhook endpoints': 'The URLs that receive events.',
       'Webhook deliveries': 'Events sent to an endpoint, with every attempt, and replays.',
       Explanations: 'Why a delivery fails and how to fix it.',
     },
@@ -167,7 +167,7 @@ function describe(port: Port): Omit<OpenAPIObject, 'paths'> {
     .setTitle(title)
     .setDescription(description)
     .setVersion('1.0.0')
-    .addServer('{base_url}', 'Where the service is reached; the paths begin with the version.', {
+    .addServer('{base_url}', 'The address of the service. Paths begin with the version.', {
       base_url: { default: address },
     })
     .addSecurity(

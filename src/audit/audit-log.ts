@@ -68,6 +68,6 @@ export class AuditLog {
     };
     await this.entries.insert(tx, row);
     const { id: auditId, ...logged } = row;
-    tx.afterCommit(() => this.logger.info({ event: AUDIT_LOGGED, auditId, ...logged }, 'a change was made'));
+    tx.afterCommit(() => this.logger.info({ event: AUDIT_LOGGED, auditId, ...logged }, 'change recorded'));
   }
 }

@@ -85,11 +85,13 @@ function adminRefusal(name: string | null, actor: string | string[] | undefined)
   if (name === null)
     return new AppError('unauthorized', {
       detail:
-        'A valid admin token is required. Send one header "Authorization: Bearer <token>", with a token of ADMIN_TOKENS.',
+        'A valid admin token is required. Send the header "Authorization: Bearer <token>" once, with a token from ADMIN_TOKENS.',
       headers: { 'www-authenticate': 'Bearer' },
     });
   if (actor === undefined || (typeof actor === 'string' && ACTOR_FORM.test(actor))) return null;
-  return new AppError('bad_request', { detail: 'X-Actor must be 1 to 128 printable ASCII characters.' });
+  return new AppError('bad_request', {
+    detail: 'The X-Actor header is invalid. Send 1 to 128 printable ASCII characters, or omit it.',
+  });
 }
 
 /**

@@ -26,7 +26,7 @@ export class AdminTokenGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const principal = principalOf(context);
     if (!(principal instanceof AdminPrincipal)) throw new AppError('unauthorized');
-    assertScope(context.getHandler(), principal.scopes, 'admin token');
+    assertScope(context.getHandler(), principal.scopes, 'This admin token');
     return true;
   }
 }

@@ -98,11 +98,12 @@ export class PortalAuthenticator implements Authenticator {
 
 /** The one refusal for every invalid code. */
 export function codeRefused(): AppError {
-  const detail = 'The code is unknown, spent or older than five minutes. Open a new link to the portal.';
+  const detail =
+    'The link is invalid, already used or older than five minutes. Open a new link to the portal.';
   return new AppError('unauthorized', { detail });
 }
 
-const SIGN_IN = 'There is no session, or it has ended: sign in again.';
+const SIGN_IN = 'Your session has ended. Sign in again.';
 
 function pathOf({ url }: EdgeCall): string {
   return url.split('?', 1)[0] ?? '';
@@ -123,8 +124,7 @@ function refuseForeignWrite({ method, headers }: EdgeCall, scheme: string): AppE
   return isOwn
     ? null
     : new AppError('forbidden', {
-        detail:
-          'The portal takes changes from its own pages only. Open the portal itself, and try again there.',
+        detail: 'The portal accepts changes only from its own pages. Open the portal and try again there.',
       });
 }
 

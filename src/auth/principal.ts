@@ -98,7 +98,7 @@ export class PortalPrincipal implements IdempotencyOwner {
     }
     if (this.session.modes.includes(mode)) return mode;
     throw new AppError('forbidden', {
-      detail: `This session does not allow ${mode}. Ask who gave you the link for one that does.`,
+      detail: `Your access does not include ${mode === 'live' ? 'Live' : 'Sandbox'}. Ask for access that does.`,
     });
   }
 

@@ -53,7 +53,7 @@ export class AdminRateLimitGuard extends BucketGuard {
       // A bug must not silently disable the limit.
       if (error instanceof AppError || error instanceof ReferenceError || mayBeOfOneRow(error)) throw error;
       // Only token holders reach this line. If the database is down, the call fails on its own; do not block it here.
-      this.log.warn(`the admin rate limit cannot be asked: ${(error as Error).message}`);
+      this.log.warn(`admin rate limit unavailable: ${(error as Error).message}`);
     }
   }
 }

@@ -131,7 +131,7 @@ export class RedisBuckets implements OnApplicationShutdown {
     metrics.removeSingleMetric('rate_limit_fallback');
     new Gauge({
       name: 'rate_limit_fallback',
-      help: '1 while Redis has failed and the rate limit uses the buckets of PostgreSQL; 0 without Redis.',
+      help: '1 while Redis is failing and the rate limit uses PostgreSQL instead; 0 without Redis.',
       registers: [metrics],
       collect() {
         this.set(isFailing() ? 1 : 0);
@@ -139,7 +139,7 @@ export class RedisBuckets implements OnApplicationShutdown {
     });
     return counterIn(metrics, {
       name: 'rate_limit_fallbacks_total',
-      help: 'Times that Redis failed the rate limit, which went on with PostgreSQL.',
+      help: 'How often a Redis failure made the rate limit fall back to PostgreSQL.',
     });
   }
 
@@ -155,7 +155,7 @@ export class RedisBuckets implements OnApplicationShutdown {
 async function withinLimit<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_, reject) => {
-    const giveUp = (): void => reject(new Error('Redis did not answer in time'));
+    const giveUp = (): void => reject(new Error('Redis timed out'));
     // A loop that was held up runs its timers first: what came meanwhile is read before Redis is called late.
     timer = setTimeout(() => setImmediate(giveUp), ANSWER_LIMIT_MS);
   });

@@ -23,8 +23,14 @@ export function assertScope(handler: object, held: readonly AdminScope[], holder
   const needed = scopesOf(handler);
   if (needed === 'any' || needed?.some((scope) => held.includes(scope))) return;
   throw new AppError('forbidden', {
-    detail: `This ${holder} does not hold ${needed?.join(' or ') ?? 'what this needs'}. Use one that does.`,
+    detail: `${holder} does not include ${needed?.map(scopeInWords).join(' or ') ?? 'this operation'}. Ask for access that does.`,
   });
+}
+
+/** `API keys (keys:read)`: sessions belong to people, who do not know the names of scopes. */
+function scopeInWords(scope: AdminScope): string {
+  const [resource] = scope.split(':');
+  return `${resource === 'keys' ? 'API keys' : resource} (${scope})`;
 }
 
 /** A guard that calls `assertScope`. */

@@ -55,7 +55,7 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
       failed: ([call], error) =>
         logger.error(
           { event: 'call_log.failed', requestId: call!.requestId, err: error },
-          'a call is not logged',
+          'failed to log call',
         ),
     });
   }
@@ -112,7 +112,7 @@ export class LastUsedThrottle {
         for (const keyId of keyIds) this.writtenAtMs.delete(keyId);
         logger.warn(
           { event: 'call_log.touch_failed', keyIds, err: error },
-          'last_used_at is written with the next call',
+          'failed to write last_used_at; the next call will retry',
         );
       },
     });

@@ -25,7 +25,7 @@ export class CallRowWriter {
     private readonly logger: Logger,
     sized?: (rows: number) => void,
   ) {
-    this.dropped = new SuppressedCounter(logger, 'call_log.dropped', 'call log rows were given up');
+    this.dropped = new SuppressedCounter(logger, 'call_log.dropped', 'call log rows dropped');
     this.batcher = new Batcher<CallRow>({
       maxItems: MAX_BATCH_ROWS,
       gather: 'microtask',
@@ -56,7 +56,7 @@ export class CallRowWriter {
     if (isRowFault(error) || performance.now() >= this.closeByMs) return null;
     this.logger.warn(
       { event: 'call_log.write_failed', rows: calls.length, failures, err: error },
-      'call log rows are kept and written again',
+      'failed to write call log rows; retrying',
     );
     if (this.closeByMs < Infinity) return FIRST_PAUSE_MS;
     return Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (failures - 1));
@@ -67,7 +67,7 @@ export class CallRowWriter {
     if (error instanceof ItemDropped || performance.now() >= this.closeByMs) return;
     this.logger.warn(
       { event: 'call_log.row_refused', requestId: calls[0]!.requestId, err: error },
-      'PostgreSQL does not take this call; the others of its batch are written',
+      'PostgreSQL rejected this call; the rest of its batch was written',
     );
   }
 }

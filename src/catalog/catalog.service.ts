@@ -15,13 +15,13 @@ import { type PackageSource, type SellablePackage, SellablePackages } from './se
 export type SoldPackage = SellablePackage & { readonly source: PackageSource };
 
 /** Also used for a package that only the other mode has (D14). */
-const NO_PACKAGE = 'There is no package with this id for this key: GET /v1/catalog lists them.';
+const NO_PACKAGE = 'This key cannot sell a package with this id. GET /v1/catalog lists its packages.';
 /** The refusal is stored under the key, so another body under it returns 422. */
 const NO_PACKAGE_TO_BUY = `${NO_PACKAGE} Buy another package with a new Idempotency-Key.`;
 /** Where to buy a package of another kind. */
 const WRONG_KIND: Readonly<Record<PackageKind, string>> = {
-  base: 'It is no top-up: POST /v1/orders sells it.',
-  topup: 'It is a top-up, which is bought for an eSIM: POST /v1/topups.',
+  base: 'This package is not a top-up. Buy it with POST /v1/orders.',
+  topup: 'This package is a top-up. Buy it for an eSIM with POST /v1/topups.',
 };
 
 const PACKAGE_ID = /^pkg_[A-Za-z0-9_-]{1,60}$/;

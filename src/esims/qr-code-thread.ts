@@ -59,7 +59,7 @@ export class QrCodeThread {
     this.asked.delete(id);
     clearTimeout(asked.timer);
     if (drawn) asked.resolve(drawn);
-    else asked.reject(new Error('an activation code could not be drawn'));
+    else asked.reject(new Error('failed to draw the QR code of an activation code'));
   }
 
   private forget(worker: Worker | null): void {

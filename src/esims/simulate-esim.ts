@@ -65,7 +65,11 @@ function toBytes(esim: EsimEntity, use: SimulatedUse): number {
   if ('bytes' in use) return use.bytes;
   if (esim.totalBytes === null) {
     throw new ValidationFailed([
-      { pointer: '/percent', code: 'unlimited_package', message: 'An unlimited eSIM takes bytes only.' },
+      {
+        pointer: '/percent',
+        code: 'unlimited_package',
+        message: 'must not be set for an unlimited eSIM; send bytes',
+      },
     ]);
   }
   return Number((BigInt(esim.totalBytes) * BigInt(use.percent) + 99n) / 100n); // rounded up

@@ -45,7 +45,7 @@ export class EventRecorder implements OnApplicationBootstrap {
     if (events.length === 0) return;
     if (await this.recordAt(tx, events, new Date())) return;
     if (await this.recordAt(tx, events, await databaseNow(tx))) return;
-    throw new Error('no event was recorded: the clock of the database jumps');
+    throw new Error('no event recorded: the database clock jumped');
   }
 
   /**

@@ -133,7 +133,7 @@ export class FeedWatch implements OnModuleDestroy {
       if (watch.waiters.size > 0) await this.wakeForNew(mode, watch);
     } catch (error) {
       nextMs = LOOK_AGAIN_MS;
-      this.logger.warn({ event: 'events.watch_failed', err: error }, 'the feed could not be looked at');
+      this.logger.warn({ event: 'events.watch_failed', err: error }, 'failed to poll the event feed');
     }
     watch.looking = watch.waiters.size > 0;
     if (watch.looking) setTimeout(() => void this.look(mode, watch), nextMs);

@@ -35,7 +35,7 @@ interface EndedOrder {
 
 const NOTHING_PROVISIONED: ProviderFailure = {
   code: 'provider_rejected',
-  reason: 'The upstream ended the order without an eSIM.',
+  reason: 'The wholesaler ended the order without an eSIM.',
 };
 
 /**

@@ -56,7 +56,7 @@ export class SandboxQuota {
       const partnerIds = [...new Set(uses.map(({ partnerId }) => partnerId))];
       this.logger.warn(
         { event: 'sandbox_quota.not_written', partnerIds, err: error },
-        'usage is not counted',
+        'failed to count Sandbox usage',
       );
     },
   });
@@ -118,6 +118,6 @@ export class SandboxQuota {
 
 function limitReached(limit: number): AppError {
   return new AppError('limit_reached', {
-    detail: `This call exceeds the partner's Sandbox quota of ${limit} a day: an eSIM, a top-up, a simulated step and each kilobyte of metadata count one. The quota is free again at 00:00 UTC. Retry then with a new Idempotency-Key.`,
+    detail: `This call exceeds the partner's Sandbox quota of ${limit} per day. Each eSIM, top-up, simulated step and kilobyte of metadata counts as one. The quota resets at 00:00 UTC. Retry after that with a new Idempotency-Key.`,
   });
 }

@@ -130,7 +130,7 @@ function grantable(minter: PortalMinter, wanted: readonly PortalScope[] | null):
   const scopes = wanted ?? PORTAL_SCOPES.filter((scope) => minter.scopes.includes(scope));
   if (scopes.length > 0 && scopes.every((scope) => minter.scopes.includes(scope))) return scopes;
   throw new AppError('forbidden', {
-    detail: 'A session gets only scopes that this admin token holds itself. Leave the others out.',
+    detail: 'This admin token can grant only the scopes that it has. Remove the other scopes.',
   });
 }
 

@@ -65,7 +65,7 @@ export async function askProvider<T>(
   } catch (error) {
     if (error instanceof ProviderOutcomeUnknown) return null;
     if (!(error instanceof ProviderUnavailable)) throw error;
-    const detail = 'The wholesaler takes no calls now. Try again with the same Idempotency-Key.';
+    const detail = 'The wholesaler is temporarily unavailable. Retry with the same Idempotency-Key.';
     throw new AppError('service_unavailable', { detail, cause: error });
   }
 }

@@ -169,7 +169,7 @@ export type Placement = 'first' | 'again';
 /** The call left, and its effect is unknown: look it up by reference before anything else. */
 export class ProviderOutcomeUnknown extends Error {
   constructor(cause?: unknown) {
-    super('the upstream did not answer', { cause });
+    super('the provider did not respond', { cause });
     this.name = 'ProviderOutcomeUnknown';
   }
 }
@@ -180,7 +180,7 @@ export class ProviderUnavailable extends Error {
     readonly retryAfterMs: number,
     cause?: unknown,
   ) {
-    super('the upstream does not take calls now', { cause });
+    super('the provider is temporarily unavailable', { cause });
     this.name = 'ProviderUnavailable';
   }
 }

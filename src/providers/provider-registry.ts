@@ -33,8 +33,7 @@ export class ProviderRegistry {
     if (mode === 'sandbox') return this.sandbox.name;
     if (this.sold.has(name)) return name;
     throw new AppError('service_unavailable', {
-      detail:
-        'Live provisioning of this package is not available now. Try again later, or choose another package.',
+      detail: 'This package is temporarily unavailable in Live. Try again later, or choose another package.',
     });
   }
 

@@ -28,21 +28,21 @@ const oldestProcessing = (table: PurchaseKind['table']): string => `
 export class PurchaseMetrics {
   constructor(@Inject(METRICS) registry: Registry, @InjectEntityManager() manager: EntityManager) {
     const show = (name: string, help: string, text: string): void =>
-      showReading(registry, { name, help: `${help}; 0 when there is none.` }, () =>
+      showReading(registry, { name, help: `${help}; 0 if there is none.` }, () =>
         readAgeSeconds(manager, text),
       );
     show(
       'order_oldest_pending_seconds',
-      'Age of the oldest accepted order that no worker has begun',
+      'Age of the oldest accepted order that no worker has started',
       oldestPending('orders'),
     );
     for (const [name, table, one, noun] of [
       ['order', 'orders', 'an order', 'order'],
       ['topup', 'topups', 'a top-up', 'top-up'],
     ] as const) {
-      const due = `For how long ${one} has been due that no worker holds`;
+      const due = `Time for which ${one} without a worker has been overdue`;
       show(`${name}_oldest_due_seconds`, due, oldestDue(table));
-      const processing = `Age of the oldest ${noun} whose provider has not answered`;
+      const processing = `Age of the oldest ${noun} without an outcome from its provider`;
       show(`${name}_oldest_processing_seconds`, processing, oldestProcessing(table));
     }
   }

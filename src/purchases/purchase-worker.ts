@@ -76,7 +76,7 @@ export abstract class PurchaseWorker<P extends Purchase> extends JobWorker<Claim
     const known = error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable;
     this.parts.logger[known ? 'warn' : 'error'](
       { event: `${name}.attempt_failed`, [`${name}Id`]: id, attempt: attempts, err: error },
-      `no answer from the upstream; the ${noun} is tried again`,
+      `no response from the provider; retrying the ${noun}`,
     );
     await this.jobs.postpone(claimed, retryDelayMs(attempts, error), error.name);
   }

@@ -77,7 +77,7 @@ export abstract class PurchasesRepository<
       const { noun, table } = this.kind;
       if (violatedUniqueConstraint(error) === `${table}_reference`)
         throw new AppError('reference_taken', {
-          detail: `Another ${noun} has this reference. GET /v1/${table}?reference= shows it.`,
+          detail: `Another ${noun} has this reference. GET /v1/${table}?reference= shows it. To buy again, use another reference.`,
         });
       throw error;
     }

@@ -35,8 +35,7 @@ export class WritesGuard implements CanActivate {
   private decide(): true {
     if (!this.isOpen) return true;
     throw new AppError('service_unavailable', {
-      detail:
-        'Writes are refused while the service is restored. Repeat the call with the same Idempotency-Key.',
+      detail: 'Writes are blocked while the service is being restored. Retry with the same Idempotency-Key.',
       headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
     });
   }

@@ -61,7 +61,7 @@ export class InspectProviderOrder {
     const snapshot = await this.lookUp(provider, order);
     if (snapshot.orderStatus === 'processing' && snapshot.parts === null && action === 'mark_issued')
       throw new AppError('service_unavailable', {
-        detail: 'The wholesaler does not answer now. Try again in a minute.',
+        detail: 'The wholesaler does not respond. Try again in a minute.',
       });
     return { version, snapshot };
   }

@@ -57,7 +57,7 @@ export function orderRefusal(
   if (snapshot.orderStatus === 'canceling')
     return snapshot.cancelStatuses && cancellationRefusal(action, snapshot.cancelStatuses);
   if (snapshot.parts !== null) return provisioningRefusal(action, order, snapshot.parts);
-  return action === 'mark_issued' ? 'The upstream does not answer now.' : null;
+  return action === 'mark_issued' ? 'The wholesaler does not respond. Try again in a minute.' : null;
 }
 
 function provisioningRefusal(
@@ -65,11 +65,13 @@ function provisioningRefusal(
   { quantity }: OrderEntity,
   { profiles, running }: ProviderOrderParts,
 ): string | null {
-  const share = `${profiles.length} of ${quantity} eSIMs are provisioned, ${running} under way`;
-  if (running > 0) return `The upstream is still at it: ${share}.`;
+  const share = `${profiles.length} of ${quantity} eSIMs are provisioned, ${running} in progress`;
+  if (running > 0) return `The wholesaler is still working on the order: ${share}. Try again later.`;
   if (action === 'mark_issued')
-    return profiles.length === 0 ? 'The upstream names no eSIM of this order.' : null;
-  return profiles.length > 0 ? `The upstream has provisioned it, mark it issued: ${share}.` : null;
+    return profiles.length === 0
+      ? 'The wholesaler has no eSIM for this order. Mark it failed, or try again later.'
+      : null;
+  return profiles.length > 0 ? `The wholesaler has provisioned the order: ${share}. Mark it issued.` : null;
 }
 
 function cancellationRefusal(
@@ -79,15 +81,14 @@ function cancellationRefusal(
   const count = (wanted: ProviderCancelStatus['cancelStatus']): number =>
     cancelStatuses.filter(({ cancelStatus }) => cancelStatus === wanted).length;
   if (action === 'mark_failed')
-    return count('in_use') > 0 ? 'An eSIM of the order is in use: mark it issued.' : null;
-  if (count('being_canceled') > 0) return 'The upstream is taking the order back right now.';
+    return count('in_use') > 0 ? 'An eSIM of the order is in use. Mark the order issued.' : null;
+  if (count('being_canceled') > 0) return 'The wholesaler is canceling the order right now. Try again later.';
   const isBack = cancelStatuses.length > 0 && count('canceled') === cancelStatuses.length;
-  return isBack ? 'The upstream has taken the order back: mark it failed.' : null;
+  return isBack ? 'The wholesaler has canceled the order. Mark it failed.' : null;
 }
 
-const TOO_EARLY =
-  'The last placement is so recent that the upstream may not show it yet: try again in a minute.';
-const IN_PROGRESS = 'The upstream is still working on it.';
+const TOO_EARLY = 'The wholesaler may not show the last placement yet. Try again in a minute.';
+const IN_PROGRESS = 'The wholesaler is still working on the top-up. Try again later.';
 
 const TOPUP_REFUSALS: Readonly<
   Record<TopupOutcomeAction, Readonly<Partial<Record<ProviderState['state'], string>>>>
@@ -95,13 +96,13 @@ const TOPUP_REFUSALS: Readonly<
   mark_completed: {
     too_early: TOO_EARLY,
     in_progress: IN_PROGRESS,
-    not_applied: 'The upstream has certainly not applied it.',
-    rejected: 'The upstream has refused it: mark it failed.',
+    not_applied: 'The wholesaler has not applied the top-up. Mark it failed.',
+    rejected: 'The wholesaler has rejected the top-up. Mark it failed.',
   },
   mark_failed: {
     too_early: TOO_EARLY,
     in_progress: IN_PROGRESS,
-    completed: 'The upstream has applied it: mark it completed.',
+    completed: 'The wholesaler has applied the top-up. Mark it completed.',
   },
 };
 
@@ -115,8 +116,9 @@ export function conflict(detail: string): AppError {
 }
 
 const NOT_WAITING: Readonly<Record<PlacementKind, string>> = {
-  order: 'The order does not wait for its upstream, or the upstream is being asked right now.',
-  topup: 'The top-up has ended, or the upstream is being asked right now.',
+  order:
+    'The order is not waiting for its wholesaler, or a worker is querying the wholesaler now. Fetch the order again.',
+  topup: 'The top-up has ended, or a worker is querying the wholesaler now. Fetch the top-up again.',
 };
 
 export function notWaiting(kind: PlacementKind): AppError {

@@ -27,15 +27,15 @@ import { ResolvePurchase } from './resolve-purchase.js';
 /** Shown to the partner; support's knowledge is in the note. */
 const UNCONFIRMED: ProviderFailure = {
   code: 'provider_unavailable',
-  reason: 'The upstream did not confirm the order.',
+  reason: 'The wholesaler did not confirm the order.',
 };
 const PARTLY_UNCONFIRMED: ProviderFailure = {
   code: 'provider_unavailable',
-  reason: 'The upstream did not confirm every eSIM of the order.',
+  reason: 'The wholesaler did not confirm every eSIM of the order.',
 };
 const NOT_TAKEN_BACK: ProviderFailure = {
   code: 'provider_unavailable',
-  reason: 'The upstream did not take the order back.',
+  reason: 'The wholesaler did not cancel the order.',
 };
 
 @Injectable()
@@ -114,7 +114,7 @@ export class ResolveOrder extends ResolvePurchase<OrderEntity, OrderOutcomeActio
     const outcome = { isCanceled, failure: NOT_TAKEN_BACK };
     const status = await this.completeCancellation.complete(tx, lease, order, outcome);
     if (action === 'mark_failed' && status !== null && status !== 'canceled')
-      throw conflict('No eSIM of the order is left that could be taken back: mark it issued.');
+      throw conflict('No eSIM of the order can be canceled any more. Mark the order issued.');
     return status !== null;
   }
 }
@@ -129,9 +129,7 @@ function seenCanceled({ cancelStatuses }: CancelingSnapshot): CancelOutcome['isC
 function refuseTooEarly(lagLeftMs: number): void {
   if (lagLeftMs <= 0) return;
   const seconds = Math.ceil(lagLeftMs / 1_000);
-  throw conflict(
-    `The upstream was called a moment ago and may not show yet what that did: try again in ${seconds} s.`,
-  );
+  throw conflict(`The wholesaler may not show the result of the last call yet. Try again in ${seconds} s.`);
 }
 
 /** Counts of the provider's state for the audit log. */

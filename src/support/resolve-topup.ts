@@ -19,7 +19,7 @@ import { ResolvePurchase } from './resolve-purchase.js';
 /** Shown to the partner; support's knowledge is in the note. */
 const UNCONFIRMED: ProviderFailure = {
   code: 'provider_unavailable',
-  reason: 'The upstream did not confirm the top-up.',
+  reason: 'The wholesaler did not confirm the top-up.',
 };
 
 @Injectable()

@@ -47,7 +47,7 @@ export class PlaceTopup {
    */
   async place(tx: Tx, scope: TenantScope, command: PlaceTopupCommand): Promise<TopupEntity> {
     const esim = await this.esims.find(scope, command.esimId, tx.manager);
-    if (!esim) throw new NotFound('There is no eSIM with this id for this key: GET /v1/esims lists them.');
+    if (!esim) throw new NotFound('This key has no eSIM with this id. GET /v1/esims lists its eSIMs.');
     await this.assertTakesTopups(tx, esim);
     // Locked until the end, so that a top-up and a cancellation exclude each other.
     if (await this.topups.lockCancellation(tx, esim.orderId)) throw new AppError('esim_not_ready');

@@ -64,7 +64,7 @@ export class ManageWallet {
     if (!posted)
       throw new AppError('conflict', {
         detail:
-          'The balance does not allow this amount. Read the wallet, and take at most what is available.',
+          'The balance does not allow this amount. Fetch the wallet, and deduct at most the available amount.',
       });
     await this.audit.record(tx, {
       ...by,

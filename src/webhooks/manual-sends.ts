@@ -21,7 +21,7 @@ export class ManualSends {
     const bucket = `portal-sends:${caller.partnerId}`;
     const { allowed, headers } = await this.buckets.charge(bucket, MINUTE_MS, MANUAL_SENDS_PER_MINUTE);
     if (allowed) return;
-    const detail = `A partner may send again or test at most ${MANUAL_SENDS_PER_MINUTE} times a minute. Wait for Retry-After, or replay a time range.`;
+    const detail = `A partner can resend and test at most ${MANUAL_SENDS_PER_MINUTE} times per minute. Wait for Retry-After, or replay a time range.`;
     throw new AppError('rate_limited', { headers, detail });
   }
 

@@ -94,7 +94,7 @@ export class ReplayEvents {
     if (replay.status === 'completed')
       throw new AppError('conflict', {
         detail:
-          'The replay is completed and cannot be canceled. GET /internal/v1/replays/{id} shows what it sent.',
+          'The replay is already completed and cannot be canceled. GET /internal/v1/replays/{id} shows the result.',
       });
     if (replay.status === 'running') {
       await this.jobs.save(tx, { ...replay, status: 'canceled' });

@@ -14,7 +14,7 @@ import type { EndpointKey } from './webhook-endpoints.repository.js';
 import { WebhookEndpointsService } from './webhook-endpoints.service.js';
 
 const CURES = {
-  blocked: 'Wait until the block ends: `blocked_until` says when.',
+  blocked: 'Retry when the block ends, at `blocked_until`.',
   disabled: 'Enable the endpoint first.',
 } as const;
 
@@ -35,7 +35,7 @@ export class SendOnRequest {
     const status = endpointStatus(endpoint);
     if (status !== 'enabled')
       throw new AppError('conflict', {
-        detail: `The endpoint is ${status}, so nothing is sent to it now. ${CURES[status]}`,
+        detail: `The endpoint is ${status}, so we cannot send to it. ${CURES[status]}`,
       });
     const id = await newDeliveryId(tx);
     await this.deliveries.insertTest(tx, { id, endpointId: key.id, body: this.testBody(key.id) });
@@ -54,7 +54,7 @@ export class SendOnRequest {
     if (partnerId === null) {
       throw new AppError('conflict', {
         detail:
-          'A test, a delivery of a deleted endpoint, or an event that is no longer kept cannot be sent again.',
+          'This delivery cannot be resent: it is a test, its endpoint is deleted, or its event is past the retention period. Send a new test event, or resend another delivery.',
       });
     }
     const details = { delivery_id: id, endpoint_id: source.endpointId };

@@ -66,7 +66,7 @@ export class WebhookEndpointsService {
     await this.partners.getByIdForUpdate(tx, partnerId);
     if ((await this.endpoints.countOf(tx, partnerId, mode)) >= MAX_ENDPOINTS) {
       throw new AppError('limit_reached', {
-        detail: `A partner has at most ${MAX_ENDPOINTS} endpoints in each mode. Delete one first.`,
+        detail: `A partner can have at most ${MAX_ENDPOINTS} endpoints per mode. Delete one first.`,
       });
     }
     const key = { partnerId, id: newId('whe') };

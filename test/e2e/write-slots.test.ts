@@ -69,7 +69,7 @@ describe('a partner whose orders all wait for one wallet (D43)', () => {
       expect(await waitingForLocks(shop.database)).toBe(OF_ONE_CALLER);
       const refused = await Promise.race(first);
       expectProblem(refused, 429, 'rate_limited');
-      expect(refused.body.detail).toContain('at most 2 writes under way at a time');
+      expect(refused.body.detail).toContain('at most 2 writes at a time');
       expect(refused.headers.get('retry-after')).toBe('1');
     });
 

@@ -48,7 +48,7 @@ function refuses(take: () => void): boolean {
 
 function expectRefused({ status, body }: ApiAnswer): void {
   expect([status, body.code]).toEqual([409, 'limit_reached']);
-  expect(body.detail).toContain(`Sandbox quota of ${QUOTA} a day`);
+  expect(body.detail).toContain(`Sandbox quota of ${QUOTA} per day`);
   expect(body.detail).toContain('00:00 UTC');
 }
 

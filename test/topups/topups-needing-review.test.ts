@@ -265,11 +265,21 @@ describe('reconcile', () => {
   });
 
   it.each([
-    ['mark_failed', 'has applied it', done, 'The upstream has applied it: mark it completed.'],
-    ['mark_completed', 'denies it', nothing, 'The upstream has certainly not applied it.'],
-    ['mark_completed', 'has refused it', refused, 'The upstream has refused it: mark it failed.'],
-    ['mark_failed', 'works on it', working, 'The upstream is still working on it.'],
-    ['mark_completed', 'works on it', working, 'The upstream is still working on it.'],
+    ['mark_failed', 'has applied it', done, 'The wholesaler has applied the top-up. Mark it completed.'],
+    ['mark_completed', 'denies it', nothing, 'The wholesaler has not applied the top-up. Mark it failed.'],
+    ['mark_completed', 'has refused it', refused, 'The wholesaler has rejected the top-up. Mark it failed.'],
+    [
+      'mark_failed',
+      'works on it',
+      working,
+      'The wholesaler is still working on the top-up. Try again later.',
+    ],
+    [
+      'mark_completed',
+      'works on it',
+      working,
+      'The wholesaler is still working on the top-up. Try again later.',
+    ],
   ])('%s is 409 when the provider %s, also in the replay', async (action, _what, answer, detail) => {
     const topup = await stuck.topupThen(answer);
     const before = await stuck.state(topup);

@@ -12,26 +12,26 @@ export type ApiKey = {
     prefix: string;
     last4: string;
     /**
-     * A replaced key in its grace is `active`.
+     * A replaced key is `active` during its grace period.
      */
     status: 'active' | 'revoked' | 'expired';
     allowed_cidrs: Array<string> | null;
     expires_at: string | null;
     revoked_at: string | null;
     /**
-     * The key that a rotation made in its place.
+     * The key that replaced this one in a rotation.
      */
     replaced_by: string | null;
     /**
-     * To about a minute.
+     * Time of the last call, accurate to about a minute.
      */
     last_used_at: string | null;
     /**
-     * Calls in the last 24 hours; 10000 means so many or more.
+     * Calls in the last 24 hours; 10000 means that many or more.
      */
     uses_24h: number;
     /**
-     * The portal user who made it, or the name of the admin token.
+     * The portal user who created the key, or the name of the admin token.
      */
     created_by: string | null;
     created_at: string;
@@ -42,7 +42,7 @@ export type ApiKeyPage = {
     data: Array<ApiKey>;
     has_more: boolean;
     /**
-     * The `cursor` of the next page; null on the last one.
+     * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -64,7 +64,7 @@ export type BalancePage = {
     data: Array<Balance>;
     has_more: boolean;
     /**
-     * The `cursor` of the next page; null on the last one.
+     * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -79,11 +79,11 @@ export type CreateApiKeyRequest = {
     mode: 'sandbox' | 'live';
     name?: string | null;
     /**
-     * In the future.
+     * Must be in the future.
      */
     expires_at?: string | null;
     /**
-     * Networks or single addresses the key may be used from; absent or null for all.
+     * Networks or addresses that may use the key. Null or absent allows all.
      */
     allowed_cidrs?: Array<string> | null;
 };
@@ -94,7 +94,7 @@ export type CreateWebhookEndpointRequest = {
     description?: string | null;
     event_types?: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
     /**
-     * `document` is always among them; `standard` adds the headers of Standard Webhooks. Default: `["document"]`.
+     * Must include `document`. `standard` adds the headers of Standard Webhooks. Default: `["document"]`.
      */
     signature_schemes?: Array<'document' | 'standard'>;
 };
@@ -112,42 +112,42 @@ export type CreatedWebhookEndpoint = {
     signature_schemes: Array<'document' | 'standard'>;
     status: 'enabled' | 'blocked' | 'disabled';
     /**
-     * A block ends by itself.
+     * A block ends automatically.
      */
     blocked_until: string | null;
     /**
-     * A 2xx sets it to 0; the fifth block disables the endpoint.
+     * A 2xx resets it to 0. The fifth block disables the endpoint.
      */
     consecutive_blocks: number;
     disabled_reason: 'consecutive_blocks' | 'manual' | null;
     /**
-     * Null while it is enabled, and where it is not known.
+     * Null if the endpoint is enabled, or if the time is unknown.
      */
     disabled_at: string | null;
     /**
-     * The old signing secret signs too until then; null: there is none.
+     * The old signing secret also signs until this time; null if there is none.
      */
     previous_secret_until: string | null;
     /**
-     * Tests do not count.
+     * The time of the last 2xx. Tests do not count.
      */
     last_success_at: string | null;
     /**
-     * Deliveries; 10000 means so many or more.
+     * Number of deliveries; 10000 means that many or more.
      */
     pending_count: number;
     /**
-     * Deliveries; 10000 means so many or more.
+     * Number of deliveries; 10000 means that many or more.
      */
     held_count: number;
     /**
-     * What `failed: resend` of the switch would send again.
+     * The number of deliveries that enabling with `failed: resend` would resend.
      */
     failed_since_last_success: number;
     created_at: string;
     updated_at: string;
     /**
-     * Shown in this answer only; null when it is replayed.
+     * Shown only in this response; null when the response is replayed.
      */
     secret: string | null;
 };
@@ -177,7 +177,7 @@ export type Diagnosis = {
     summary: string;
     cure: string;
     /**
-     * For `clock_off` and `stale`: how far `t` is behind `received_at`, else behind our time; negative: ahead.
+     * For `clock_off` and `stale`: seconds by which `t` is behind `received_at`, or behind our clock without it. Negative if ahead.
      */
     seconds_off: number | null;
 };
@@ -193,7 +193,7 @@ export type EnableWebhookEndpointRequest = {
      */
     held?: 'release' | 'discard' | null;
     /**
-     * Since the last 2xx. Default: `leave`.
+     * Deliveries that failed since the last 2xx. Default: `leave`.
      */
     failed?: 'resend' | 'leave' | null;
 };
@@ -211,7 +211,7 @@ export type EndpointStats = {
     window: '1h' | '24h' | '7d';
     bucket_seconds: number;
     /**
-     * Oldest first, those without attempts included.
+     * Oldest first, including buckets without attempts.
      */
     buckets: Array<StatsBucket>;
 };
@@ -229,7 +229,7 @@ export type Esim = {
     iccid: string;
     status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
     /**
-     * Grows by one with each change, also of the usage.
+     * Increases by one with each change, including changes of the usage.
      */
     version: number;
     profile_status: 'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
@@ -247,12 +247,12 @@ export type Esim = {
  */
 export type EsimActivatedEvent = {
     /**
-     * Unique; ignore an id that you have seen.
+     * Unique. Ignore an id that you have already processed.
      */
     id: string;
     type: 'esim.activated';
     /**
-     * When it happened.
+     * The time of the event.
      */
     created_at: string;
     data: EsimActivatedEventData;
@@ -276,16 +276,16 @@ export type EsimData = {
 };
 
 /**
- * The plan validity has elapsed.
+ * The validity of the plan has ended.
  */
 export type EsimExpiredEvent = {
     /**
-     * Unique; ignore an id that you have seen.
+     * Unique. Ignore an id that you have already processed.
      */
     id: string;
     type: 'esim.expired';
     /**
-     * When it happened.
+     * The time of the event.
      */
     created_at: string;
     data: EsimExpiredEventData;
@@ -297,7 +297,7 @@ export type EsimExpiredEventData = {
     iccid: string;
     reason: 'validity_ended' | 'never_used';
     /**
-     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
      */
     version: number;
 };
@@ -307,7 +307,7 @@ export type EsimPage = {
     data: Array<Esim>;
     has_more: boolean;
     /**
-     * The `cursor` of the next page; null on the last one.
+     * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -322,12 +322,12 @@ export type EsimResponse = {
  */
 export type EsimUsageThresholdEvent = {
     /**
-     * Unique; ignore an id that you have seen.
+     * Unique. Ignore an id that you have already processed.
      */
     id: string;
     type: 'esim.usage.threshold';
     /**
-     * When it happened.
+     * The time of the event.
      */
     created_at: string;
     data: EsimUsageThresholdEventData;
@@ -342,13 +342,13 @@ export type EsimUsageThresholdEventData = {
     total_bytes: number;
     as_of: string;
     /**
-     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
      */
     version: number;
 };
 
 /**
- * An event, byte for byte as webhooks deliver it.
+ * An event, exactly as webhooks deliver it.
  */
 export type Event = ({
     type: 'order.issued';
@@ -371,7 +371,7 @@ export type EventPage = {
     data: Array<Event>;
     has_more: boolean;
     /**
-     * The `cursor` of the next page; null on the last one.
+     * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -383,7 +383,7 @@ export type EventResponse = {
 
 export type ExchangeCodeRequest = {
     /**
-     * From the fragment of the link; it works once.
+     * The code from the fragment of the link. It works once.
      */
     code: string;
 };
@@ -391,13 +391,13 @@ export type ExchangeCodeRequest = {
 export type Explanation = {
     cause: 'delivered' | 'not_tried' | 'dns' | 'dns_unanswered' | 'refused' | 'reset' | 'unreachable' | 'tls_expired' | 'tls_wrong_host' | 'tls_untrusted' | 'tls_handshake' | 'too_much_before_status' | 'timeout' | 'redirect' | 'unauthorized' | 'not_found' | 'gone' | 'rate_limited' | 'client_error' | 'server_error' | 'protocol' | 'target_refused' | 'our_side' | 'interrupted' | 'switched_off';
     /**
-     * Whose it is to mend; `you` is the partner.
+     * Who can fix it; `you` is the partner.
      */
     owner: 'you' | 'us' | 'network' | 'nobody';
     summary: string;
     cure: string;
     /**
-     * Facts of the log.
+     * Facts from the delivery log.
      */
     evidence: Array<string>;
     /**
@@ -405,7 +405,7 @@ export type Explanation = {
      */
     next: string;
     /**
-     * When that is.
+     * When it happens; null if that depends on you.
      */
     next_at: string | null;
 };
@@ -432,7 +432,7 @@ export type InstallData = {
      */
     svg: string;
     /**
-     * The QR code as a PNG in base64.
+     * The QR code as a Base64 PNG.
      */
     png_base64: string;
 };
@@ -455,31 +455,31 @@ export type IssuedApiKey = {
     prefix: string;
     last4: string;
     /**
-     * A replaced key in its grace is `active`.
+     * A replaced key is `active` during its grace period.
      */
     status: 'active' | 'revoked' | 'expired';
     allowed_cidrs: Array<string> | null;
     expires_at: string | null;
     revoked_at: string | null;
     /**
-     * The key that a rotation made in its place.
+     * The key that replaced this one in a rotation.
      */
     replaced_by: string | null;
     /**
-     * To about a minute.
+     * Time of the last call, accurate to about a minute.
      */
     last_used_at: string | null;
     /**
-     * Calls in the last 24 hours; 10000 means so many or more.
+     * Calls in the last 24 hours; 10000 means that many or more.
      */
     uses_24h: number;
     /**
-     * The portal user who made it, or the name of the admin token.
+     * The portal user who created the key, or the name of the admin token.
      */
     created_by: string | null;
     created_at: string;
     /**
-     * Shown in this answer only; null when it is replayed.
+     * Shown only in this response; null when the response is replayed.
      */
     key: string | null;
 };
@@ -500,7 +500,7 @@ export type LastAttempt = {
     outcome: 'delivered' | 'failed' | 'interrupted';
     status_code: number | null;
     /**
-     * Until the status line, or until the attempt failed.
+     * Time until the status line, or until the attempt failed.
      */
     latency_ms: number;
     error: string | null;
@@ -513,7 +513,7 @@ export type LoggedCall = {
      */
     client_request_id: string | null;
     /**
-     * Null when no known key was sent.
+     * Null if the call had no known key.
      */
     key_id: string | null;
     partner_id: string | null;
@@ -521,11 +521,11 @@ export type LoggedCall = {
     method: string;
     route: string | null;
     /**
-     * Without the query, at most 200 characters.
+     * Without the query; at most 200 characters.
      */
     path: string;
     /**
-     * 499: the client was gone before the answer.
+     * 499: the client closed the connection before the response.
      */
     status: number;
     error_code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | null;
@@ -534,19 +534,19 @@ export type LoggedCall = {
      */
     latency_ms: number;
     /**
-     * The address that counts for allow-lists.
+     * The client's address, as used for allow-lists.
      */
     remote_address: string;
     /**
-     * The first call, when this one replayed its answer.
+     * The first call, if this call replayed its response.
      */
     replay_of: string | null;
     /**
-     * Set on a row that stands for calls of this key and status beyond 60 in a minute: how many. It shows the last one.
+     * After 60 calls of a key with the same status in a minute, one row represents the rest: the number of calls. The row shows the last one.
      */
     suppressed: number | null;
     /**
-     * When the answer ended.
+     * The end of the response.
      */
     created_at: string;
 };
@@ -556,7 +556,7 @@ export type LoggedCallPage = {
     data: Array<LoggedCall>;
     has_more: boolean;
     /**
-     * The `cursor` of the next page; null on the last one.
+     * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -582,7 +582,7 @@ export type Order = {
     mode: 'sandbox' | 'live';
     status: 'pending' | 'processing' | 'issued' | 'partially_issued' | 'failed' | 'canceling' | 'canceled';
     /**
-     * Grows by one with each change of the order; a change of one of its eSIMs counts there.
+     * Increases by one with each change of the order. Changes of its eSIMs count in their own versions.
      */
     version: number;
     package_id: string;
@@ -592,7 +592,7 @@ export type Order = {
     unit_price: Money;
     total: Money;
     /**
-     * What came back: released or refunded.
+     * The amount released or refunded to the wallet.
      */
     refunded: Money;
     reference: string | null;
@@ -615,16 +615,16 @@ export type OrderEsim = {
 };
 
 /**
- * Provisioning failed (for example insufficient balance, plan unavailable).
+ * Provisioning failed, for example because the plan is unavailable.
  */
 export type OrderFailedEvent = {
     /**
-     * Unique; ignore an id that you have seen.
+     * Unique. Ignore an id that you have already processed.
      */
     id: string;
     type: 'order.failed';
     /**
-     * When it happened.
+     * The time of the event.
      */
     created_at: string;
     data: OrderFailedEventData;
@@ -633,7 +633,7 @@ export type OrderFailedEvent = {
 export type OrderFailedEventData = {
     order_id: string;
     /**
-     * Your own id of the order or top-up.
+     * Your own id for the order or top-up.
      */
     reference: string | null;
     package_id: string;
@@ -641,7 +641,7 @@ export type OrderFailedEventData = {
     reason: string;
     refunded: Money;
     /**
-     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
      */
     version: number;
 };
@@ -651,12 +651,12 @@ export type OrderFailedEventData = {
  */
 export type OrderIssuedEvent = {
     /**
-     * Unique; ignore an id that you have seen.
+     * Unique. Ignore an id that you have already processed.
      */
     id: string;
     type: 'order.issued';
     /**
-     * When it happened.
+     * The time of the event.
      */
     created_at: string;
     data: OrderIssuedEventData;
@@ -665,18 +665,18 @@ export type OrderIssuedEvent = {
 export type OrderIssuedEventData = {
     order_id: string;
     /**
-     * Your own id of the order or top-up.
+     * Your own id for the order or top-up.
      */
     reference: string | null;
     package_id: string;
     quantity_issued: number;
     /**
-     * Above 0 when the order is `partially_issued`.
+     * Greater than 0 if the order is `partially_issued`.
      */
     quantity_failed: number;
     esims: Array<IssuedEsim>;
     /**
-     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
      */
     version: number;
 };
@@ -686,7 +686,7 @@ export type OrderPage = {
     data: Array<Order>;
     has_more: boolean;
     /**
-     * The `cursor` of the next page; null on the last one.
+     * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -701,12 +701,12 @@ export type OrderResponse = {
  */
 export type OrderTopupCompletedEvent = {
     /**
-     * Unique; ignore an id that you have seen.
+     * Unique. Ignore an id that you have already processed.
      */
     id: string;
     type: 'order.topup.completed';
     /**
-     * When it happened.
+     * The time of the event.
      */
     created_at: string;
     data: OrderTopupCompletedEventData;
@@ -719,13 +719,13 @@ export type OrderTopupCompletedEventData = {
     iccid: string;
     package_id: string;
     /**
-     * Your own id of the order or top-up.
+     * Your own id for the order or top-up.
      */
     reference: string | null;
     data_added_bytes: number | null;
     validity_added_days: number;
     /**
-     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
      */
     version: number;
 };
@@ -735,12 +735,12 @@ export type OrderTopupCompletedEventData = {
  */
 export type OrderTopupFailedEvent = {
     /**
-     * Unique; ignore an id that you have seen.
+     * Unique. Ignore an id that you have already processed.
      */
     id: string;
     type: 'order.topup.failed';
     /**
-     * When it happened.
+     * The time of the event.
      */
     created_at: string;
     data: OrderTopupFailedEventData;
@@ -753,13 +753,13 @@ export type OrderTopupFailedEventData = {
     iccid: string;
     package_id: string;
     /**
-     * Your own id of the order or top-up.
+     * Your own id for the order or top-up.
      */
     reference: string | null;
     code: 'insufficient_balance' | 'package_unavailable' | 'price_changed' | 'esim_expired' | 'topup_not_supported' | 'provider_rejected' | 'provider_unavailable';
     reason: string;
     /**
-     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
      */
     version: number;
 };
@@ -770,23 +770,23 @@ export type PortalActor = {
 };
 
 /**
- * The one error body (RFC 9457).
+ * The body of every error (RFC 9457).
  */
 export type Problem = {
     type: string;
     title: string;
     status: number;
     /**
-     * What to branch on.
+     * The error code for programs to branch on.
      */
     code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
     /**
-     * Prose for people; may change.
+     * A message for people. The wording may change.
      */
     detail: string;
     request_id: RequestId;
     /**
-     * The same request with the same key may succeed later.
+     * True if the same request with the same Idempotency-Key may succeed later.
      */
     retryable: boolean;
     errors?: Array<ProblemField>;
@@ -794,7 +794,7 @@ export type Problem = {
 
 export type ProblemField = {
     /**
-     * RFC 6901 into the body, or `?name` for the query.
+     * A JSON Pointer (RFC 6901) into the body, or `?name` for a query parameter.
      */
     pointer: string;
     code: string;
@@ -812,30 +812,30 @@ export type ReplayEventsRequest = {
     until?: string | null;
     event_types?: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
     /**
-     * Of the first deliveries; all of these if absent. What is pending or held is sent anyway.
+     * Statuses of the original deliveries. Absent: all of these. Pending and held deliveries are sent anyway.
      */
     statuses?: Array<'delivered' | 'failed' | 'discarded'> | null;
     /**
-     * Only counts. Default: `false`.
+     * Counts the deliveries without creating them. Default: `false`.
      */
     dry_run?: boolean | null;
 };
 
 /**
- * The id of the call; in a replayed answer, of the first call.
+ * The id of the call. In a replayed response, the id of the first call.
  */
 export type RequestId = string;
 
 export type RotateApiKeyRequest = {
     /**
-     * How long the old key stays valid. A key that the old one had replaced ends at once. Default: `86400`.
+     * Seconds for which the old key stays valid. An older key in its grace period expires immediately. Default: `86400`.
      */
     grace_seconds?: number | null;
 };
 
 export type RotateWebhookSecretRequest = {
     /**
-     * How long the old secret signs too. Default: `86400`.
+     * Seconds for which the old secret also signs. Default: `86400`.
      */
     grace_seconds?: number | null;
 };
@@ -853,42 +853,42 @@ export type RotatedWebhookSecret = {
     signature_schemes: Array<'document' | 'standard'>;
     status: 'enabled' | 'blocked' | 'disabled';
     /**
-     * A block ends by itself.
+     * A block ends automatically.
      */
     blocked_until: string | null;
     /**
-     * A 2xx sets it to 0; the fifth block disables the endpoint.
+     * A 2xx resets it to 0. The fifth block disables the endpoint.
      */
     consecutive_blocks: number;
     disabled_reason: 'consecutive_blocks' | 'manual' | null;
     /**
-     * Null while it is enabled, and where it is not known.
+     * Null if the endpoint is enabled, or if the time is unknown.
      */
     disabled_at: string | null;
     /**
-     * The old signing secret signs too until then; null: there is none.
+     * The old signing secret also signs until this time; null if there is none.
      */
     previous_secret_until: string | null;
     /**
-     * Tests do not count.
+     * The time of the last 2xx. Tests do not count.
      */
     last_success_at: string | null;
     /**
-     * Deliveries; 10000 means so many or more.
+     * Number of deliveries; 10000 means that many or more.
      */
     pending_count: number;
     /**
-     * Deliveries; 10000 means so many or more.
+     * Number of deliveries; 10000 means that many or more.
      */
     held_count: number;
     /**
-     * What `failed: resend` of the switch would send again.
+     * The number of deliveries that enabling with `failed: resend` would resend.
      */
     failed_since_last_success: number;
     created_at: string;
     updated_at: string;
     /**
-     * Shown in this answer only; null when it is replayed.
+     * Shown only in this response; null when the response is replayed.
      */
     secret: string | null;
 };
@@ -906,12 +906,12 @@ export type Session = {
     scopes: Array<'keys:read' | 'keys:write' | 'webhooks:read' | 'webhooks:write' | 'webhooks:replay' | 'orders:read' | 'requests:read' | 'wallet:read'>;
     expires_at: string;
     /**
-     * Until then it may do what else is 403 `step_up_required`: above all make and revoke live keys.
+     * Until this time the session can do actions that otherwise get 403 `step_up_required`, such as creating and revoking live keys.
      */
     step_up_until: string;
     return_url: string | null;
     /**
-     * Where the partner's own programs call the API; null when the operator has not said.
+     * The address of the API for the partner's programs; null if not configured.
      */
     api_url: string | null;
     branding: Branding;
@@ -931,32 +931,32 @@ export type SessionResponse = {
 export type SignatureDoctorRequest = {
     endpoint_id: string;
     /**
-     * As received; only `X-Service-Signature` counts.
+     * The headers as received. Only `X-Service-Signature` is used.
      */
     headers: {
         [key: string]: string;
     };
     /**
-     * As your code has it when it verifies.
+     * The body as your code verifies it.
      */
     body: string;
     /**
-     * When it arrived, by the clock of your receiver: without it a clock that is off is not found.
+     * Time of arrival by your server's clock. Needed to detect a wrong clock.
      */
     received_at?: string;
     /**
-     * What your code computed where it should be `v1`, hexadecimal or base64.
+     * The signature that your code computed, in hex or Base64.
      */
     computed?: string;
 };
 
 export type StatsBucket = {
     /**
-     * The beginning of the bucket.
+     * The start of the bucket.
      */
     at: string;
     /**
-     * Attempts that a 2xx answered; tests do not count.
+     * Attempts that got a 2xx. Tests do not count.
      */
     delivered: number;
     /**
@@ -964,7 +964,7 @@ export type StatsBucket = {
      */
     failed: number;
     /**
-     * Milliseconds, interpolated; null without attempts.
+     * Milliseconds, interpolated; null if there were no attempts.
      */
     p50_ms: number | null;
     p95_ms: number | null;
@@ -978,12 +978,12 @@ export type Topup = {
     package_id: string;
     status: 'pending' | 'processing' | 'completed' | 'failed';
     /**
-     * Grows by one with each change.
+     * Increases by one with each change.
      */
     version: number;
     price: Money;
     /**
-     * Null when the package adds days only.
+     * Null if the package adds only days.
      */
     data_added_bytes: number | null;
     validity_added_days: number;
@@ -1002,7 +1002,7 @@ export type TopupPage = {
     data: Array<Topup>;
     has_more: boolean;
     /**
-     * The `cursor` of the next page; null on the last one.
+     * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -1031,7 +1031,7 @@ export type TransactionPage = {
     data: Array<Transaction>;
     has_more: boolean;
     /**
-     * The `cursor` of the next page; null on the last one.
+     * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -1041,7 +1041,7 @@ export type UpdateWebhookEndpointRequest = {
     description?: string | null;
     event_types?: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
     /**
-     * `document` is always among them; `standard` adds the headers of Standard Webhooks. Default: `["document"]`.
+     * Must include `document`. `standard` adds the headers of Standard Webhooks. Default: `["document"]`.
      */
     signature_schemes?: Array<'document' | 'standard'>;
 };
@@ -1052,42 +1052,42 @@ export type WebhookAttempt = {
     outcome: 'delivered' | 'failed' | 'interrupted';
     status_code: number | null;
     /**
-     * Until the status line, or until the attempt failed.
+     * Time until the status line, or until the attempt failed.
      */
     latency_ms: number;
     error: string | null;
     phases: WebhookAttemptPhases | null;
     /**
-     * What was sent, without the signatures.
+     * The headers that were sent, without the signatures.
      */
     request_headers: {
         [key: string]: unknown;
     } | null;
     /**
-     * At most 8 KB.
+     * The response headers, at most 8 KB.
      */
     response_headers: {
         [key: string]: unknown;
     } | null;
     /**
-     * At most 16 KB, 2 KB of a 2xx.
+     * The response body, at most 16 KB, or 2 KB for a 2xx.
      */
     response_body: string | null;
 };
 
 export type WebhookAttemptPhases = {
     /**
-     * Null when the connection was open already.
+     * Null if the attempt reused an open connection.
      */
     dns_ms: number | null;
     connect_ms: number | null;
     tls_ms: number | null;
     /**
-     * From the start of the attempt.
+     * Measured from the start of the attempt.
      */
     first_byte_ms: number | null;
     /**
-     * From the start of the attempt.
+     * Measured from the start of the attempt.
      */
     total_ms: number;
 };
@@ -1096,21 +1096,21 @@ export type WebhookDelivery = {
     id: string;
     endpoint_id: string;
     /**
-     * Null for a test, which is no event.
+     * Null for a test.
      */
     event_id: string | null;
     event_type: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'webhook.test';
     kind: 'event' | 'resend' | 'replay' | 'test';
     /**
-     * `held`: owed to an endpoint that is disabled.
+     * `held`: waiting because the endpoint is disabled.
      */
     status: 'pending' | 'delivered' | 'failed' | 'held' | 'discarded';
     /**
-     * Attempts made, interrupted ones included.
+     * The number of attempts, including interrupted ones.
      */
     attempt_count: number;
     /**
-     * Null unless pending.
+     * Null unless the delivery is pending.
      */
     next_attempt_at: string | null;
     created_at: string;
@@ -1120,7 +1120,7 @@ export type WebhookDelivery = {
      */
     last_attempt: LastAttempt | null;
     /**
-     * The attempt under way. Null while there is none.
+     * The attempt in progress; null if there is none.
      */
     current_attempt: CurrentAttempt | null;
 };
@@ -1130,7 +1130,7 @@ export type WebhookDeliveryPage = {
     data: Array<WebhookDelivery>;
     has_more: boolean;
     /**
-     * The `cursor` of the next page; null on the last one.
+     * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -1144,21 +1144,21 @@ export type WebhookDeliveryWithAttempts = {
     id: string;
     endpoint_id: string;
     /**
-     * Null for a test, which is no event.
+     * Null for a test.
      */
     event_id: string | null;
     event_type: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'webhook.test';
     kind: 'event' | 'resend' | 'replay' | 'test';
     /**
-     * `held`: owed to an endpoint that is disabled.
+     * `held`: waiting because the endpoint is disabled.
      */
     status: 'pending' | 'delivered' | 'failed' | 'held' | 'discarded';
     /**
-     * Attempts made, interrupted ones included.
+     * The number of attempts, including interrupted ones.
      */
     attempt_count: number;
     /**
-     * Null unless pending.
+     * Null unless the delivery is pending.
      */
     next_attempt_at: string | null;
     created_at: string;
@@ -1168,12 +1168,12 @@ export type WebhookDeliveryWithAttempts = {
      */
     last_attempt: LastAttempt | null;
     /**
-     * The attempt under way. Null while there is none.
+     * The attempt in progress; null if there is none.
      */
     current_attempt: CurrentAttempt | null;
     attempts: Array<WebhookAttempt>;
     /**
-     * The body that is sent: always the same bytes.
+     * The request body. Every attempt sends the same bytes.
      */
     request_body: string | null;
 };
@@ -1196,36 +1196,36 @@ export type WebhookEndpoint = {
     signature_schemes: Array<'document' | 'standard'>;
     status: 'enabled' | 'blocked' | 'disabled';
     /**
-     * A block ends by itself.
+     * A block ends automatically.
      */
     blocked_until: string | null;
     /**
-     * A 2xx sets it to 0; the fifth block disables the endpoint.
+     * A 2xx resets it to 0. The fifth block disables the endpoint.
      */
     consecutive_blocks: number;
     disabled_reason: 'consecutive_blocks' | 'manual' | null;
     /**
-     * Null while it is enabled, and where it is not known.
+     * Null if the endpoint is enabled, or if the time is unknown.
      */
     disabled_at: string | null;
     /**
-     * The old signing secret signs too until then; null: there is none.
+     * The old signing secret also signs until this time; null if there is none.
      */
     previous_secret_until: string | null;
     /**
-     * Tests do not count.
+     * The time of the last 2xx. Tests do not count.
      */
     last_success_at: string | null;
     /**
-     * Deliveries; 10000 means so many or more.
+     * Number of deliveries; 10000 means that many or more.
      */
     pending_count: number;
     /**
-     * Deliveries; 10000 means so many or more.
+     * Number of deliveries; 10000 means that many or more.
      */
     held_count: number;
     /**
-     * What `failed: resend` of the switch would send again.
+     * The number of deliveries that enabling with `failed: resend` would resend.
      */
     failed_since_last_success: number;
     created_at: string;
@@ -1237,7 +1237,7 @@ export type WebhookEndpointPage = {
     data: Array<WebhookEndpoint>;
     has_more: boolean;
     /**
-     * The `cursor` of the next page; null on the last one.
+     * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -1263,17 +1263,17 @@ export type WebhookReplay = {
     event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
     statuses: Array<'delivered' | 'failed' | 'discarded'>;
     /**
-     * Deliveries that matched. It grows while a worker chooses among many. A dry run counts to 10,000, which says "at least".
+     * The number of matching deliveries. It grows while the worker is still selecting. A dry run stops counting at 10,000, which means "at least".
      */
     total: number;
     /**
-     * New deliveries made so far. When the replay is completed and this is less than `total`, the rest was past its retention by then.
+     * New deliveries created so far. If a completed replay has fewer than `total`, the other events were past their retention period.
      */
     created: number;
     delivered: number;
     failed: number;
     /**
-     * Made and not sent yet, held ones included.
+     * Created but not yet sent, including held deliveries.
      */
     pending: number;
     discarded: number;
@@ -1287,7 +1287,7 @@ export type WebhookReplayResponse = {
 };
 
 /**
- * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+ * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
  */
 export type OptionalIdempotencyKey = string;
 
@@ -1300,7 +1300,7 @@ export type EndSessionData = {
 
 export type EndSessionErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON.
      */
     400: Problem;
     /**
@@ -1312,7 +1312,7 @@ export type EndSessionErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1320,7 +1320,7 @@ export type EndSessionErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -1336,7 +1336,7 @@ export type EndSessionErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1352,7 +1352,7 @@ export type EndSessionErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1389,7 +1389,7 @@ export type GetSessionErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1397,7 +1397,7 @@ export type GetSessionErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -1405,7 +1405,7 @@ export type GetSessionErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1421,7 +1421,7 @@ export type GetSessionErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1441,7 +1441,7 @@ export type BeginSessionData = {
     body: ExchangeCodeRequest;
     headers?: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key'?: string;
     };
@@ -1452,7 +1452,7 @@ export type BeginSessionData = {
 
 export type BeginSessionErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -1464,7 +1464,7 @@ export type BeginSessionErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1488,7 +1488,7 @@ export type BeginSessionErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1508,7 +1508,7 @@ export type BeginSessionErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1533,7 +1533,7 @@ export type ListKeysData = {
          */
         limit?: number;
         /**
-         * The `next_cursor` of the page before.
+         * The `next_cursor` of the previous page.
          */
         cursor?: string;
         mode?: 'sandbox' | 'live';
@@ -1555,7 +1555,7 @@ export type ListKeysErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1563,7 +1563,7 @@ export type ListKeysErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -1571,7 +1571,7 @@ export type ListKeysErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1587,7 +1587,7 @@ export type ListKeysErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1607,7 +1607,7 @@ export type CreateKeyData = {
     body: CreateApiKeyRequest;
     headers?: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key'?: string;
     };
@@ -1618,7 +1618,7 @@ export type CreateKeyData = {
 
 export type CreateKeyErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -1626,11 +1626,11 @@ export type CreateKeyErrors = {
      */
     401: Problem;
     /**
-     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This action needs a session younger than 15 minutes.
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1638,7 +1638,7 @@ export type CreateKeyErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `limit_reached`: A limit is reached.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: You signed in again in another tab. `limit_reached`: You have reached a limit.
      */
     409: Problem;
     /**
@@ -1654,7 +1654,7 @@ export type CreateKeyErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1674,7 +1674,7 @@ export type CreateKeyErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1694,13 +1694,13 @@ export type RevokeKeyData = {
     body?: never;
     headers?: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key'?: string;
     };
     path: {
         /**
-         * Begins with `key_`; a malformed one is 404 like an unknown one.
+         * Starts with `key_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -1710,7 +1710,7 @@ export type RevokeKeyData = {
 
 export type RevokeKeyErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -1718,15 +1718,15 @@ export type RevokeKeyErrors = {
      */
     401: Problem;
     /**
-     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This action needs a session younger than 15 minutes.
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1734,7 +1734,7 @@ export type RevokeKeyErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -1750,7 +1750,7 @@ export type RevokeKeyErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1770,7 +1770,7 @@ export type RevokeKeyErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1790,13 +1790,13 @@ export type RotateKeyData = {
     body?: RotateApiKeyRequest;
     headers?: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key'?: string;
     };
     path: {
         /**
-         * Begins with `key_`; a malformed one is 404 like an unknown one.
+         * Starts with `key_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -1806,7 +1806,7 @@ export type RotateKeyData = {
 
 export type RotateKeyErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -1814,15 +1814,15 @@ export type RotateKeyErrors = {
      */
     401: Problem;
     /**
-     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This action needs a session younger than 15 minutes.
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1830,7 +1830,7 @@ export type RotateKeyErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `conflict`: The current state does not allow this.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: You signed in again in another tab. `conflict`: The current state does not allow this.
      */
     409: Problem;
     /**
@@ -1846,7 +1846,7 @@ export type RotateKeyErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1866,7 +1866,7 @@ export type RotateKeyErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1891,14 +1891,14 @@ export type ListRequestsData = {
          */
         limit?: number;
         /**
-         * The `next_cursor` of the page before.
+         * The `next_cursor` of the previous page.
          */
         cursor?: string;
         request_id?: string;
         key_id?: string;
         method?: string;
         /**
-         * The pattern, not the path.
+         * The route pattern, not the path.
          */
         route?: string;
         status?: number;
@@ -1907,7 +1907,7 @@ export type ListRequestsData = {
          */
         error_code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
         /**
-         * The request id of the first call.
+         * The request id of the first call with the same Idempotency-Key.
          */
         replay_of?: string;
         /**
@@ -1937,7 +1937,7 @@ export type ListRequestsErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1945,7 +1945,7 @@ export type ListRequestsErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -1953,7 +1953,7 @@ export type ListRequestsErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1969,7 +1969,7 @@ export type ListRequestsErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1989,7 +1989,7 @@ export type GetRequestData = {
     body?: never;
     path: {
         /**
-         * Begins with `req_`; a malformed one is 404 like an unknown one.
+         * Starts with `req_`. A malformed id gets 404, like an unknown one.
          */
         request_id: string;
     };
@@ -2011,11 +2011,11 @@ export type GetRequestErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2023,7 +2023,7 @@ export type GetRequestErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -2031,7 +2031,7 @@ export type GetRequestErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2047,7 +2047,7 @@ export type GetRequestErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2072,7 +2072,7 @@ export type ListOrdersData = {
          */
         limit?: number;
         /**
-         * The `next_cursor` of the page before.
+         * The `next_cursor` of the previous page.
          */
         cursor?: string;
         status?: 'pending' | 'processing' | 'issued' | 'partially_issued' | 'failed' | 'canceling' | 'canceled';
@@ -2086,7 +2086,7 @@ export type ListOrdersData = {
          */
         created_before?: string;
         /**
-         * One that the session allows.
+         * A mode that the session includes.
          */
         mode: 'sandbox' | 'live';
     };
@@ -2107,7 +2107,7 @@ export type ListOrdersErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2115,7 +2115,7 @@ export type ListOrdersErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -2123,7 +2123,7 @@ export type ListOrdersErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2139,7 +2139,7 @@ export type ListOrdersErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2159,7 +2159,7 @@ export type GetOrderData = {
     body?: never;
     path: {
         /**
-         * Begins with `ord_`; a malformed one is 404 like an unknown one.
+         * Starts with `ord_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -2181,11 +2181,11 @@ export type GetOrderErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2193,7 +2193,7 @@ export type GetOrderErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -2201,7 +2201,7 @@ export type GetOrderErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2217,7 +2217,7 @@ export type GetOrderErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2242,14 +2242,14 @@ export type ListEsimsData = {
          */
         limit?: number;
         /**
-         * The `next_cursor` of the page before.
+         * The `next_cursor` of the previous page.
          */
         cursor?: string;
         status?: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
         order_id?: string;
         iccid?: string;
         /**
-         * One that the session allows.
+         * A mode that the session includes.
          */
         mode: 'sandbox' | 'live';
     };
@@ -2270,7 +2270,7 @@ export type ListEsimsErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2278,7 +2278,7 @@ export type ListEsimsErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -2286,7 +2286,7 @@ export type ListEsimsErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2302,7 +2302,7 @@ export type ListEsimsErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2322,7 +2322,7 @@ export type GetEsimData = {
     body?: never;
     path: {
         /**
-         * Begins with `esim_`; a malformed one is 404 like an unknown one.
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -2344,11 +2344,11 @@ export type GetEsimErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2356,7 +2356,7 @@ export type GetEsimErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -2364,7 +2364,7 @@ export type GetEsimErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2380,7 +2380,7 @@ export type GetEsimErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2400,13 +2400,13 @@ export type ShowInstallDataData = {
     body?: never;
     headers?: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key'?: string;
     };
     path: {
         /**
-         * Begins with `esim_`; a malformed one is 404 like an unknown one.
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -2416,7 +2416,7 @@ export type ShowInstallDataData = {
 
 export type ShowInstallDataErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -2424,15 +2424,15 @@ export type ShowInstallDataErrors = {
      */
     401: Problem;
     /**
-     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This action needs a session younger than 15 minutes.
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2440,7 +2440,7 @@ export type ShowInstallDataErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -2456,7 +2456,7 @@ export type ShowInstallDataErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2476,7 +2476,7 @@ export type ShowInstallDataErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2501,14 +2501,14 @@ export type ListTopupsData = {
          */
         limit?: number;
         /**
-         * The `next_cursor` of the page before.
+         * The `next_cursor` of the previous page.
          */
         cursor?: string;
         esim_id?: string;
         status?: 'pending' | 'processing' | 'completed' | 'failed';
         reference?: string;
         /**
-         * One that the session allows.
+         * A mode that the session includes.
          */
         mode: 'sandbox' | 'live';
     };
@@ -2529,7 +2529,7 @@ export type ListTopupsErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2537,7 +2537,7 @@ export type ListTopupsErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -2545,7 +2545,7 @@ export type ListTopupsErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2561,7 +2561,7 @@ export type ListTopupsErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2581,7 +2581,7 @@ export type GetTopupData = {
     body?: never;
     path: {
         /**
-         * Begins with `top_`; a malformed one is 404 like an unknown one.
+         * Starts with `top_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -2603,11 +2603,11 @@ export type GetTopupErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2615,7 +2615,7 @@ export type GetTopupErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -2623,7 +2623,7 @@ export type GetTopupErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2639,7 +2639,7 @@ export type GetTopupErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2664,12 +2664,12 @@ export type ListEventsData = {
          */
         limit?: number;
         /**
-         * The `next_cursor` of the page before.
+         * The `next_cursor` of the previous page.
          */
         cursor?: string;
         type?: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed';
         /**
-         * One that the session allows.
+         * A mode that the session includes.
          */
         mode: 'sandbox' | 'live';
     };
@@ -2690,7 +2690,7 @@ export type ListEventsErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2698,7 +2698,7 @@ export type ListEventsErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -2706,7 +2706,7 @@ export type ListEventsErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2722,7 +2722,7 @@ export type ListEventsErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2742,7 +2742,7 @@ export type GetEventData = {
     body?: never;
     path: {
         /**
-         * Begins with `evt_`; a malformed one is 404 like an unknown one.
+         * Starts with `evt_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -2764,11 +2764,11 @@ export type GetEventErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2776,7 +2776,7 @@ export type GetEventErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -2784,7 +2784,7 @@ export type GetEventErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2800,7 +2800,7 @@ export type GetEventErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2837,7 +2837,7 @@ export type ListBalancesErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2845,7 +2845,7 @@ export type ListBalancesErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -2853,7 +2853,7 @@ export type ListBalancesErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2869,7 +2869,7 @@ export type ListBalancesErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2894,11 +2894,11 @@ export type ListTransactionsData = {
          */
         limit?: number;
         /**
-         * The `next_cursor` of the page before.
+         * The `next_cursor` of the previous page.
          */
         cursor?: string;
         /**
-         * `csv`: the newest 10,000 transactions as a file (`text/csv`), whatever `limit` says. Default: `json`.
+         * `csv`: returns the newest 10,000 transactions as a file (`text/csv`) and ignores `limit`. Default: `json`.
          */
         format?: 'json' | 'csv';
     };
@@ -2919,7 +2919,7 @@ export type ListTransactionsErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2927,7 +2927,7 @@ export type ListTransactionsErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -2935,7 +2935,7 @@ export type ListTransactionsErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2951,7 +2951,7 @@ export type ListTransactionsErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2976,11 +2976,11 @@ export type ListEndpointsData = {
          */
         limit?: number;
         /**
-         * The `next_cursor` of the page before.
+         * The `next_cursor` of the previous page.
          */
         cursor?: string;
         /**
-         * One that the session allows.
+         * A mode that the session includes.
          */
         mode: 'sandbox' | 'live';
     };
@@ -3001,7 +3001,7 @@ export type ListEndpointsErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -3009,7 +3009,7 @@ export type ListEndpointsErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -3017,7 +3017,7 @@ export type ListEndpointsErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -3033,7 +3033,7 @@ export type ListEndpointsErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -3053,7 +3053,7 @@ export type CreateEndpointData = {
     body: CreateWebhookEndpointRequest;
     headers?: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key'?: string;
     };
@@ -3064,7 +3064,7 @@ export type CreateEndpointData = {
 
 export type CreateEndpointErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -3072,11 +3072,11 @@ export type CreateEndpointErrors = {
      */
     401: Problem;
     /**
-     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This action needs a session younger than 15 minutes.
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -3084,7 +3084,7 @@ export type CreateEndpointErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `limit_reached`: A limit is reached.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: You signed in again in another tab. `limit_reached`: You have reached a limit.
      */
     409: Problem;
     /**
@@ -3100,7 +3100,7 @@ export type CreateEndpointErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -3120,7 +3120,7 @@ export type CreateEndpointErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -3140,7 +3140,7 @@ export type DeleteEndpointData = {
     body?: never;
     path: {
         /**
-         * Begins with `whe_`; a malformed one is 404 like an unknown one.
+         * Starts with `whe_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -3150,7 +3150,7 @@ export type DeleteEndpointData = {
 
 export type DeleteEndpointErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON.
      */
     400: Problem;
     /**
@@ -3158,15 +3158,15 @@ export type DeleteEndpointErrors = {
      */
     401: Problem;
     /**
-     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This action needs a session younger than 15 minutes.
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -3174,7 +3174,7 @@ export type DeleteEndpointErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -3190,7 +3190,7 @@ export type DeleteEndpointErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -3206,7 +3206,7 @@ export type DeleteEndpointErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -3226,7 +3226,7 @@ export type GetEndpointData = {
     body?: never;
     path: {
         /**
-         * Begins with `whe_`; a malformed one is 404 like an unknown one.
+         * Starts with `whe_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -3248,11 +3248,11 @@ export type GetEndpointErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -3260,7 +3260,7 @@ export type GetEndpointErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -3268,7 +3268,7 @@ export type GetEndpointErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -3284,7 +3284,7 @@ export type GetEndpointErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -3304,7 +3304,7 @@ export type UpdateEndpointData = {
     body?: UpdateWebhookEndpointRequest;
     path: {
         /**
-         * Begins with `whe_`; a malformed one is 404 like an unknown one.
+         * Starts with `whe_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -3314,7 +3314,7 @@ export type UpdateEndpointData = {
 
 export type UpdateEndpointErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON.
      */
     400: Problem;
     /**
@@ -3322,15 +3322,15 @@ export type UpdateEndpointErrors = {
      */
     401: Problem;
     /**
-     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This action needs a session younger than 15 minutes.
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -3338,7 +3338,7 @@ export type UpdateEndpointErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -3354,7 +3354,7 @@ export type UpdateEndpointErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -3370,7 +3370,7 @@ export type UpdateEndpointErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -3390,13 +3390,13 @@ export type EnableEndpointData = {
     body?: EnableWebhookEndpointRequest;
     headers?: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key'?: string;
     };
     path: {
         /**
-         * Begins with `whe_`; a malformed one is 404 like an unknown one.
+         * Starts with `whe_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -3406,7 +3406,7 @@ export type EnableEndpointData = {
 
 export type EnableEndpointErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -3414,15 +3414,15 @@ export type EnableEndpointErrors = {
      */
     401: Problem;
     /**
-     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This action needs a session younger than 15 minutes.
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -3430,7 +3430,7 @@ export type EnableEndpointErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -3446,7 +3446,7 @@ export type EnableEndpointErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -3466,7 +3466,7 @@ export type EnableEndpointErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -3486,13 +3486,13 @@ export type DisableEndpointData = {
     body?: never;
     headers?: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key'?: string;
     };
     path: {
         /**
-         * Begins with `whe_`; a malformed one is 404 like an unknown one.
+         * Starts with `whe_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -3502,7 +3502,7 @@ export type DisableEndpointData = {
 
 export type DisableEndpointErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -3510,15 +3510,15 @@ export type DisableEndpointErrors = {
      */
     401: Problem;
     /**
-     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This action needs a session younger than 15 minutes.
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -3526,7 +3526,7 @@ export type DisableEndpointErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -3542,7 +3542,7 @@ export type DisableEndpointErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -3562,7 +3562,7 @@ export type DisableEndpointErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -3582,13 +3582,13 @@ export type RotateSecretData = {
     body?: RotateWebhookSecretRequest;
     headers?: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key'?: string;
     };
     path: {
         /**
-         * Begins with `whe_`; a malformed one is 404 like an unknown one.
+         * Starts with `whe_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -3598,7 +3598,7 @@ export type RotateSecretData = {
 
 export type RotateSecretErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -3606,15 +3606,15 @@ export type RotateSecretErrors = {
      */
     401: Problem;
     /**
-     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This action needs a session younger than 15 minutes.
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -3622,7 +3622,7 @@ export type RotateSecretErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -3638,7 +3638,7 @@ export type RotateSecretErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -3658,7 +3658,7 @@ export type RotateSecretErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -3678,13 +3678,13 @@ export type FinishRotationData = {
     body?: never;
     headers?: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key'?: string;
     };
     path: {
         /**
-         * Begins with `whe_`; a malformed one is 404 like an unknown one.
+         * Starts with `whe_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -3694,7 +3694,7 @@ export type FinishRotationData = {
 
 export type FinishRotationErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -3702,15 +3702,15 @@ export type FinishRotationErrors = {
      */
     401: Problem;
     /**
-     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This action needs a session younger than 15 minutes.
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -3718,7 +3718,7 @@ export type FinishRotationErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -3734,7 +3734,7 @@ export type FinishRotationErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -3754,7 +3754,7 @@ export type FinishRotationErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -3774,13 +3774,13 @@ export type SendTestData = {
     body?: never;
     headers?: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key'?: string;
     };
     path: {
         /**
-         * Begins with `whe_`; a malformed one is 404 like an unknown one.
+         * Starts with `whe_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -3790,7 +3790,7 @@ export type SendTestData = {
 
 export type SendTestErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -3802,11 +3802,11 @@ export type SendTestErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -3814,7 +3814,7 @@ export type SendTestErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `conflict`: The current state does not allow this.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: You signed in again in another tab. `conflict`: The current state does not allow this.
      */
     409: Problem;
     /**
@@ -3830,7 +3830,7 @@ export type SendTestErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -3850,7 +3850,7 @@ export type SendTestErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -3859,7 +3859,7 @@ export type SendTestError = SendTestErrors[keyof SendTestErrors];
 
 export type SendTestResponses = {
     /**
-     * Accepted; the work goes on.
+     * Accepted. Processing continues in the background.
      */
     202: WebhookDeliveryResponse;
 };
@@ -3870,7 +3870,7 @@ export type ListDeliveriesData = {
     body?: never;
     path: {
         /**
-         * Begins with `whe_`; a malformed one is 404 like an unknown one.
+         * Starts with `whe_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -3880,18 +3880,18 @@ export type ListDeliveriesData = {
          */
         limit?: number;
         /**
-         * The `next_cursor` of the page before.
+         * The `next_cursor` of the previous page.
          */
         cursor?: string;
         status?: 'pending' | 'delivered' | 'failed' | 'held' | 'discarded';
         event_type?: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'webhook.test';
         event_id?: string;
         /**
-         * Of the last attempt.
+         * Matches the last attempt.
          */
         status_code?: number;
         /**
-         * Of the last attempt.
+         * Matches the last attempt.
          */
         outcome?: 'delivered' | 'failed' | 'interrupted';
         /**
@@ -3920,11 +3920,11 @@ export type ListDeliveriesErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -3932,7 +3932,7 @@ export type ListDeliveriesErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -3940,7 +3940,7 @@ export type ListDeliveriesErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -3956,7 +3956,7 @@ export type ListDeliveriesErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -3976,7 +3976,7 @@ export type GetEndpointStatsData = {
     body?: never;
     path: {
         /**
-         * Begins with `whe_`; a malformed one is 404 like an unknown one.
+         * Starts with `whe_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -4003,11 +4003,11 @@ export type GetEndpointStatsErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -4015,7 +4015,7 @@ export type GetEndpointStatsErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -4023,7 +4023,7 @@ export type GetEndpointStatsErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -4039,7 +4039,7 @@ export type GetEndpointStatsErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -4059,13 +4059,13 @@ export type StartReplayData = {
     body: ReplayEventsRequest;
     headers?: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key'?: string;
     };
     path: {
         /**
-         * Begins with `whe_`; a malformed one is 404 like an unknown one.
+         * Starts with `whe_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -4075,7 +4075,7 @@ export type StartReplayData = {
 
 export type StartReplayErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -4083,15 +4083,15 @@ export type StartReplayErrors = {
      */
     401: Problem;
     /**
-     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This action needs a session younger than 15 minutes.
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -4099,7 +4099,7 @@ export type StartReplayErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -4115,7 +4115,7 @@ export type StartReplayErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -4135,7 +4135,7 @@ export type StartReplayErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -4144,7 +4144,7 @@ export type StartReplayError = StartReplayErrors[keyof StartReplayErrors];
 
 export type StartReplayResponses = {
     /**
-     * Accepted; the work goes on.
+     * Accepted. Processing continues in the background.
      */
     202: WebhookReplayResponse;
 };
@@ -4155,7 +4155,7 @@ export type GetDeliveryData = {
     body?: never;
     path: {
         /**
-         * Begins with `dlv_`; a malformed one is 404 like an unknown one.
+         * Starts with `dlv_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -4177,11 +4177,11 @@ export type GetDeliveryErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -4189,7 +4189,7 @@ export type GetDeliveryErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -4197,7 +4197,7 @@ export type GetDeliveryErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -4213,7 +4213,7 @@ export type GetDeliveryErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -4233,7 +4233,7 @@ export type ExplainDeliveryData = {
     body?: never;
     path: {
         /**
-         * Begins with `dlv_`; a malformed one is 404 like an unknown one.
+         * Starts with `dlv_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -4255,11 +4255,11 @@ export type ExplainDeliveryErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -4267,7 +4267,7 @@ export type ExplainDeliveryErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -4275,7 +4275,7 @@ export type ExplainDeliveryErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -4291,7 +4291,7 @@ export type ExplainDeliveryErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -4311,13 +4311,13 @@ export type ResendDeliveryData = {
     body?: never;
     headers?: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key'?: string;
     };
     path: {
         /**
-         * Begins with `dlv_`; a malformed one is 404 like an unknown one.
+         * Starts with `dlv_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -4327,7 +4327,7 @@ export type ResendDeliveryData = {
 
 export type ResendDeliveryErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -4335,15 +4335,15 @@ export type ResendDeliveryErrors = {
      */
     401: Problem;
     /**
-     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This action needs a session younger than 15 minutes.
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -4351,7 +4351,7 @@ export type ResendDeliveryErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `conflict`: The current state does not allow this.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: You signed in again in another tab. `conflict`: The current state does not allow this.
      */
     409: Problem;
     /**
@@ -4367,7 +4367,7 @@ export type ResendDeliveryErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -4387,7 +4387,7 @@ export type ResendDeliveryErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -4396,7 +4396,7 @@ export type ResendDeliveryError = ResendDeliveryErrors[keyof ResendDeliveryError
 
 export type ResendDeliveryResponses = {
     /**
-     * Accepted; the work goes on.
+     * Accepted. Processing continues in the background.
      */
     202: WebhookDeliveryResponse;
 };
@@ -4407,7 +4407,7 @@ export type GetReplayData = {
     body?: never;
     path: {
         /**
-         * Begins with `rpl_`; a malformed one is 404 like an unknown one.
+         * Starts with `rpl_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -4429,11 +4429,11 @@ export type GetReplayErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -4441,7 +4441,7 @@ export type GetReplayErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -4449,7 +4449,7 @@ export type GetReplayErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -4465,7 +4465,7 @@ export type GetReplayErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -4485,13 +4485,13 @@ export type CancelReplayData = {
     body?: never;
     headers?: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key'?: string;
     };
     path: {
         /**
-         * Begins with `rpl_`; a malformed one is 404 like an unknown one.
+         * Starts with `rpl_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -4501,7 +4501,7 @@ export type CancelReplayData = {
 
 export type CancelReplayErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -4513,11 +4513,11 @@ export type CancelReplayErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -4525,7 +4525,7 @@ export type CancelReplayErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `conflict`: The current state does not allow this.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: You signed in again in another tab. `conflict`: The current state does not allow this.
      */
     409: Problem;
     /**
@@ -4541,7 +4541,7 @@ export type CancelReplayErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -4561,7 +4561,7 @@ export type CancelReplayErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -4581,7 +4581,7 @@ export type ExplainEndpointData = {
     body?: never;
     path: {
         /**
-         * Begins with `whe_`; a malformed one is 404 like an unknown one.
+         * Starts with `whe_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -4603,11 +4603,11 @@ export type ExplainEndpointErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -4615,7 +4615,7 @@ export type ExplainEndpointErrors = {
      */
     408: Problem;
     /**
-     * `session_changed`: The browser has another session of the portal than this page.
+     * `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -4623,7 +4623,7 @@ export type ExplainEndpointErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -4639,7 +4639,7 @@ export type ExplainEndpointErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -4659,7 +4659,7 @@ export type DiagnoseSignatureData = {
     body: SignatureDoctorRequest;
     headers?: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key'?: string;
     };
@@ -4670,7 +4670,7 @@ export type DiagnoseSignatureData = {
 
 export type DiagnoseSignatureErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -4682,7 +4682,7 @@ export type DiagnoseSignatureErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -4690,7 +4690,7 @@ export type DiagnoseSignatureErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: You signed in again in another tab.
      */
     409: Problem;
     /**
@@ -4706,7 +4706,7 @@ export type DiagnoseSignatureErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -4726,7 +4726,7 @@ export type DiagnoseSignatureErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };

@@ -31,18 +31,18 @@ export type BalancePage = {
     data: Array<Balance>;
     has_more: boolean;
     /**
-     * The `cursor` of the next page; null on the last one.
+     * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
 };
 
 /**
- * Exactly one of the two fields.
+ * Send exactly one of the two fields.
  */
 export type ConsumeRequest = {
     bytes?: number | null;
     /**
-     * Of `total_bytes`, rounded up.
+     * Percent of `total_bytes`, rounded up.
      */
     percent?: number | null;
 };
@@ -55,7 +55,7 @@ export type Esim = {
     iccid: string;
     status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
     /**
-     * Grows by one with each change, also of the usage.
+     * Increases by one with each change, including changes of the usage.
      */
     version: number;
     profile_status: 'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
@@ -73,12 +73,12 @@ export type Esim = {
  */
 export type EsimActivatedEvent = {
     /**
-     * Unique; ignore an id that you have seen.
+     * Unique. Ignore an id that you have already processed.
      */
     id: string;
     type: 'esim.activated';
     /**
-     * When it happened.
+     * The time of the event.
      */
     created_at: string;
     data: EsimActivatedEventData;
@@ -102,16 +102,16 @@ export type EsimData = {
 };
 
 /**
- * The plan validity has elapsed.
+ * The validity of the plan has ended.
  */
 export type EsimExpiredEvent = {
     /**
-     * Unique; ignore an id that you have seen.
+     * Unique. Ignore an id that you have already processed.
      */
     id: string;
     type: 'esim.expired';
     /**
-     * When it happened.
+     * The time of the event.
      */
     created_at: string;
     data: EsimExpiredEventData;
@@ -123,7 +123,7 @@ export type EsimExpiredEventData = {
     iccid: string;
     reason: 'validity_ended' | 'never_used';
     /**
-     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
      */
     version: number;
 };
@@ -150,17 +150,17 @@ export type EsimPackage = {
     topup_supported: boolean;
     networks: Array<PackageNetwork>;
     /**
-     * When data becomes slower, in words to show to customers; null where nothing is known of it.
+     * The fair-use limit, as text for customers; null if unknown.
      */
     speed_policy: string | null;
     /**
-     * What else there is to say of the package, as one line of plain text.
+     * Additional information about the package, as one line of plain text.
      */
     notes: string | null;
     price: Money;
     retail_price: Money | null;
     /**
-     * Withdrawn packages stay, with false.
+     * False for a withdrawn package.
      */
     available: boolean;
     updated_at: string;
@@ -171,7 +171,7 @@ export type EsimPackagePage = {
     data: Array<EsimPackage>;
     has_more: boolean;
     /**
-     * The `cursor` of the next page; null on the last one.
+     * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -186,7 +186,7 @@ export type EsimPage = {
     data: Array<Esim>;
     has_more: boolean;
     /**
-     * The `cursor` of the next page; null on the last one.
+     * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -201,12 +201,12 @@ export type EsimResponse = {
  */
 export type EsimUsageThresholdEvent = {
     /**
-     * Unique; ignore an id that you have seen.
+     * Unique. Ignore an id that you have already processed.
      */
     id: string;
     type: 'esim.usage.threshold';
     /**
-     * When it happened.
+     * The time of the event.
      */
     created_at: string;
     data: EsimUsageThresholdEventData;
@@ -221,7 +221,7 @@ export type EsimUsageThresholdEventData = {
     total_bytes: number;
     as_of: string;
     /**
-     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
      */
     version: number;
 };
@@ -234,7 +234,7 @@ export type EsimWithInstall = {
     iccid: string;
     status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
     /**
-     * Grows by one with each change, also of the usage.
+     * Increases by one with each change, including changes of the usage.
      */
     version: number;
     profile_status: 'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
@@ -258,7 +258,7 @@ export type EsimWithInstallResponse = {
 };
 
 /**
- * An event, byte for byte as webhooks deliver it.
+ * An event, exactly as webhooks deliver it.
  */
 export type Event = ({
     type: 'order.issued';
@@ -281,7 +281,7 @@ export type EventPage = {
     data: Array<Event>;
     has_more: boolean;
     /**
-     * Never null: come back with it for what is new.
+     * Never null. Send it as `after` to get newer events.
      */
     next_cursor: string;
 };
@@ -318,7 +318,7 @@ export type LoggedCall = {
      */
     client_request_id: string | null;
     /**
-     * Null when no known key was sent.
+     * Null if the call had no known key.
      */
     key_id: string | null;
     partner_id: string | null;
@@ -326,11 +326,11 @@ export type LoggedCall = {
     method: string;
     route: string | null;
     /**
-     * Without the query, at most 200 characters.
+     * Without the query; at most 200 characters.
      */
     path: string;
     /**
-     * 499: the client was gone before the answer.
+     * 499: the client closed the connection before the response.
      */
     status: number;
     error_code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | null;
@@ -339,19 +339,19 @@ export type LoggedCall = {
      */
     latency_ms: number;
     /**
-     * The address that counts for allow-lists.
+     * The client's address, as used for allow-lists.
      */
     remote_address: string;
     /**
-     * The first call, when this one replayed its answer.
+     * The first call, if this call replayed its response.
      */
     replay_of: string | null;
     /**
-     * Set on a row that stands for calls of this key and status beyond 60 in a minute: how many. It shows the last one.
+     * After 60 calls of a key with the same status in a minute, one row represents the rest: the number of calls. The row shows the last one.
      */
     suppressed: number | null;
     /**
-     * When the answer ended.
+     * The end of the response.
      */
     created_at: string;
 };
@@ -361,7 +361,7 @@ export type LoggedCallPage = {
     data: Array<LoggedCall>;
     has_more: boolean;
     /**
-     * The `cursor` of the next page; null on the last one.
+     * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -393,7 +393,7 @@ export type Order = {
     mode: 'sandbox' | 'live';
     status: 'pending' | 'processing' | 'issued' | 'partially_issued' | 'failed' | 'canceling' | 'canceled';
     /**
-     * Grows by one with each change of the order; a change of one of its eSIMs counts there.
+     * Increases by one with each change of the order. Changes of its eSIMs count in their own versions.
      */
     version: number;
     package_id: string;
@@ -403,7 +403,7 @@ export type Order = {
     unit_price: Money;
     total: Money;
     /**
-     * What came back: released or refunded.
+     * The amount released or refunded to the wallet.
      */
     refunded: Money;
     reference: string | null;
@@ -426,16 +426,16 @@ export type OrderEsim = {
 };
 
 /**
- * Provisioning failed (for example insufficient balance, plan unavailable).
+ * Provisioning failed, for example because the plan is unavailable.
  */
 export type OrderFailedEvent = {
     /**
-     * Unique; ignore an id that you have seen.
+     * Unique. Ignore an id that you have already processed.
      */
     id: string;
     type: 'order.failed';
     /**
-     * When it happened.
+     * The time of the event.
      */
     created_at: string;
     data: OrderFailedEventData;
@@ -444,7 +444,7 @@ export type OrderFailedEvent = {
 export type OrderFailedEventData = {
     order_id: string;
     /**
-     * Your own id of the order or top-up.
+     * Your own id for the order or top-up.
      */
     reference: string | null;
     package_id: string;
@@ -452,7 +452,7 @@ export type OrderFailedEventData = {
     reason: string;
     refunded: Money;
     /**
-     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
      */
     version: number;
 };
@@ -462,12 +462,12 @@ export type OrderFailedEventData = {
  */
 export type OrderIssuedEvent = {
     /**
-     * Unique; ignore an id that you have seen.
+     * Unique. Ignore an id that you have already processed.
      */
     id: string;
     type: 'order.issued';
     /**
-     * When it happened.
+     * The time of the event.
      */
     created_at: string;
     data: OrderIssuedEventData;
@@ -476,18 +476,18 @@ export type OrderIssuedEvent = {
 export type OrderIssuedEventData = {
     order_id: string;
     /**
-     * Your own id of the order or top-up.
+     * Your own id for the order or top-up.
      */
     reference: string | null;
     package_id: string;
     quantity_issued: number;
     /**
-     * Above 0 when the order is `partially_issued`.
+     * Greater than 0 if the order is `partially_issued`.
      */
     quantity_failed: number;
     esims: Array<IssuedEsim>;
     /**
-     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
      */
     version: number;
 };
@@ -497,7 +497,7 @@ export type OrderPage = {
     data: Array<Order>;
     has_more: boolean;
     /**
-     * The `cursor` of the next page; null on the last one.
+     * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -512,12 +512,12 @@ export type OrderResponse = {
  */
 export type OrderTopupCompletedEvent = {
     /**
-     * Unique; ignore an id that you have seen.
+     * Unique. Ignore an id that you have already processed.
      */
     id: string;
     type: 'order.topup.completed';
     /**
-     * When it happened.
+     * The time of the event.
      */
     created_at: string;
     data: OrderTopupCompletedEventData;
@@ -530,13 +530,13 @@ export type OrderTopupCompletedEventData = {
     iccid: string;
     package_id: string;
     /**
-     * Your own id of the order or top-up.
+     * Your own id for the order or top-up.
      */
     reference: string | null;
     data_added_bytes: number | null;
     validity_added_days: number;
     /**
-     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
      */
     version: number;
 };
@@ -546,12 +546,12 @@ export type OrderTopupCompletedEventData = {
  */
 export type OrderTopupFailedEvent = {
     /**
-     * Unique; ignore an id that you have seen.
+     * Unique. Ignore an id that you have already processed.
      */
     id: string;
     type: 'order.topup.failed';
     /**
-     * When it happened.
+     * The time of the event.
      */
     created_at: string;
     data: OrderTopupFailedEventData;
@@ -564,13 +564,13 @@ export type OrderTopupFailedEventData = {
     iccid: string;
     package_id: string;
     /**
-     * Your own id of the order or top-up.
+     * Your own id for the order or top-up.
      */
     reference: string | null;
     code: 'insufficient_balance' | 'package_unavailable' | 'price_changed' | 'esim_expired' | 'topup_not_supported' | 'provider_rejected' | 'provider_unavailable';
     reason: string;
     /**
-     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
      */
     version: number;
 };
@@ -588,11 +588,11 @@ export type PlaceOrderRequest = {
      */
     quantity?: number | null;
     /**
-     * Your own id of the order, unique for ever per mode.
+     * Your own id for the order. Unique per mode, forever.
      */
     reference?: string | null;
     /**
-     * The order is refused with `price_changed` above this.
+     * Maximum unit price. A higher price gets 409 `price_changed`.
      */
     max_unit_price?: MoneyInput | null;
     metadata?: {
@@ -603,15 +603,15 @@ export type PlaceOrderRequest = {
 export type PlaceTopupRequest = {
     esim_id: string;
     /**
-     * One of the `topup-packages` of the eSIM.
+     * One of the eSIM's `topup-packages`.
      */
     package_id: string;
     /**
-     * Your own id of the top-up, unique for ever per mode; orders have theirs apart.
+     * Your own id for the top-up. Unique per mode, forever, and separate from references of orders.
      */
     reference?: string | null;
     /**
-     * The top-up is refused with `price_changed` above this.
+     * Maximum price. A higher price gets 409 `price_changed`.
      */
     max_price?: MoneyInput | null;
     metadata?: {
@@ -620,23 +620,23 @@ export type PlaceTopupRequest = {
 };
 
 /**
- * The one error body (RFC 9457).
+ * The body of every error (RFC 9457).
  */
 export type Problem = {
     type: string;
     title: string;
     status: number;
     /**
-     * What to branch on.
+     * The error code for programs to branch on.
      */
     code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
     /**
-     * Prose for people; may change.
+     * A message for people. The wording may change.
      */
     detail: string;
     request_id: RequestId;
     /**
-     * The same request with the same key may succeed later.
+     * True if the same request with the same Idempotency-Key may succeed later.
      */
     retryable: boolean;
     errors?: Array<ProblemField>;
@@ -644,7 +644,7 @@ export type Problem = {
 
 export type ProblemField = {
     /**
-     * RFC 6901 into the body, or `?name` for the query.
+     * A JSON Pointer (RFC 6901) into the body, or `?name` for a query parameter.
      */
     pointer: string;
     code: string;
@@ -658,7 +658,7 @@ export type QrCode = {
      */
     svg: string;
     /**
-     * The QR code as a PNG in base64.
+     * The QR code as a Base64 PNG.
      */
     png_base64: string;
 };
@@ -669,7 +669,7 @@ export type QrCodeResponse = {
 };
 
 /**
- * The id of the call; in a replayed answer, of the first call.
+ * The id of the call. In a replayed response, the id of the first call.
  */
 export type RequestId = string;
 
@@ -681,12 +681,12 @@ export type Topup = {
     package_id: string;
     status: 'pending' | 'processing' | 'completed' | 'failed';
     /**
-     * Grows by one with each change.
+     * Increases by one with each change.
      */
     version: number;
     price: Money;
     /**
-     * Null when the package adds days only.
+     * Null if the package adds only days.
      */
     data_added_bytes: number | null;
     validity_added_days: number;
@@ -705,7 +705,7 @@ export type TopupPage = {
     data: Array<Topup>;
     has_more: boolean;
     /**
-     * The `cursor` of the next page; null on the last one.
+     * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -734,7 +734,7 @@ export type TransactionPage = {
     data: Array<Transaction>;
     has_more: boolean;
     /**
-     * The `cursor` of the next page; null on the last one.
+     * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
 };
@@ -763,7 +763,7 @@ export type UsageResponse = {
 };
 
 /**
- * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+ * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
  */
 export type IdempotencyKey = string;
 
@@ -773,7 +773,7 @@ export type IdempotencyKey = string;
 export type IfNoneMatch = string;
 
 /**
- * `wait=N` (RFC 7240): when nothing is after the cursor, the answer waits for up to N seconds, 25 at most, until something is. Ignored when it is not understood, and when too many calls of the key wait already.
+ * `wait=N` (RFC 7240): if there is no event after the cursor, the call waits up to N seconds (at most 25) for one. Ignored if it is malformed, or if too many calls of the key are already waiting.
  */
 export type PreferWait = string;
 
@@ -798,7 +798,7 @@ export type GetMeErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -810,7 +810,7 @@ export type GetMeErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -826,7 +826,7 @@ export type GetMeErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -857,26 +857,26 @@ export type ListPackagesData = {
          */
         limit?: number;
         /**
-         * The `next_cursor` of the page before.
+         * The `next_cursor` of the previous page.
          */
         cursor?: string;
         /**
-         * Covered country.
+         * A country that the package covers.
          */
         country?: string;
         region?: 'africa' | 'asia' | 'balkans' | 'caribbean' | 'europe' | 'latin-america' | 'middle-east' | 'north-america' | 'oceania';
         type?: 'country' | 'regional' | 'global';
         kind?: 'base' | 'topup';
         /**
-         * At least this much data; unlimited packages match.
+         * Minimum amount of data. Unlimited packages match.
          */
         min_data_bytes?: number;
         /**
-         * At most this price, in minor units.
+         * Maximum price, in minor units.
          */
         max_price_amount?: number;
         /**
-         * Changed at or after this time. Pass the largest `updated_at` that you have seen, not the time of your clock: a change may show up a moment after its `updated_at`.
+         * Changed at or after this time. Pass the latest `updated_at` that you received, not the time of your clock: a change may show up a moment after its `updated_at`.
          */
         updated_since?: string;
     };
@@ -897,7 +897,7 @@ export type ListPackagesErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -909,7 +909,7 @@ export type ListPackagesErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -925,7 +925,7 @@ export type ListPackagesErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -951,7 +951,7 @@ export type GetPackageData = {
     };
     path: {
         /**
-         * Begins with `pkg_`; a malformed one is 404 like an unknown one.
+         * Starts with `pkg_`. A malformed id gets 404, like an unknown one.
          */
         package_id: string;
     };
@@ -973,11 +973,11 @@ export type GetPackageErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -989,7 +989,7 @@ export type GetPackageErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1005,7 +1005,7 @@ export type GetPackageErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1030,7 +1030,7 @@ export type ListOrdersData = {
          */
         limit?: number;
         /**
-         * The `next_cursor` of the page before.
+         * The `next_cursor` of the previous page.
          */
         cursor?: string;
         status?: 'pending' | 'processing' | 'issued' | 'partially_issued' | 'failed' | 'canceling' | 'canceled';
@@ -1061,7 +1061,7 @@ export type ListOrdersErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1073,7 +1073,7 @@ export type ListOrdersErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1089,7 +1089,7 @@ export type ListOrdersErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1109,7 +1109,7 @@ export type PlaceOrderData = {
     body: PlaceOrderRequest;
     headers: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key': string;
     };
@@ -1120,7 +1120,7 @@ export type PlaceOrderData = {
 
 export type PlaceOrderErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -1136,11 +1136,11 @@ export type PlaceOrderErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1148,7 +1148,7 @@ export type PlaceOrderErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `package_unavailable`: The package cannot be sold now. `price_changed`: The price is above the stated maximum. `reference_taken`: The reference is already in use. `limit_reached`: A limit is reached.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `package_unavailable`: The package is not available. `price_changed`: The price is above your maximum. `reference_taken`: The reference is already in use. `limit_reached`: You have reached a limit.
      */
     409: Problem;
     /**
@@ -1164,7 +1164,7 @@ export type PlaceOrderErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1184,7 +1184,7 @@ export type PlaceOrderErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1193,7 +1193,7 @@ export type PlaceOrderError = PlaceOrderErrors[keyof PlaceOrderErrors];
 
 export type PlaceOrderResponses = {
     /**
-     * Accepted; the work goes on.
+     * Accepted. Processing continues in the background.
      */
     202: OrderResponse;
 };
@@ -1204,7 +1204,7 @@ export type GetOrderData = {
     body?: never;
     path: {
         /**
-         * Begins with `ord_`; a malformed one is 404 like an unknown one.
+         * Starts with `ord_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -1226,11 +1226,11 @@ export type GetOrderErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1242,7 +1242,7 @@ export type GetOrderErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1258,7 +1258,7 @@ export type GetOrderErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1278,13 +1278,13 @@ export type CancelOrderData = {
     body?: never;
     headers: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key': string;
     };
     path: {
         /**
-         * Begins with `ord_`; a malformed one is 404 like an unknown one.
+         * Starts with `ord_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -1294,7 +1294,7 @@ export type CancelOrderData = {
 
 export type CancelOrderErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -1306,11 +1306,11 @@ export type CancelOrderErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1334,7 +1334,7 @@ export type CancelOrderErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1354,7 +1354,7 @@ export type CancelOrderErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1363,7 +1363,7 @@ export type CancelOrderError = CancelOrderErrors[keyof CancelOrderErrors];
 
 export type CancelOrderResponses = {
     /**
-     * Accepted; the work goes on.
+     * Accepted. Processing continues in the background.
      */
     202: OrderResponse;
 };
@@ -1379,7 +1379,7 @@ export type ListTopupsData = {
          */
         limit?: number;
         /**
-         * The `next_cursor` of the page before.
+         * The `next_cursor` of the previous page.
          */
         cursor?: string;
         esim_id?: string;
@@ -1403,7 +1403,7 @@ export type ListTopupsErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1415,7 +1415,7 @@ export type ListTopupsErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1431,7 +1431,7 @@ export type ListTopupsErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1451,7 +1451,7 @@ export type PlaceTopupData = {
     body: PlaceTopupRequest;
     headers: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key': string;
     };
@@ -1462,7 +1462,7 @@ export type PlaceTopupData = {
 
 export type PlaceTopupErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -1478,11 +1478,11 @@ export type PlaceTopupErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1490,7 +1490,7 @@ export type PlaceTopupErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `package_unavailable`: The package cannot be sold now. `price_changed`: The price is above the stated maximum. `reference_taken`: The reference is already in use. `esim_not_ready`: The state of the eSIM does not allow this. `topup_not_supported`: The package does not fit this eSIM. `esim_expired`: The eSIM has expired. `limit_reached`: A limit is reached.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `package_unavailable`: The package is not available. `price_changed`: The price is above your maximum. `reference_taken`: The reference is already in use. `esim_not_ready`: The status of the eSIM does not allow this. `topup_not_supported`: The package does not fit this eSIM. `esim_expired`: The eSIM has expired. `limit_reached`: You have reached a limit.
      */
     409: Problem;
     /**
@@ -1506,7 +1506,7 @@ export type PlaceTopupErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1526,7 +1526,7 @@ export type PlaceTopupErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1535,7 +1535,7 @@ export type PlaceTopupError = PlaceTopupErrors[keyof PlaceTopupErrors];
 
 export type PlaceTopupResponses = {
     /**
-     * Accepted; the work goes on.
+     * Accepted. Processing continues in the background.
      */
     202: TopupResponse;
 };
@@ -1546,7 +1546,7 @@ export type GetTopupData = {
     body?: never;
     path: {
         /**
-         * Begins with `top_`; a malformed one is 404 like an unknown one.
+         * Starts with `top_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -1568,11 +1568,11 @@ export type GetTopupErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1584,7 +1584,7 @@ export type GetTopupErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1600,7 +1600,7 @@ export type GetTopupErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1625,7 +1625,7 @@ export type ListEsimsData = {
          */
         limit?: number;
         /**
-         * The `next_cursor` of the page before.
+         * The `next_cursor` of the previous page.
          */
         cursor?: string;
         status?: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
@@ -1649,7 +1649,7 @@ export type ListEsimsErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1661,7 +1661,7 @@ export type ListEsimsErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1677,7 +1677,7 @@ export type ListEsimsErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1697,7 +1697,7 @@ export type GetEsimData = {
     body?: never;
     path: {
         /**
-         * Begins with `esim_`; a malformed one is 404 like an unknown one.
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -1719,11 +1719,11 @@ export type GetEsimErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1735,7 +1735,7 @@ export type GetEsimErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1751,7 +1751,7 @@ export type GetEsimErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1771,7 +1771,7 @@ export type GetQrCodeData = {
     body?: never;
     path: {
         /**
-         * Begins with `esim_`; a malformed one is 404 like an unknown one.
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -1793,11 +1793,11 @@ export type GetQrCodeErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1809,7 +1809,7 @@ export type GetQrCodeErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1825,7 +1825,7 @@ export type GetQrCodeErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1845,7 +1845,7 @@ export type GetUsageData = {
     body?: never;
     path: {
         /**
-         * Begins with `esim_`; a malformed one is 404 like an unknown one.
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -1867,11 +1867,11 @@ export type GetUsageErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1883,7 +1883,7 @@ export type GetUsageErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1899,7 +1899,7 @@ export type GetUsageErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -1919,7 +1919,7 @@ export type ListTopupPackagesData = {
     body?: never;
     path: {
         /**
-         * Begins with `esim_`; a malformed one is 404 like an unknown one.
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -1929,7 +1929,7 @@ export type ListTopupPackagesData = {
          */
         limit?: number;
         /**
-         * The `next_cursor` of the page before.
+         * The `next_cursor` of the previous page.
          */
         cursor?: string;
     };
@@ -1950,11 +1950,11 @@ export type ListTopupPackagesErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -1966,7 +1966,7 @@ export type ListTopupPackagesErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -1982,7 +1982,7 @@ export type ListTopupPackagesErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2002,13 +2002,13 @@ export type ActivateEsimData = {
     body?: never;
     headers: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key': string;
     };
     path: {
         /**
-         * Begins with `esim_`; a malformed one is 404 like an unknown one.
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -2018,7 +2018,7 @@ export type ActivateEsimData = {
 
 export type ActivateEsimErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -2030,11 +2030,11 @@ export type ActivateEsimErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2042,7 +2042,7 @@ export type ActivateEsimErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_not_ready`: The state of the eSIM does not allow this. `limit_reached`: A limit is reached.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_not_ready`: The status of the eSIM does not allow this. `limit_reached`: You have reached a limit.
      */
     409: Problem;
     /**
@@ -2058,7 +2058,7 @@ export type ActivateEsimErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2078,7 +2078,7 @@ export type ActivateEsimErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2098,13 +2098,13 @@ export type ConsumeDataData = {
     body: ConsumeRequest;
     headers: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key': string;
     };
     path: {
         /**
-         * Begins with `esim_`; a malformed one is 404 like an unknown one.
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -2114,7 +2114,7 @@ export type ConsumeDataData = {
 
 export type ConsumeDataErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -2126,11 +2126,11 @@ export type ConsumeDataErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2138,7 +2138,7 @@ export type ConsumeDataErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_not_ready`: The state of the eSIM does not allow this. `limit_reached`: A limit is reached.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_not_ready`: The status of the eSIM does not allow this. `limit_reached`: You have reached a limit.
      */
     409: Problem;
     /**
@@ -2154,7 +2154,7 @@ export type ConsumeDataErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2174,7 +2174,7 @@ export type ConsumeDataErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2194,13 +2194,13 @@ export type ExpireEsimData = {
     body?: never;
     headers: {
         /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
          */
         'Idempotency-Key': string;
     };
     path: {
         /**
-         * Begins with `esim_`; a malformed one is 404 like an unknown one.
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -2210,7 +2210,7 @@ export type ExpireEsimData = {
 
 export type ExpireEsimErrors = {
     /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
     400: Problem;
     /**
@@ -2222,11 +2222,11 @@ export type ExpireEsimErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2234,7 +2234,7 @@ export type ExpireEsimErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_not_ready`: The state of the eSIM does not allow this. `limit_reached`: A limit is reached.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_not_ready`: The status of the eSIM does not allow this. `limit_reached`: You have reached a limit.
      */
     409: Problem;
     /**
@@ -2250,7 +2250,7 @@ export type ExpireEsimErrors = {
      */
     415: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2270,7 +2270,7 @@ export type ExpireEsimErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2290,7 +2290,7 @@ export type ListEventsData = {
     body?: never;
     headers?: {
         /**
-         * `wait=N` (RFC 7240): when nothing is after the cursor, the answer waits for up to N seconds, 25 at most, until something is. Ignored when it is not understood, and when too many calls of the key wait already.
+         * `wait=N` (RFC 7240): if there is no event after the cursor, the call waits up to N seconds (at most 25) for one. Ignored if it is malformed, or if too many calls of the key are already waiting.
          */
         Prefer?: string;
     };
@@ -2301,16 +2301,16 @@ export type ListEventsData = {
          */
         limit?: number;
         /**
-         * The `next_cursor` of the page before.
+         * The `next_cursor` of the previous page.
          */
         cursor?: string;
         type?: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed';
         /**
-         * A `next_cursor` of this list, or the id of the last event that you have.
+         * A `next_cursor` of this list, or the id of the last event that you received.
          */
         after?: string;
         /**
-         * The id of an order, an eSIM or a top-up: only events that name it.
+         * The id of an order, eSIM or top-up. Returns only events about it.
          */
         subject?: string;
     };
@@ -2331,7 +2331,7 @@ export type ListEventsErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2343,7 +2343,7 @@ export type ListEventsErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2359,7 +2359,7 @@ export type ListEventsErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2379,7 +2379,7 @@ export type GetEventData = {
     body?: never;
     path: {
         /**
-         * Begins with `evt_`; a malformed one is 404 like an unknown one.
+         * Starts with `evt_`. A malformed id gets 404, like an unknown one.
          */
         id: string;
     };
@@ -2401,11 +2401,11 @@ export type GetEventErrors = {
      */
     403: Problem;
     /**
-     * `not_found`: There is no such resource.
+     * `not_found`: The resource does not exist.
      */
     404: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2417,7 +2417,7 @@ export type GetEventErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2433,7 +2433,7 @@ export type GetEventErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2470,7 +2470,7 @@ export type GetBalanceErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2482,7 +2482,7 @@ export type GetBalanceErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2498,7 +2498,7 @@ export type GetBalanceErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2523,7 +2523,7 @@ export type ListTransactionsData = {
          */
         limit?: number;
         /**
-         * The `next_cursor` of the page before.
+         * The `next_cursor` of the previous page.
          */
         cursor?: string;
     };
@@ -2544,7 +2544,7 @@ export type ListTransactionsErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2556,7 +2556,7 @@ export type ListTransactionsErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2572,7 +2572,7 @@ export type ListTransactionsErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };
@@ -2597,14 +2597,14 @@ export type ListRequestsData = {
          */
         limit?: number;
         /**
-         * The `next_cursor` of the page before.
+         * The `next_cursor` of the previous page.
          */
         cursor?: string;
         request_id?: string;
         key_id?: string;
         method?: string;
         /**
-         * The pattern, not the path.
+         * The route pattern, not the path.
          */
         route?: string;
         status?: number;
@@ -2613,7 +2613,7 @@ export type ListRequestsData = {
          */
         error_code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
         /**
-         * The request id of the first call.
+         * The request id of the first call with the same Idempotency-Key.
          */
         replay_of?: string;
         /**
@@ -2642,7 +2642,7 @@ export type ListRequestsErrors = {
      */
     403: Problem;
     /**
-     * `method_not_allowed`: The method is not allowed here.
+     * `method_not_allowed`: This path does not support the method.
      */
     405: Problem;
     /**
@@ -2654,7 +2654,7 @@ export type ListRequestsErrors = {
      */
     414: Problem;
     /**
-     * `expectation_failed`: The expectation cannot be met.
+     * `expectation_failed`: The service does not support the Expect header.
      */
     417: Problem;
     /**
@@ -2670,7 +2670,7 @@ export type ListRequestsErrors = {
      */
     500: Problem;
     /**
-     * `service_unavailable`: The service is not available right now.
+     * `service_unavailable`: The service is temporarily unavailable.
      */
     503: Problem;
 };

@@ -18,7 +18,7 @@ export class AlertsController {
   @RespondsPage(AlertResponse, {
     summary: 'List alerts, oldest first',
     description:
-      'Returns what a person should look at: blocked endpoints, low balances, expiring keys, purchases that need a review.',
+      'Returns conditions that need attention: blocked endpoints, low balances, expiring keys and purchases that need a review.',
   })
   @NeedsScope('alerts:read')
   async listAlerts(@Query() query: AlertsQueryDto): Promise<ListResponse<AlertResponse>> {

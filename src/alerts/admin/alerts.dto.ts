@@ -14,7 +14,11 @@ export class AlertsQueryDto extends ListQueryDto {
   @ShortText(128)
   partner_id?: string;
 
-  @ApiPropertyOptional({ type: String, maxLength: 128, description: 'The id of what the alert is about.' })
+  @ApiPropertyOptional({
+    type: String,
+    maxLength: 128,
+    description: 'The id of the object that the alert is about.',
+  })
   @Optional()
   @ShortText(128)
   subject_id?: string;
@@ -53,11 +57,11 @@ export class AlertResponse {
   @ApiProperty({
     type: String,
     example: 'whe_01KAEXAMPLE000000000000000',
-    description: 'The id of what the alert is about.',
+    description: 'The id of the object that the alert is about.',
   })
   subject_id!: string;
 
-  @ApiProperty({ type: Object, description: 'Never a key or a secret.' })
+  @ApiProperty({ type: Object, description: 'Details of the alert. Never contains a key or a secret.' })
   details!: Readonly<Record<string, unknown>>;
 
   @ApiProperty({ type: String, format: 'date-time' })

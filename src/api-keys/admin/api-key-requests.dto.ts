@@ -17,7 +17,7 @@ const MODE_MESSAGE = { message: `must be one of ${MODES.join(', ')}` };
 function AllowedCidrs(): PropertyDecorator {
   return compose(
     IsArray({ message: 'must be a list' }),
-    ArrayMinSize(1, { message: 'must not be empty; leave it out to allow every address' }),
+    ArrayMinSize(1, { message: 'must not be empty; omit it to allow every address' }),
     ArrayMaxSize(MAX_CIDRS, { message: `must have at most ${MAX_CIDRS} entries` }),
     ValidateBy({
       name: 'cidrs',
@@ -48,7 +48,12 @@ export class CreateApiKeyDto {
   @SingleLineText(MAX_NAME)
   name?: string | null;
 
-  @ApiPropertyOptional({ type: String, format: 'date-time', nullable: true, description: 'In the future.' })
+  @ApiPropertyOptional({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    description: 'Must be in the future.',
+  })
   @Optional()
   @Rfc3339()
   expires_at?: string | null;
@@ -59,7 +64,7 @@ export class CreateApiKeyDto {
     minItems: 1,
     maxItems: MAX_CIDRS,
     example: ['203.0.113.0/24', '2001:db8::/32'],
-    description: 'Networks or single addresses the key may be used from; absent or null for all.',
+    description: 'Networks or addresses that may use the key. Null or absent allows all.',
   })
   @Optional()
   @AllowedCidrs()
@@ -73,7 +78,8 @@ export class RotateApiKeyDto {
     minimum: 0,
     maximum: MAX_GRACE_SECONDS,
     default: DEFAULT_GRACE_SECONDS,
-    description: 'How long the old key stays valid. A key that the old one had replaced ends at once.',
+    description:
+      'Seconds for which the old key stays valid. An older key in its grace period expires immediately.',
   })
   @Optional()
   @IsInt({ message: 'must be a whole number of seconds' })

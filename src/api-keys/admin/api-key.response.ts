@@ -26,7 +26,7 @@ export class ApiKeyResponse {
   @ApiProperty({ type: String, minLength: 4, maxLength: 4, example: 'x7Qa' })
   last4!: string;
 
-  @ApiProperty({ enum: KEY_STATUSES, description: 'A replaced key in its grace is `active`.' })
+  @ApiProperty({ enum: KEY_STATUSES, description: 'A replaced key is `active` during its grace period.' })
   status!: KeyStatus;
 
   @ApiProperty({ type: [String], nullable: true, example: ['203.0.113.0/24'] })
@@ -38,16 +38,21 @@ export class ApiKeyResponse {
   @ApiProperty({ type: String, format: 'date-time', nullable: true })
   revoked_at!: string | null;
 
-  @ApiProperty({ type: String, nullable: true, description: 'The key that a rotation made in its place.' })
+  @ApiProperty({ type: String, nullable: true, description: 'The key that replaced this one in a rotation.' })
   replaced_by!: string | null;
 
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'To about a minute.' })
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    description: 'Time of the last call, accurate to about a minute.',
+  })
   last_used_at!: string | null;
 
   @ApiProperty({
     type: 'integer',
     maximum: MOST_USES,
-    description: `Calls in the last 24 hours; ${MOST_USES} means so many or more.`,
+    description: `Calls in the last 24 hours; ${MOST_USES} means that many or more.`,
   })
   uses_24h!: number;
 
@@ -55,7 +60,7 @@ export class ApiKeyResponse {
     type: String,
     nullable: true,
     example: 'user-17',
-    description: 'The portal user who made it, or the name of the admin token.',
+    description: 'The portal user who created the key, or the name of the admin token.',
   })
   created_by!: string | null;
 
@@ -68,7 +73,7 @@ export class IssuedApiKeyResponse extends ApiKeyResponse {
     type: String,
     nullable: true,
     example: `${keyPrefix('sandbox')}<32 characters>`,
-    description: 'Shown in this answer only; null when it is replayed.',
+    description: 'Shown only in this response; null when the response is replayed.',
   })
   key!: string | null;
 }

@@ -49,10 +49,10 @@ abstract class ApiKeyHandlers {
     status: 201,
     response: IssuedApiKeyResponse,
     summary: 'Create an API key',
-    description: 'Only this answer shows the key.',
+    description: 'Only this response shows the key.',
     on: {
       portal: {
-        description: 'Only this answer shows the key. A live key needs a session younger than 15 minutes.',
+        description: 'Only this response shows the key. A live key needs a session younger than 15 minutes.',
       },
     },
     refusals: ['limit_reached', 'step_up_required'],
@@ -96,11 +96,11 @@ abstract class ApiKeyHandlers {
     status: 200,
     response: ApiKeyResponse,
     summary: 'Revoke a key',
-    description: 'Calls with the key get 401, from the next one on. Revoking it twice is 200.',
+    description: 'The next call with the key gets 401. Revoking a revoked key returns 200.',
     on: {
       portal: {
         description:
-          'Calls with the key get 401, from the next one on. A live key needs a session younger than 15 minutes.',
+          'The next call with the key gets 401. A live key needs a session younger than 15 minutes.',
       },
     },
     refusals: ['step_up_required'],
@@ -124,11 +124,11 @@ abstract class ApiKeyHandlers {
     response: IssuedApiKeyResponse,
     summary: 'Replace a key',
     description:
-      'Returns the new key, which only this answer shows. The old key stays valid for `grace_seconds`. A key that it had replaced ends at once.',
+      'Returns the new key, which only this response shows. The old key stays valid for `grace_seconds`. An older key in its grace period expires immediately.',
     on: {
       portal: {
         description:
-          'Returns the new key, which only this answer shows. A key that the old one had replaced ends at once. A live key needs a session younger than 15 minutes.',
+          'Returns the new key, which only this response shows. An older key in its grace period expires immediately. A live key needs a session younger than 15 minutes.',
       },
     },
     refusals: ['conflict', 'step_up_required'],

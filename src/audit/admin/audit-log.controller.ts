@@ -22,7 +22,7 @@ export class AuditLogController {
   @Get()
   @RespondsPage(AuditEntryResponse, {
     summary: 'List who changed what, newest first',
-    description: 'Returns each change with its time, its author and what it changed.',
+    description: 'Returns each change with its time, its author and the changed values.',
   })
   @NeedsScope('audit:read')
   async listAuditEntries(@Query() query: AuditLogQueryDto): Promise<ListResponse<AuditEntryResponse>> {

@@ -8,7 +8,7 @@ export class AuditLogQueryDto extends ListQueryDto {
   @ShortText(128)
   partner_id?: string;
 
-  @ApiPropertyOptional({ type: String, maxLength: 128, description: 'The id of what was changed.' })
+  @ApiPropertyOptional({ type: String, maxLength: 128, description: 'The id of the changed object.' })
   @Optional()
   @ShortText(128)
   subject_id?: string;
@@ -59,11 +59,11 @@ export class AuditEntryResponse {
   @ApiProperty({
     type: String,
     nullable: true,
-    description: 'The `X-Actor` of the call, or the actor of the portal session.',
+    description: 'The `X-Actor` of the call, or the user of the portal session.',
   })
   portal_user!: string | null;
 
-  @ApiProperty({ type: String, nullable: true, description: 'The portal session in which it was done.' })
+  @ApiProperty({ type: String, nullable: true, description: 'The portal session that made the change.' })
   session_id!: string | null;
 
   @ApiProperty({ type: String, example: 'api_key.revoked' })
@@ -75,11 +75,11 @@ export class AuditEntryResponse {
   @ApiProperty({
     type: String,
     example: 'key_01KAEXAMPLE000000000000000',
-    description: 'The id of what was changed.',
+    description: 'The id of the changed object.',
   })
   subject_id!: string;
 
-  @ApiProperty({ type: Object, description: 'What changed; never a key or a secret.' })
+  @ApiProperty({ type: Object, description: 'The changed values. Never contains a key or a secret.' })
   details!: Readonly<Record<string, unknown>>;
 
   @ApiProperty({ type: String, nullable: true })

@@ -10,7 +10,7 @@ export class LoggedCallResponse {
   @ApiProperty({ type: String, nullable: true, description: "The client's own `X-Request-Id`." })
   client_request_id!: string | null;
 
-  @ApiProperty({ type: String, nullable: true, description: 'Null when no known key was sent.' })
+  @ApiProperty({ type: String, nullable: true, description: 'Null if the call had no known key.' })
   key_id!: string | null;
 
   @ApiProperty({ type: String, nullable: true })
@@ -28,11 +28,15 @@ export class LoggedCallResponse {
   @ApiProperty({
     type: String,
     example: '/v1/orders',
-    description: 'Without the query, at most 200 characters.',
+    description: 'Without the query; at most 200 characters.',
   })
   path!: string;
 
-  @ApiProperty({ type: 'integer', example: 200, description: '499: the client was gone before the answer.' })
+  @ApiProperty({
+    type: 'integer',
+    example: 200,
+    description: '499: the client closed the connection before the response.',
+  })
   status!: number;
 
   @ApiProperty({ enum: ERROR_CODES, nullable: true, type: String })
@@ -44,14 +48,14 @@ export class LoggedCallResponse {
   @ApiProperty({
     type: String,
     example: '203.0.113.7',
-    description: 'The address that counts for allow-lists.',
+    description: "The client's address, as used for allow-lists.",
   })
   remote_address!: string;
 
   @ApiProperty({
     type: String,
     nullable: true,
-    description: 'The first call, when this one replayed its answer.',
+    description: 'The first call, if this call replayed its response.',
   })
   replay_of!: string | null;
 
@@ -59,11 +63,11 @@ export class LoggedCallResponse {
     type: 'integer',
     nullable: true,
     description:
-      'Set on a row that stands for calls of this key and status beyond 60 in a minute: how many. It shows the last one.',
+      'After 60 calls of a key with the same status in a minute, one row represents the rest: the number of calls. The row shows the last one.',
   })
   suppressed!: number | null;
 
-  @ApiProperty({ type: String, format: 'date-time', description: 'When the answer ended.' })
+  @ApiProperty({ type: String, format: 'date-time', description: 'The end of the response.' })
   created_at!: string;
 }
 

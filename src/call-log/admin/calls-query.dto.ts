@@ -26,7 +26,7 @@ export class OwnCallsQueryDto extends ListQueryDto {
     type: String,
     maxLength: 200,
     example: '/v1/orders/:id',
-    description: 'The pattern, not the path.',
+    description: 'The route pattern, not the path.',
   })
   @Optional()
   @ShortText(200)
@@ -42,7 +42,11 @@ export class OwnCallsQueryDto extends ListQueryDto {
   @IsIn(ERROR_CODES, { message: 'must be an error code of the service' })
   error_code?: ErrorCode;
 
-  @ApiPropertyOptional({ type: String, maxLength: 64, description: 'The request id of the first call.' })
+  @ApiPropertyOptional({
+    type: String,
+    maxLength: 64,
+    description: 'The request id of the first call with the same Idempotency-Key.',
+  })
   @Optional()
   @ShortText(64)
   replay_of?: string;

@@ -24,7 +24,7 @@ export class RequestsController {
   @RespondsPage(LoggedCallResponse, {
     summary: "List a partner's calls, newest first",
     description:
-      'A page of a filter that few calls pass may hold fewer items than `limit`, or none, while `has_more` is true. The next page continues the search.',
+      'If few calls match a filter, a page may have fewer items than `limit`, or none, while `has_more` is true. The next page continues the search.',
   })
   @NeedsScope('requests:read')
   async listPartnerRequests(
@@ -39,7 +39,7 @@ export class RequestsController {
   @Get('requests/:request_id')
   @Responds(LoggedCallResponse, {
     summary: 'Get one call',
-    description: 'Finds the call by its request id, whichever partner made it.',
+    description: 'Finds the call of any partner by its request id.',
   })
   @NeedsScope('requests:read')
   async getRequest(@Param('request_id', PathId('req')) requestId: string): Promise<LoggedCallResponse> {

@@ -22,7 +22,7 @@ export class OwnRequestsController {
   @RespondsPage(LoggedCallResponse, {
     summary: "List the calls of the key's partner and mode, newest first",
     description:
-      'Leaves out calls of this list. A call appears about a second after its answer. A page of a filter that few calls pass may hold fewer items than `limit`, or none, while `has_more` is true. The next page continues the search.',
+      'Omits calls of this operation. A call appears about a second after its response. If few calls match a filter, a page may have fewer items than `limit`, or none, while `has_more` is true. The next page continues the search.',
   })
   async listRequests(
     @Caller() { partnerId, mode }: PartnerPrincipal,

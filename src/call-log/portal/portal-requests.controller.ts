@@ -21,7 +21,7 @@ export class PortalRequestsController {
   @RespondsPage(LoggedCallResponse, {
     summary: 'List the calls of a mode, newest first',
     description:
-      'A page of a filter that few calls pass may hold fewer items than `limit`, or none, while `has_more` is true. The next page continues the search.',
+      'If few calls match a filter, a page may have fewer items than `limit`, or none, while `has_more` is true. The next page continues the search.',
   })
   async listRequests(
     @Caller() caller: PortalPrincipal,

@@ -51,8 +51,7 @@ export class ProvidersController {
     status: 202,
     response: CatalogSyncResponse,
     summary: 'Synchronize the live catalog now',
-    description:
-      'Starts a synchronization in the background. `GET /internal/v1/providers` shows its outcome.',
+    description: 'Starts a synchronization in the background. `GET /internal/v1/providers` shows the result.',
   })
   @NeedsScope('catalog:sync')
   async syncCatalog(

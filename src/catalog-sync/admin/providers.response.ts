@@ -12,7 +12,7 @@ export const PROVIDER_STATES = ['ok', 'failing', 'unknown'] as const;
 
 /** A provider's amounts are finer than ours: micros, millionths of the currency's unit. */
 export class UpstreamBalanceResponse {
-  @ApiProperty({ type: 'integer', example: 125_500_000, description: 'Millionths of the unit.' })
+  @ApiProperty({ type: 'integer', example: 125_500_000, description: 'Millionths of the currency unit.' })
   amount_micros!: number;
 
   @ApiProperty({ type: String, example: 'USD' })
@@ -26,7 +26,7 @@ export class ProviderResponse {
   @ApiProperty({ type: String, example: 'esim_access' })
   name!: string;
 
-  @ApiProperty({ enum: PROVIDER_STATES, description: 'How the last call ended.' })
+  @ApiProperty({ enum: PROVIDER_STATES, description: 'The outcome of the last call.' })
   state!: ProviderHealth['state'];
 
   @ApiProperty({ type: String, format: 'date-time', nullable: true })
@@ -41,16 +41,21 @@ export class ProviderResponse {
   @ApiProperty({ type: () => UpstreamBalanceResponse, nullable: true })
   balance!: UpstreamBalanceResponse | null;
 
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'Of the catalogue.' })
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    description: 'The last synchronization of the catalog.',
+  })
   last_sync_at!: string | null;
 
   @ApiProperty({
     enum: SYNC_ERRORS,
     nullable: true,
     description:
-      'Why the newest synchronisation did not bring everything of this wholesaler: nothing came or nothing of it was ' +
-      'believed, `catalog_incomplete` (what came is stored, nothing was withdrawn), or `topup_prices_unavailable` (all ' +
-      'packages are up to date, the prices of top-ups are older).',
+      'Why the newest synchronization of this wholesaler is incomplete: no usable list arrived, ' +
+      '`catalog_incomplete` (the packages received are stored and none was withdrawn), or ' +
+      '`topup_prices_unavailable` (all packages are current, but the prices of top-ups are older).',
   })
   last_sync_error!: SyncError | null;
 }

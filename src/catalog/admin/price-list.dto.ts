@@ -38,7 +38,7 @@ export class PriceListDto {
     maximum: MAX_MARGIN_BPS,
     example: 1500,
     description:
-      'Hundredths of a percent on top of what a package costs; the prices of the catalogue if absent.',
+      'Margin on the cost of a package, in hundredths of a percent. Absent: the prices of the catalog apply.',
   })
   @Optional()
   @IsInt({ message: 'must be a whole number of hundredths of a percent' })
@@ -50,7 +50,7 @@ export class PriceListDto {
     type: () => [PackagePriceDto],
     nullable: true,
     maxItems: MAX_PRICES,
-    description: 'Packages with a price of their own.',
+    description: 'Fixed prices by package.',
   })
   @Optional()
   @IsArray({ message: 'must be a list' })

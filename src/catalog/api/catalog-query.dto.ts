@@ -18,7 +18,7 @@ export class CatalogQueryDto extends ListQueryDto {
     type: String,
     pattern: '^[A-Z]{2}$',
     example: 'FR',
-    description: 'Covered country.',
+    description: 'A country that the package covers.',
   })
   @Optional()
   @Matches(/^[A-Z]{2}$/, { message: 'must be two upper-case letters' })
@@ -42,13 +42,13 @@ export class CatalogQueryDto extends ListQueryDto {
   @ApiPropertyOptional({
     type: 'integer',
     minimum: 0,
-    description: 'At least this much data; unlimited packages match.',
+    description: 'Minimum amount of data. Unlimited packages match.',
   })
   @Optional()
   @QueryInteger({ min: 0, max: MAX_FILTER_NUMBER })
   min_data_bytes?: number;
 
-  @ApiPropertyOptional({ type: 'integer', minimum: 0, description: 'At most this price, in minor units.' })
+  @ApiPropertyOptional({ type: 'integer', minimum: 0, description: 'Maximum price, in minor units.' })
   @Optional()
   @QueryInteger({ min: 0, max: MAX_FILTER_NUMBER })
   max_price_amount?: number;
@@ -57,7 +57,7 @@ export class CatalogQueryDto extends ListQueryDto {
     type: String,
     format: 'date-time',
     description:
-      'Changed at or after this time. Pass the largest `updated_at` that you have seen, not the time of your clock: ' +
+      'Changed at or after this time. Pass the latest `updated_at` that you received, not the time of your clock: ' +
       'a change may show up a moment after its `updated_at`.',
   })
   @Optional()

@@ -20,9 +20,9 @@ export class CatalogController {
 
   @Get()
   @RespondsPage(EsimPackageResponse, {
-    summary: 'List the packages that this key may sell',
+    summary: 'List the packages that this key can sell',
     description:
-      'Returns base and top-up packages with their prices. Send the `ETag` back in `If-None-Match`: the answer is 304 while nothing has changed.',
+      'Returns base and top-up packages with their prices. Send the `ETag` back in `If-None-Match` to get 304 while nothing has changed.',
     cached: true,
   })
   async listPackages(

@@ -73,8 +73,7 @@ export class EsimPackageResponse {
     nullable: true,
     maxLength: SPEED_POLICY_LENGTH,
     example: null,
-    description:
-      'When data becomes slower, in words to show to customers; null where nothing is known of it.',
+    description: 'The fair-use limit, as text for customers; null if unknown.',
   })
   speed_policy!: string | null;
 
@@ -83,7 +82,7 @@ export class EsimPackageResponse {
     nullable: true,
     maxLength: NOTES_LENGTH,
     example: null,
-    description: 'What else there is to say of the package, as one line of plain text.',
+    description: 'Additional information about the package, as one line of plain text.',
   })
   notes!: string | null;
 
@@ -93,7 +92,7 @@ export class EsimPackageResponse {
   @ApiProperty({ type: MoneyResponse, nullable: true })
   retail_price!: MoneyResponse | null;
 
-  @ApiProperty({ type: Boolean, example: true, description: 'Withdrawn packages stay, with false.' })
+  @ApiProperty({ type: Boolean, example: true, description: 'False for a withdrawn package.' })
   available!: boolean;
 
   @ApiProperty({ type: String, format: 'date-time' })

@@ -59,7 +59,9 @@ export class ValidationFailed extends AppError {
 
 function describe(errors: readonly FieldError[]): string {
   const fields = new Set(errors.map(({ pointer }) => pointer)).size;
-  return fields === 1 ? 'One field is invalid.' : `${fields} fields are invalid.`;
+  return fields === 1
+    ? 'One field is invalid. Correct the field listed in `errors`.'
+    : `${fields} fields are invalid. Correct the fields listed in \`errors\`.`;
 }
 
 export const PROBLEM_CONTENT_TYPE = 'application/problem+json';

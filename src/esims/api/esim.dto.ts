@@ -36,7 +36,7 @@ export class EsimsQueryDto extends ListQueryDto {
 }
 
 /** Exactly one of the two fields. */
-@ApiSchema({ description: 'Exactly one of the two fields.' })
+@ApiSchema({ description: 'Send exactly one of the two fields.' })
 export class ConsumeDto {
   @ApiPropertyOptional({
     type: 'integer',
@@ -56,7 +56,7 @@ export class ConsumeDto {
     nullable: true,
     minimum: 1,
     maximum: 100,
-    description: 'Of `total_bytes`, rounded up.',
+    description: 'Percent of `total_bytes`, rounded up.',
   })
   @Optional()
   @IsInt({ message: 'must be a whole number' })
@@ -110,7 +110,7 @@ export class EsimResponse {
     type: 'integer',
     minimum: 1,
     example: 1,
-    description: 'Grows by one with each change, also of the usage.',
+    description: 'Increases by one with each change, including changes of the usage.',
   })
   version!: number;
 
@@ -180,7 +180,7 @@ export class QrCodeResponse {
   @ApiProperty({ type: String, description: 'The QR code as an SVG document.', example: '<svg>...</svg>' })
   svg!: string;
 
-  @ApiProperty({ type: String, description: 'The QR code as a PNG in base64.', example: 'iVBORw0KGgo=' })
+  @ApiProperty({ type: String, description: 'The QR code as a Base64 PNG.', example: 'iVBORw0KGgo=' })
   png_base64!: string;
 }
 

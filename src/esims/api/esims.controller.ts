@@ -47,7 +47,7 @@ export class EsimsController {
   @Responds(EsimWithInstallResponse, {
     summary: 'Get an eSIM with its install data',
     description:
-      'Returns the eSIM with its activation code. Besides the QR code, no other call shows install data.',
+      'Returns the eSIM with its activation code. Only this call and the QR code call show install data.',
   })
   async getEsim(
     @Caller() caller: PartnerPrincipal,
@@ -76,7 +76,7 @@ export class EsimsController {
   @Get(':id/usage')
   @Responds(UsageResponse, {
     summary: 'Get the data usage of an eSIM',
-    description: 'Returns the data used and the data left. `as_of` is the time of the measurement.',
+    description: 'Returns the data used and the data remaining. `as_of` is the time of the measurement.',
   })
   async getUsage(
     @Caller() caller: PartnerPrincipal,

@@ -45,7 +45,7 @@ export class SandboxEsimsController {
     response: EsimResponse,
     summary: 'Simulate data usage',
     description:
-      'Works with Sandbox keys only. Takes exactly one of `bytes` and `percent`, and adds it to the data used. Sends `esim.usage.threshold` at 50, 80 and 100 percent.',
+      'Works with Sandbox keys only. Send exactly one of `bytes` and `percent`. It is added to the data used. Sends `esim.usage.threshold` at 50, 80 and 100 percent.',
     refusals: ['sandbox_only', 'esim_not_ready', 'limit_reached'],
   })
   async consumeData(
@@ -82,7 +82,7 @@ function ok(esim: EsimEntity): IdempotentResponse {
 const EXACTLY_ONE: FieldError = {
   pointer: '',
   code: 'exactly_one_of',
-  message: 'Exactly one of bytes and percent is needed.',
+  message: 'must have exactly one of bytes and percent',
 };
 
 function toSimulatedUse({ bytes, percent }: ConsumeDto): SimulatedUse {

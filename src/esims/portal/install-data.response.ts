@@ -24,6 +24,6 @@ export class InstallDataResponse {
   @ApiProperty({ type: String, description: 'The QR code as an SVG document.', example: '<svg>...</svg>' })
   svg!: string;
 
-  @ApiProperty({ type: String, description: 'The QR code as a PNG in base64.', example: 'iVBORw0KGgo=' })
+  @ApiProperty({ type: String, description: 'The QR code as a Base64 PNG.', example: 'iVBORw0KGgo=' })
   png_base64!: string;
 }

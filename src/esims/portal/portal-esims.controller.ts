@@ -50,7 +50,7 @@ export class PortalEsimsController {
   @NeedsScope('orders:read')
   @Responds(EsimResponse, {
     summary: 'Get an eSIM, without install data',
-    description: 'Returns the eSIM. Its install data has a call of its own.',
+    description: 'Returns the eSIM. A separate call shows its install data.',
   })
   async getEsim(
     @Caller() caller: PortalPrincipal,

@@ -75,10 +75,7 @@ export class EsimExpiry {
     if (this.named.get(esimId) === reason) return;
     this.named.set(esimId, reason);
     const line = { event: 'esim.expiry_failed', esimId, err: error };
-    this.logger.warn(
-      line,
-      'an eSIM cannot be expired; each run tries again, and names it again for another reason',
-    );
+    this.logger.warn(line, 'failed to expire eSIM; the next run will retry');
   }
 
   /** One eSIM per transaction. Another worker may have been faster, or a top-up may have extended it meanwhile. */

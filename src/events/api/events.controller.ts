@@ -44,7 +44,7 @@ export class EventsQueryDto extends ListQueryDto {
     minLength: 1,
     maxLength: 1_024,
     pattern: '^[A-Za-z0-9_-]+$',
-    description: 'A `next_cursor` of this list, or the id of the last event that you have.',
+    description: 'A `next_cursor` of this list, or the id of the last event that you received.',
   })
   @Optional()
   @IsString({ message: 'must be text' })
@@ -55,7 +55,7 @@ export class EventsQueryDto extends ListQueryDto {
     type: String,
     pattern: '^(ord|esim|top)_[0-9A-HJKMNP-TV-Z]{26}$',
     example: 'ord_01KAEXAMP1E000000000000000',
-    description: 'The id of an order, an eSIM or a top-up: only events that name it.',
+    description: 'The id of an order, eSIM or top-up. Returns only events about it.',
   })
   @Optional()
   @ValidateBy({
@@ -83,7 +83,7 @@ export class EventsController {
   @RespondsPage(EventResponse, {
     summary: 'List events, oldest first',
     description:
-      'Returns events as webhooks deliver them. The list has no last page: send `next_cursor` as `after` to get newer events. With `Prefer: wait=N` the call waits for one.',
+      'Returns events exactly as webhooks deliver them. The list has no last page: send `next_cursor` as `after` to get newer events. With `Prefer: wait=N`, the call waits for the next event.',
     endless: true,
     waits: true,
   })
@@ -137,7 +137,7 @@ export class EventsController {
   @Get(':id')
   @Responds(EventResponse, {
     summary: 'Get an event',
-    description: 'Returns one event, byte for byte as its webhook delivers it.',
+    description: 'Returns one event, exactly as its webhook delivers it.',
   })
   async getEvent(
     @Caller() caller: PartnerPrincipal,
@@ -165,7 +165,7 @@ function toResponse({ bodies, hasMore, nextCursor }: FeedPage): SerializedRespon
 function startOf(query: EventsQueryDto): string | undefined {
   if (query.cursor !== undefined && query.after !== undefined) {
     throw new ValidationFailed([
-      { pointer: '?after', code: 'exclusive', message: 'Give either after or cursor.' },
+      { pointer: '?after', code: 'exclusive', message: 'must not be combined with cursor' },
     ]);
   }
   return query.after ?? query.cursor;

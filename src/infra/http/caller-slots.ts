@@ -115,7 +115,7 @@ export class CallerSlots {
     if (running < this.settings.perCaller || stoodStill || this.settings.standsStill?.())
       return new AppError('service_unavailable', { headers });
     const { perCaller, what } = this.settings;
-    const detail = `A partner may have at most ${perCaller} ${what} under way at a time. Wait for one of them to end, then retry.`;
+    const detail = `Too many requests at once: a partner can run at most ${perCaller} ${what} at a time. Retry when one has finished.`;
     return new AppError('rate_limited', { detail, headers });
   }
 }

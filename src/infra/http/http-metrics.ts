@@ -9,12 +9,12 @@ import { type CallRecorder, type FinishedCall, METHODS } from './edge/index.js';
 export function countCalls(registry: Registry, port: string, recorder: CallRecorder): CallRecorder {
   const requests = counterIn(registry, {
     name: 'http_requests_total',
-    help: 'Calls that this process answered, by route and status; 499: the caller was gone before the answer.',
+    help: 'Calls handled by this process, by route and status. 499: the client closed the connection before the response.',
     labelNames: ['port', 'method', 'route', 'status'],
   });
   const durations = histogramIn(registry, {
     name: 'http_request_duration_seconds',
-    help: 'How long calls took, from the end of their head to the end of their answer, by route.',
+    help: 'Duration of calls by route, from the end of the request headers to the end of the response.',
     labelNames: ['port', 'method', 'route'],
     buckets: LATENCY_SECONDS,
   });

@@ -22,4 +22,4 @@ export function namesLocalHost(host: string): boolean {
 
 /** Message to a refused caller. */
 export const LOCAL_ONLY =
-  'This path is for callers on this machine. Call it by localhost or 127.0.0.1, or let your proxy send that as Host.';
+  'This path accepts only calls from this machine. Call it as localhost or 127.0.0.1, or make your proxy send that Host header.';

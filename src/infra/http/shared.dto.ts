@@ -19,7 +19,7 @@ export class ListQueryDto {
     minLength: 1,
     maxLength: 1_024,
     pattern: '^[A-Za-z0-9_-]+$',
-    description: 'The `next_cursor` of the page before.',
+    description: 'The `next_cursor` of the previous page.',
   })
   @Optional()
   @IsString({ message: 'must be text' })
@@ -30,7 +30,7 @@ export class ListQueryDto {
 /** The mode of a portal list, which no key determines; the session decides whether it is allowed (D50). */
 export function PortalMode(): PropertyDecorator {
   return compose(
-    ApiProperty({ enum: MODES, description: 'One that the session allows.' }),
+    ApiProperty({ enum: MODES, description: 'A mode that the session includes.' }),
     IsIn(MODES, { message: `must be one of ${MODES.join(', ')}` }),
   );
 }

@@ -69,7 +69,7 @@ function refuseInheritedNames(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   for (const [name, child] of Object.entries(value)) {
     if (name in Object.prototype) {
-      const message = 'A name that every object has is not allowed here.';
+      const message = 'is a reserved name';
       throw new ValidationFailed([{ pointer: `/${name}`, code: 'unknown_field', message }]);
     }
     refuseInheritedNames(child);
@@ -136,7 +136,7 @@ function toFieldError(pointer: string, constraint: string, error: ValidationErro
     return {
       pointer: pointer.slice(0, 100),
       code: 'unknown_field',
-      message: 'This field is not known here.',
+      message: 'is not a known field',
     };
   }
   return { pointer, code: toSnakeCase(constraint), message: error.constraints?.[constraint] ?? 'Invalid.' };

@@ -34,7 +34,7 @@ export class PlaceOrderDto {
     nullable: true,
     pattern: '^[\\x20-\\x7e]{1,64}$',
     example: 'booking-4711',
-    description: 'Your own id of the order, unique for ever per mode.',
+    description: 'Your own id for the order. Unique per mode, forever.',
   })
   @Optional()
   @Reference()
@@ -43,7 +43,7 @@ export class PlaceOrderDto {
   @ApiPropertyOptional({
     type: MoneyDto,
     nullable: true,
-    description: 'The order is refused with `price_changed` above this.',
+    description: 'Maximum unit price. A higher price gets 409 `price_changed`.',
   })
   @Optional()
   @IsObject({ message: 'must be an object' })

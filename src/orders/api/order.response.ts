@@ -30,7 +30,8 @@ export class OrderResponse {
     type: 'integer',
     minimum: 1,
     example: 1,
-    description: 'Grows by one with each change of the order; a change of one of its eSIMs counts there.',
+    description:
+      'Increases by one with each change of the order. Changes of its eSIMs count in their own versions.',
   })
   version!: number;
 
@@ -54,7 +55,7 @@ export class OrderResponse {
 
   @ApiProperty({
     type: MoneyResponse,
-    description: 'What came back: released or refunded.',
+    description: 'The amount released or refunded to the wallet.',
     example: { amount: 0, currency: 'USD' },
   })
   refunded!: MoneyResponse;

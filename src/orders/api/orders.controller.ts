@@ -92,7 +92,7 @@ export class OrdersController {
     response: OrderResponse,
     summary: 'Cancel an order and refund it',
     description:
-      'Asks the wholesaler to take all eSIMs of the order back, then refunds them. An order that is not issued, was topped up or has a downloaded eSIM is 409 `order_not_cancelable`.',
+      'Cancels all eSIMs of the order at the wholesaler, then refunds them. An order that is not issued, was topped up, or has a downloaded eSIM gets 409 `order_not_cancelable`.',
     location: true,
     refusals: ['order_not_cancelable'],
   })

@@ -10,7 +10,7 @@ import { type OrderEntity, toProviderCancelRequest, uncanceled } from '../order.
 
 const IN_USE: ProviderFailure = {
   code: 'provider_rejected',
-  reason: 'An eSIM of the order was installed or has ended meanwhile.',
+  reason: 'An eSIM of the order was installed or ended before the cancellation.',
 };
 
 const NONE_IN_USE: CancelOutcome = { isCanceled: () => false, failure: IN_USE };

@@ -59,7 +59,7 @@ export class PartnersController {
   @Get()
   @RespondsPage(PartnerResponse, {
     summary: 'List partners, newest first',
-    description: 'Returns every partner, suspended ones included.',
+    description: 'Returns every partner, including suspended ones.',
   })
   @NeedsScope('partners:read')
   async listPartners(@Query() query: PartnersQueryDto): Promise<ListResponse<PartnerResponse>> {
@@ -97,7 +97,7 @@ export class PartnersController {
     response: PartnerResponse,
     summary: 'Suspend a partner',
     description:
-      'Its calls get 403 `partner_suspended`, from the next one on. Accepted orders and owed webhooks continue.',
+      "The partner's next call gets 403 `partner_suspended`. Accepted orders and pending webhooks continue.",
   })
   @NeedsScope('partners:write')
   async suspendPartner(
@@ -112,7 +112,7 @@ export class PartnersController {
     status: 200,
     response: PartnerResponse,
     summary: 'End the suspension of a partner',
-    description: 'Its calls work again, from the next one on.',
+    description: "The partner's next call works again.",
   })
   @NeedsScope('partners:write')
   async reinstatePartner(

@@ -62,11 +62,11 @@ export class CreatePortalSessionDto {
     nullable: true,
     minItems: 1,
     uniqueItems: true,
-    description: 'All that this token holds if absent; one that it does not hold is 403.',
+    description: 'Absent: all scopes of this token. A scope that the token does not have gets 403.',
   })
   @Optional()
   @IsArray({ message: 'must be a list of scopes' })
-  @ArrayNotEmpty({ message: 'must not be empty; leave it out for all' })
+  @ArrayNotEmpty({ message: 'must not be empty; omit it for all' })
   @ArrayUnique({ message: 'must not repeat a scope' })
   @IsIn(PORTAL_SCOPES, { each: true, message: 'must hold known scopes' })
   scopes?: PortalScope[] | null;
@@ -74,7 +74,7 @@ export class CreatePortalSessionDto {
   @ApiPropertyOptional({ enum: MODES, isArray: true, nullable: true, minItems: 1, uniqueItems: true })
   @Optional()
   @IsArray({ message: 'must be a list of modes' })
-  @ArrayNotEmpty({ message: 'must not be empty; leave it out for both' })
+  @ArrayNotEmpty({ message: 'must not be empty; omit it for both' })
   @ArrayUnique({ message: 'must not repeat a mode' })
   @IsIn(MODES, { each: true, message: `must hold only ${MODES.join(', ')}` })
   modes?: Mode[] | null;
@@ -87,7 +87,8 @@ export class CreatePortalSessionDto {
     format: 'uri',
     pattern: '^https?://',
     example: 'https://portal.example/partners/17',
-    description: 'Where the portal sends whose session has ended, or who needs a younger one.',
+    description:
+      'The portal sends the user here when the session has ended, or when an action needs a new sign-in.',
   })
   @Optional()
   @SingleLineText(MAX_URL)

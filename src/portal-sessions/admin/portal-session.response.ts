@@ -24,7 +24,7 @@ export class MintedPortalSessionResponse {
     type: String,
     nullable: true,
     example: 'https://portal.example/#code=pst_...',
-    description: 'Shown in this answer only, null when it is replayed. The code works once.',
+    description: 'Shown only in this response; null when the response is replayed. The code works once.',
   })
   url!: string | null;
 
@@ -42,7 +42,11 @@ export class PortalSessionResponse {
   @ApiProperty({ type: String, example: 'ptn_01KAEXAMPLE000000000000000' })
   partner_id!: string;
 
-  @ApiProperty({ type: String, example: 'portal', description: 'The admin token that made it, by its name.' })
+  @ApiProperty({
+    type: String,
+    example: 'portal',
+    description: 'The name of the admin token that created the session.',
+  })
   minted_by!: string;
 
   @ApiProperty({ type: PortalActorResponse })
@@ -56,7 +60,7 @@ export class PortalSessionResponse {
 
   @ApiProperty({
     enum: PORTAL_SESSION_STATUSES,
-    description: '`pending`: the code is not spent yet; `active`: a browser holds it.',
+    description: '`pending`: the code has not been used; `active`: a browser uses the session.',
   })
   status!: PortalSessionStatus;
 
@@ -77,7 +81,7 @@ export class PortalSessionResponse {
 }
 
 export class RevokedPortalSessionsResponse {
-  @ApiProperty({ type: 'integer', description: 'Sessions that were alive.' })
+  @ApiProperty({ type: 'integer', description: 'The number of sessions that were ended.' })
   revoked!: number;
 }
 

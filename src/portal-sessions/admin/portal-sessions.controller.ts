@@ -43,7 +43,7 @@ export class PortalSessionsController {
     response: MintedPortalSessionResponse,
     summary: 'Create a session of the partner portal',
     description:
-      'Returns a link with a code that works once within five minutes. Only this answer shows the link.',
+      'Returns a link with a code that works once within five minutes. Only this response shows the link.',
     refusals: ['partner_suspended'],
   })
   @NeedsScope(...PORTAL_SCOPES)
@@ -64,7 +64,7 @@ export class PortalSessionsController {
   @Get()
   @RespondsPage(PortalSessionResponse, {
     summary: "List a partner's portal sessions, newest first",
-    description: 'Returns sessions that are open, ended or not begun, without their codes.',
+    description: 'Returns pending, active and ended sessions, without their codes.',
   })
   @NeedsScope('partners:read')
   async listPortalSessions(
@@ -79,7 +79,8 @@ export class PortalSessionsController {
   @Delete(':id')
   @Responds(PortalSessionResponse, {
     summary: 'End a portal session',
-    description: 'The session ends with its next call, in every process. Ending it twice is 200.',
+    description:
+      'The next call in the session gets 401, in every process. Ending an ended session returns 200.',
   })
   @NeedsScope('partners:write')
   async revokePortalSession(
@@ -96,7 +97,7 @@ export class PortalSessionsController {
     status: 200,
     response: RevokedPortalSessionsResponse,
     summary: 'End all portal sessions of a partner',
-    description: 'Each session ends with its next call, in every process.',
+    description: 'The next call in each session gets 401, in every process.',
   })
   @NeedsScope('partners:write')
   async revokeAllPortalSessions(

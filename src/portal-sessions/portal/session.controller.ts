@@ -35,7 +35,7 @@ export class SessionController {
   @NoIdempotencyKey()
   @UseGuards(PortalCodeGuard)
   @Responds(SessionResponse, {
-    summary: 'Begin a session with the code of a link',
+    summary: 'Start a session with the code of a link',
     description: "Sets the session's cookie. A code works once within five minutes.",
     anonymous: true,
   })
@@ -69,7 +69,7 @@ export class SessionController {
   @UseGuards(PortalSessionGuard)
   @Responds(EndedSessionResponse, {
     summary: 'End the session',
-    description: 'Removes the cookie. The session ends in every process.',
+    description: 'Removes the cookie and ends the session in every process.',
   })
   async endSession(
     @Author() by: ChangeAuthor,

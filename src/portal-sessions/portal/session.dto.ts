@@ -13,7 +13,7 @@ export class ExchangeCodeDto {
     type: String,
     minLength: 1,
     maxLength: MAX_CODE,
-    description: 'From the fragment of the link; it works once.',
+    description: 'The code from the fragment of the link. It works once.',
   })
   @ShortText(MAX_CODE)
   code!: string;
@@ -64,7 +64,7 @@ export class SessionResponse {
     type: String,
     format: 'date-time',
     description:
-      'Until then it may do what else is 403 `step_up_required`: above all make and revoke live keys.',
+      'Until this time the session can do actions that otherwise get 403 `step_up_required`, such as creating and revoking live keys.',
   })
   step_up_until!: string;
 
@@ -75,7 +75,7 @@ export class SessionResponse {
     type: String,
     nullable: true,
     example: 'https://api.example',
-    description: "Where the partner's own programs call the API; null when the operator has not said.",
+    description: "The address of the API for the partner's programs; null if not configured.",
   })
   api_url!: string | null;
 

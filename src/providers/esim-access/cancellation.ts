@@ -18,7 +18,7 @@ const IN_USE: ProviderFailure = {
 };
 const UNKNOWN_ESIM: ProviderFailure = {
   code: 'provider_rejected',
-  reason: 'The upstream does not know an eSIM of the order.',
+  reason: 'The wholesaler does not know an eSIM of the order.',
 };
 
 type Cancellable = 'new' | 'canceled' | ProviderFailure;

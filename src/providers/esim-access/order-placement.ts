@@ -169,7 +169,7 @@ function inProgress(): ProviderOrderState {
 
 export const TAKEN_BACK: ProviderFailure = {
   code: 'provider_rejected',
-  reason: 'The upstream took eSIMs of the order back.',
+  reason: 'The wholesaler canceled eSIMs of the order.',
 };
 
 /** An order's eSIMs, given in wire format, as support sees them before it ends the order by hand. */

@@ -39,13 +39,13 @@ const UNSAID: ErrorMeaning = { retryable: true, because: 'unsaid' };
 
 const OUT_OF_STOCK = ends('package_unavailable', 'The package is out of stock.');
 const NO_LONGER_SOLD = ends('package_unavailable', 'The package is no longer sold.');
-const PRICE_MOVED = ends('price_changed', 'The upstream price has changed.');
-const NOT_ACCEPTED = ends('provider_rejected', 'The upstream did not accept the request.');
-const WRONG_STATUS = ends('provider_rejected', 'The upstream does not allow this in the present status.');
-const UNKNOWN_ESIM = ends('provider_rejected', 'The upstream does not know the eSIM.');
-const UNKNOWN_THING = ends('provider_rejected', 'The upstream does not know what was asked for.');
+const PRICE_MOVED = ends('price_changed', 'The price of the package has changed.');
+const NOT_ACCEPTED = ends('provider_rejected', 'The wholesaler rejected the request.');
+const WRONG_STATUS = ends('provider_rejected', 'The wholesaler does not allow this in the current status.');
+const UNKNOWN_ESIM = ends('provider_rejected', 'The wholesaler does not know the eSIM.');
+const UNKNOWN_THING = ends('provider_rejected', 'The wholesaler does not know the requested object.');
 /** Our operator's account is empty, not the partner's wallet. */
-const FUNDS_EXHAUSTED = ends('provider_unavailable', 'The upstream cannot provision now.');
+const FUNDS_EXHAUSTED = ends('provider_unavailable', 'The wholesaler is temporarily unable to provision.');
 
 /** Every code of the contract, and two codes known only from clients (docs/providers.md). */
 const MEANINGS: Readonly<Record<string, ErrorMeaning>> = {

@@ -100,7 +100,7 @@ export class TopupPlacement {
     if (esim && !esim.topupSupported)
       return {
         state: 'rejected',
-        failure: { code: 'topup_not_supported', reason: 'The eSIM takes no top-ups.' },
+        failure: { code: 'topup_not_supported', reason: 'The eSIM does not support top-ups.' },
       };
     return rejectionOf(refusal);
   }

@@ -26,24 +26,24 @@ export class ProviderMetrics {
   constructor(registry: Registry) {
     this.calls = counterIn(registry, {
       name: 'provider_calls_total',
-      help: 'Calls to providers by purpose and outcome; circuit_open and not_paced never left.',
+      help: 'Calls to providers by purpose and outcome. Calls with circuit_open or not_paced were not sent.',
       labelNames: ['provider', 'purpose', 'outcome'],
     });
     this.latencies = histogramIn(registry, {
       name: 'provider_call_duration_seconds',
-      help: 'How long calls to providers took that left, without the wait for their slot.',
+      help: 'Duration of calls sent to providers, without the wait for a rate-limit slot.',
       labelNames: ['provider', 'purpose'],
       buckets: LATENCY_SECONDS,
     });
     this.paceWaits = histogramIn(registry, {
       name: 'provider_pace_wait_seconds',
-      help: 'How long calls to providers waited for a slot of the pace, those that found none included.',
+      help: 'How long calls to providers waited for a rate-limit slot, including calls that got none.',
       labelNames: ['provider', 'purpose'],
       buckets: LATENCY_SECONDS,
     });
     this.circuits = gaugeIn(registry, {
       name: 'provider_circuit_state',
-      help: 'Of this process’s circuit to a provider at its last call: 0 closed, 1 half open, 2 open.',
+      help: "State of this process's circuit breaker at the last call to the provider: 0 closed, 1 half open, 2 open.",
       labelNames: ['provider'],
     });
   }

@@ -162,7 +162,7 @@ function failureOf(state: ProviderOrderState | null): ProviderFailure | null {
 }
 
 function failure(code: FailureCode): { code: FailureCode; reason: string } {
-  return { code, reason: REASONS[code] ?? 'The upstream refused.' };
+  return { code, reason: REASONS[code] ?? 'The wholesaler rejected the request.' };
 }
 
 function silence(signal: AbortSignal): Promise<never> {

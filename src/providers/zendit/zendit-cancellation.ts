@@ -17,7 +17,7 @@ const LOOKS = 5;
 const LOOK_PAUSE_MS = 500;
 const REFUSED = {
   code: 'provider_rejected',
-  reason: 'The provider does not take back the eSIM.',
+  reason: 'The wholesaler does not cancel this eSIM.',
 } as const;
 
 /**

@@ -41,19 +41,19 @@ const CODES: readonly (readonly [RegExp, FailureCode])[] = [
 const REASONS: Readonly<Partial<Record<FailureCode, string>>> = {
   package_unavailable: 'The package is not available.',
   price_changed: 'The price of the package has changed.',
-  provider_unavailable: 'The provider cannot serve the package now.',
+  provider_unavailable: 'The wholesaler is temporarily unable to provide the package.',
 };
 
 /** Failure of a purchase that Zendit's own support has refunded. */
 export const TAKEN_BACK: ProviderFailure = {
   code: 'provider_rejected',
-  reason: 'The provider took eSIMs of the order back.',
+  reason: 'The wholesaler canceled eSIMs of the order.',
 };
 
 /** Our failure for a Zendit error code; Zendit's own texts never leave this folder. */
 export function toFailure(errorCode: string | null): ProviderFailure {
   const code = CODES.find(([pattern]) => pattern.test(errorCode ?? ''))?.[1] ?? 'provider_rejected';
-  return { code, reason: REASONS[code] ?? 'The provider refused the request.' };
+  return { code, reason: REASONS[code] ?? 'The wholesaler rejected the request.' };
 }
 
 /** An error code, which may be a number; null when there is none. Never throws. */

@@ -27,7 +27,7 @@ export class UpstreamEsimResponse {
   @ApiProperty({ type: String, description: "The wholesaler's id of the eSIM." })
   provider_esim_id!: string;
 
-  @ApiProperty({ enum: PROVIDER_ESIM_STATUSES, description: '`unknown`: the upstream does not say.' })
+  @ApiProperty({ enum: PROVIDER_ESIM_STATUSES, description: '`unknown`: the wholesaler does not report it.' })
   standing!: 'provisioned' | ProviderCancelStatus['cancelStatus'];
 }
 
@@ -39,23 +39,23 @@ export class OrderUpstreamResponse {
   @ApiProperty({ enum: ['processing', 'canceling'] })
   status!: 'processing' | 'canceling';
 
-  @ApiProperty({ type: 'boolean', description: 'Whether the upstream answered.' })
+  @ApiProperty({ type: 'boolean', description: 'Whether the wholesaler responded.' })
   answered!: boolean;
 
-  @ApiProperty({ type: [UpstreamEsimResponse], description: 'Those that the upstream can name.' })
+  @ApiProperty({ type: [UpstreamEsimResponse], description: 'The eSIMs that the wholesaler reports.' })
   esims!: UpstreamEsimResponse[];
 
-  @ApiProperty({ type: 'integer', description: 'eSIMs of the order that the upstream is at.' })
+  @ApiProperty({ type: 'integer', description: 'Number of eSIMs that the wholesaler is still provisioning.' })
   running!: number;
 
-  @ApiProperty({ type: 'integer', description: 'eSIMs that are sold, but not described in a usable form.' })
+  @ApiProperty({ type: 'integer', description: 'Number of sold eSIMs whose data is unusable.' })
   unusable!: number;
 
   @ApiProperty({
     enum: RESOLVE_ORDER_ACTIONS,
     isArray: true,
     description:
-      'What the answer allows. One may still be refused for being too early, or while a worker asks.',
+      'The actions that the response of the wholesaler allows. An action may still be rejected if it is too early, or while a worker queries the wholesaler.',
   })
   actions!: ResolveOrderAction[];
 }
@@ -109,13 +109,15 @@ export class ReconcileOrderDto {
   @ApiProperty({
     enum: RESOLVE_ORDER_ACTIONS,
     description:
-      '`requery`: a worker asks the upstream at once. The others ask it now and end the order. ' +
-      'Of a `processing` order `mark_issued` issues what the upstream has, releases the rest, and is 503 while it does ' +
-      'not answer; `mark_failed` ends it as failed and releases its money, unless the upstream has eSIMs of it. ' +
-      'Of a `canceling` order `mark_issued` means that it was not taken back: it is where it was, with `cancel_failure`; ' +
-      '`mark_failed` means that it was: `canceled` and refunded, unless an eSIM is in use. ' +
-      'Both are 409 while the upstream is at it, while a worker asks, and for so long after the last call as the ' +
-      'upstream may not show what that did; `detail` says which. Where it does not answer, the decision is yours.',
+      '`requery`: a worker queries the wholesaler immediately. The other actions query it now and end the ' +
+      'order. For a `processing` order, `mark_issued` issues what the wholesaler has, releases the rest, ' +
+      'and gets 503 while the wholesaler does not respond. `mark_failed` ends the order as failed and ' +
+      'releases its money, unless the wholesaler has eSIMs for it. For a `canceling` order, `mark_issued` ' +
+      'means that it was not canceled: it returns to its earlier status, with `cancel_failure`. ' +
+      '`mark_failed` means that it was canceled: it becomes `canceled` and is refunded, unless an eSIM is ' +
+      'in use. Both get 409 while the wholesaler is working on the order, while a worker queries it, and ' +
+      'for a time after the last call in which the wholesaler may not show the result yet; `detail` says ' +
+      'which. If the wholesaler does not respond, your decision applies.',
   })
   @IsIn(RESOLVE_ORDER_ACTIONS, { message: `must be one of ${RESOLVE_ORDER_ACTIONS.join(', ')}` })
   action!: ResolveOrderAction;
@@ -125,7 +127,7 @@ export class ReconcileOrderDto {
     minLength: 1,
     maxLength: MAX_NOTE,
     pattern: LINES_PATTERN,
-    description: 'Why; kept in the audit log.',
+    description: 'The reason, for the audit log.',
   })
   @MultiLineText(MAX_NOTE)
   note!: string;
@@ -135,9 +137,9 @@ export class ReconcileTopupDto {
   @ApiProperty({
     enum: RESOLVE_TOPUP_ACTIONS,
     description:
-      '`requery`: a worker asks the upstream at once. `mark_completed`: the eSIM has it, its price is charged. ' +
-      '`mark_failed`: releases its money. Both ask the upstream now and are refused by what it says; where it says ' +
-      'nothing, your word counts.',
+      '`requery`: a worker queries the wholesaler immediately. `mark_completed`: the eSIM has the top-up, ' +
+      'and its price is charged. `mark_failed`: releases its money. Both query the wholesaler now and are ' +
+      'rejected if its response contradicts them. If it does not respond, your decision applies.',
   })
   @IsIn(RESOLVE_TOPUP_ACTIONS, { message: `must be one of ${RESOLVE_TOPUP_ACTIONS.join(', ')}` })
   action!: ResolveTopupAction;
@@ -147,7 +149,7 @@ export class ReconcileTopupDto {
     minLength: 1,
     maxLength: MAX_NOTE,
     pattern: LINES_PATTERN,
-    description: 'Why; kept in the audit log.',
+    description: 'The reason, for the audit log.',
   })
   @MultiLineText(MAX_NOTE)
   note!: string;

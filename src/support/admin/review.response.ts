@@ -34,22 +34,31 @@ export class OrderReviewResponse {
   @ApiProperty({ type: String, example: 'sandbox' })
   provider!: string;
 
-  @ApiProperty({ type: String, description: 'The id under which the wholesaler knows the order.' })
+  @ApiProperty({ type: String, description: "The wholesaler's id of the order." })
   provider_reference!: string;
 
-  @ApiProperty({ type: String, description: "The wholesaler's name of the package." })
+  @ApiProperty({ type: String, description: "The wholesaler's id of the package." })
   upstream_package_id!: string;
 
-  @ApiProperty({ type: 'integer', description: 'Times that a worker took the order up.' })
+  @ApiProperty({ type: 'integer', description: 'How often a worker has processed the order.' })
   upstream_attempts!: number;
 
   @ApiProperty({ type: String, nullable: true, example: 'ProviderOutcomeUnknown' })
   last_error!: string | null;
 
-  @ApiProperty({ type: String, format: 'date-time', description: 'Since when an answer is owed.' })
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    description: 'Since when the order has been waiting for the wholesaler.',
+  })
   since!: string;
 
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'The last placement.' })
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    description: 'The time of the last placement.',
+  })
   placed_at!: string | null;
 
   @ApiProperty({ type: String, format: 'date-time', nullable: true })
@@ -120,13 +129,13 @@ export class TopupReviewResponse {
   @ApiProperty({ type: String, example: 'sandbox' })
   provider!: string;
 
-  @ApiProperty({ type: String, description: 'The id under which the wholesaler knows the top-up.' })
+  @ApiProperty({ type: String, description: "The wholesaler's id of the top-up." })
   provider_reference!: string;
 
-  @ApiProperty({ type: String, description: "The wholesaler's name of the package." })
+  @ApiProperty({ type: String, description: "The wholesaler's id of the package." })
   upstream_package_id!: string;
 
-  @ApiProperty({ type: 'integer', description: 'Times that a worker took the top-up up.' })
+  @ApiProperty({ type: 'integer', description: 'How often a worker has processed the top-up.' })
   attempts!: number;
 
   @ApiProperty({ type: String, nullable: true, example: 'ProviderOutcomeUnknown' })
@@ -135,7 +144,7 @@ export class TopupReviewResponse {
   @ApiProperty({
     type: String,
     format: 'date-time',
-    description: 'Since when an answer is owed: its acceptance.',
+    description: 'Since when the top-up has been waiting for the wholesaler: the time of its acceptance.',
   })
   since!: string;
 
@@ -143,7 +152,7 @@ export class TopupReviewResponse {
     type: String,
     format: 'date-time',
     nullable: true,
-    description: 'The last placement that may have taken effect; null when none has ever left.',
+    description: 'The time of the last placement that may have taken effect; null if there was none.',
   })
   upstream_placed_at!: string | null;
 

@@ -48,7 +48,7 @@ export class OrderReviewsController {
   @Get('needs-review')
   @RespondsPage(OrderReviewResponse, {
     summary: 'List orders that need a review, oldest first',
-    description: 'Returns orders whose wholesaler has not confirmed an outcome for too long.',
+    description: 'Returns orders that have waited too long for an outcome from the wholesaler.',
   })
   @NeedsScope('orders:read')
   async listOrdersNeedingReview(@Query() query: ListQueryDto): Promise<ListResponse<OrderReviewResponse>> {
@@ -57,9 +57,9 @@ export class OrderReviewsController {
 
   @Get(':id/upstream')
   @Responds(OrderUpstreamResponse, {
-    summary: 'Get what the wholesaler has of an order',
+    summary: "Get the wholesaler's view of an order",
     description:
-      'Asks the wholesaler now. Only an order without a final outcome can be asked about; others are 409 `conflict`.',
+      'Queries the wholesaler now. Works only for an order without a final outcome; others get 409 `conflict`.',
   })
   @ApiRefusals('conflict')
   @NeedsScope('orders:read')
@@ -106,7 +106,7 @@ export class TopupReviewsController {
   @Get('needs-review')
   @RespondsPage(TopupReviewResponse, {
     summary: 'List top-ups that need a review, oldest first',
-    description: 'Returns top-ups whose wholesaler has not confirmed an outcome for too long.',
+    description: 'Returns top-ups that have waited too long for an outcome from the wholesaler.',
   })
   @NeedsScope('orders:read')
   async listTopupsNeedingReview(@Query() query: ListQueryDto): Promise<ListResponse<TopupReviewResponse>> {

@@ -12,7 +12,7 @@ export class ReviewMetrics {
       registry,
       {
         name: 'orders_needing_review',
-        help: 'Orders in GET /internal/v1/orders/needs-review, the first thousand of them.',
+        help: 'Orders in GET /internal/v1/orders/needs-review, counted up to 1,000.',
       },
       () => orders.count(),
     );
@@ -20,7 +20,7 @@ export class ReviewMetrics {
       registry,
       {
         name: 'topups_needing_review',
-        help: 'Top-ups in GET /internal/v1/topups/needs-review, the first thousand of them.',
+        help: 'Top-ups in GET /internal/v1/topups/needs-review, counted up to 1,000.',
       },
       () => topups.count(),
     );

@@ -24,7 +24,7 @@ export class PlaceTopupDto {
     minLength: 1,
     maxLength: 64,
     example: 'pkg_fr_topup_1gb_7d',
-    description: 'One of the `topup-packages` of the eSIM.',
+    description: "One of the eSIM's `topup-packages`.",
   })
   @ShortText(64)
   package_id!: string;
@@ -34,7 +34,8 @@ export class PlaceTopupDto {
     nullable: true,
     pattern: '^[\\x20-\\x7e]{1,64}$',
     example: 'extension-4711',
-    description: 'Your own id of the top-up, unique for ever per mode; orders have theirs apart.',
+    description:
+      'Your own id for the top-up. Unique per mode, forever, and separate from references of orders.',
   })
   @Optional()
   @Reference()
@@ -43,7 +44,7 @@ export class PlaceTopupDto {
   @ApiPropertyOptional({
     type: MoneyDto,
     nullable: true,
-    description: 'The top-up is refused with `price_changed` above this.',
+    description: 'Maximum price. A higher price gets 409 `price_changed`.',
   })
   @Optional()
   @IsObject({ message: 'must be an object' })

@@ -26,7 +26,7 @@ export class TopupResponse {
     type: 'integer',
     minimum: 1,
     example: 1,
-    description: 'Grows by one with each change.',
+    description: 'Increases by one with each change.',
   })
   version!: number;
 
@@ -37,7 +37,7 @@ export class TopupResponse {
     type: 'integer',
     nullable: true,
     example: 1_000_000_000,
-    description: 'Null when the package adds days only.',
+    description: 'Null if the package adds only days.',
   })
   data_added_bytes!: number | null;
 

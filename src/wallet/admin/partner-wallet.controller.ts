@@ -45,7 +45,7 @@ export class PartnerWalletController {
   @RespondsPage(WalletResponse, {
     summary: "List a partner's balances, one per currency",
     description:
-      'Returns the booked, reserved and available amount of each currency, with the threshold of a low balance.',
+      'Returns the booked, reserved and available amount of each currency, with the low-balance threshold.',
   })
   @NeedsScope('wallet:read')
   async listWallets(@Param('pid', ExistingPartner) partnerId: string): Promise<ListResponse<WalletResponse>> {
@@ -55,7 +55,7 @@ export class PartnerWalletController {
 
   @Patch()
   @Responds(WalletResponse, {
-    summary: 'Set the threshold of a low balance',
+    summary: 'Set the low-balance threshold',
     description: 'The alert `balance.low` is raised when the available amount falls below it.',
   })
   @NeedsScope('money:write')
@@ -72,7 +72,7 @@ export class PartnerWalletController {
   @RespondsPage(LedgerTransactionResponse, {
     summary: "List a partner's transactions, newest first",
     description:
-      'Returns charges, refunds, deposits and adjustments, with the note and author of those booked by hand.',
+      'Returns charges, refunds, deposits and adjustments, with the note and author of manual bookings.',
   })
   @NeedsScope('wallet:read')
   async listWalletTransactions(
@@ -87,7 +87,8 @@ export class PartnerWalletController {
     status: 201,
     response: LedgerTransactionResponse,
     summary: 'Book a deposit',
-    description: 'Adds money that the partner paid in. A `reference` that is taken is 409 `reference_taken`.',
+    description:
+      'Adds money that the partner paid in. A `reference` that is already used gets 409 `reference_taken`.',
     refusals: ['reference_taken', 'conflict'],
   })
   @NeedsScope('money:write')
@@ -106,7 +107,7 @@ export class PartnerWalletController {
     response: LedgerTransactionResponse,
     summary: 'Correct a balance',
     description:
-      'Raises or lowers the available amount. Money that is reserved for open orders cannot be taken.',
+      'Raises or lowers the available amount. It cannot deduct money that is reserved for open orders.',
     refusals: ['reference_taken', 'conflict'],
   })
   @NeedsScope('money:write')

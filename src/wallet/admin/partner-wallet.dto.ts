@@ -85,7 +85,7 @@ function PostingReference(example: string): PropertyDecorator {
       type: String,
       pattern: '^[\\x20-\\x7e]{1,64}$',
       example,
-      description: "Unique among the partner's deposits and adjustments, for ever.",
+      description: "Unique among the partner's deposits and adjustments, forever.",
     }),
     Reference(),
   );
@@ -116,7 +116,7 @@ export class UpdateWalletDto {
     nullable: true,
     minimum: 0,
     maximum: MAX_AMOUNT,
-    description: 'The wallet counts as low below this available amount, in minor units; null: never.',
+    description: 'The balance is low if the available amount is below this, in minor units; null: never.',
   })
   // Not @Optional(), which would treat an absent field as null.
   @ValidateIf((_, value) => value !== null)
@@ -132,10 +132,19 @@ export function toPosting(partnerId: string, body: DepositDto | AdjustmentDto): 
 }
 
 export class WalletResponse extends BalanceResponse {
-  @ApiProperty({ type: 'integer', nullable: true, description: 'Minor units; null: never low.' })
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    description: 'Minor units; null: the balance is never low.',
+  })
   low_balance_amount!: number | null;
 
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'Since when it is low.' })
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    description: 'Since when the balance has been low.',
+  })
   low_since!: string | null;
 }
 
@@ -148,7 +157,7 @@ export class LedgerTransactionResponse extends TransactionResponse {
     type: String,
     nullable: true,
     example: 'portal:user-17',
-    description: 'Who made a deposit or an adjustment.',
+    description: 'The author of a deposit or adjustment.',
   })
   actor!: string | null;
 }

@@ -40,7 +40,7 @@ export class WalletController {
   @Get('transactions')
   @RespondsPage(TransactionResponse, {
     summary: 'List the transactions of the wallet, newest first',
-    description: 'Returns charges, refunds, deposits and adjustments. A reserved amount is no transaction.',
+    description: 'Returns charges, refunds, deposits and adjustments. Reserved amounts are not transactions.',
   })
   async listTransactions(
     @Caller() caller: PartnerPrincipal,

@@ -21,7 +21,7 @@ export class StatementQueryDto extends ListQueryDto {
   @ApiPropertyOptional({
     enum: FORMATS,
     default: 'json',
-    description: '`csv`: the newest 10,000 transactions as a file (`text/csv`), whatever `limit` says.',
+    description: '`csv`: returns the newest 10,000 transactions as a file (`text/csv`) and ignores `limit`.',
   })
   @Optional()
   @IsIn(FORMATS, { message: `must be one of ${FORMATS.join(', ')}` })

@@ -47,7 +47,7 @@ export class LowBalanceAlerts {
       handle: (some) => this.transactions.run((tx) => this.raise(tx, some)),
       failed: (signalId, error) => {
         const line = { event: 'wallet.low_signal_refused', signalId, err: error };
-        this.logger.error(line, 'a low balance cannot be told; the next run tries again');
+        this.logger.error(line, 'failed to raise low-balance alert; the next run will retry');
       },
     });
   }

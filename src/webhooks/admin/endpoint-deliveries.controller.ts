@@ -74,7 +74,7 @@ abstract class EndpointDeliveryHandlers {
   @Get('stats')
   @Responds(EndpointStatsResponse, {
     summary: 'Get the attempts of an endpoint over time',
-    description: 'Returns delivered and failed attempts with their latency, in buckets of the window.',
+    description: 'Returns the number of delivered and failed attempts and their latency, in time buckets.',
     on: { portal: { tag: 'Webhook endpoints' } },
   })
   @NeedsScope('webhooks:read')
@@ -92,8 +92,8 @@ abstract class EndpointDeliveryHandlers {
   @IdempotentPost('replay', {
     status: 202,
     response: WebhookReplayResponse,
-    summary: 'Send the events of a time range again',
-    description: 'Creates new deliveries in the background. With `dry_run` it only counts them.',
+    summary: 'Resend the events of a time range',
+    description: 'Creates new deliveries in the background. With `dry_run`, it only counts them.',
     on: {
       admin: { tag: 'Webhook replays' },
       portal: {

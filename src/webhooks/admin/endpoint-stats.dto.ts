@@ -16,10 +16,10 @@ export class EndpointStatsQueryDto {
 }
 
 export class StatsBucketResponse {
-  @ApiProperty({ type: String, format: 'date-time', description: 'The beginning of the bucket.' })
+  @ApiProperty({ type: String, format: 'date-time', description: 'The start of the bucket.' })
   at!: string;
 
-  @ApiProperty({ type: 'integer', description: 'Attempts that a 2xx answered; tests do not count.' })
+  @ApiProperty({ type: 'integer', description: 'Attempts that got a 2xx. Tests do not count.' })
   delivered!: number;
 
   @ApiProperty({ type: 'integer', description: 'Attempts that failed.' })
@@ -28,7 +28,7 @@ export class StatsBucketResponse {
   @ApiProperty({
     type: 'integer',
     nullable: true,
-    description: 'Milliseconds, interpolated; null without attempts.',
+    description: 'Milliseconds, interpolated; null if there were no attempts.',
   })
   p50_ms!: number | null;
 
@@ -45,7 +45,7 @@ export class EndpointStatsResponse {
 
   @ApiProperty({
     type: () => [StatsBucketResponse],
-    description: 'Oldest first, those without attempts included.',
+    description: 'Oldest first, including buckets without attempts.',
   })
   buckets!: readonly StatsBucketResponse[];
 }

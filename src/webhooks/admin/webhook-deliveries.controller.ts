@@ -49,7 +49,7 @@ abstract class DeliveryHandlers {
   @Get('deliveries/:id')
   @Responds(WebhookDeliveryWithAttemptsResponse, {
     summary: 'Get a delivery with its attempts',
-    description: 'Returns the delivery with each attempt: its outcome, status code, latency and answer.',
+    description: 'Returns the delivery with each attempt: its outcome, status code, latency and response.',
   })
   @NeedsScope('webhooks:read')
   async getDelivery(
@@ -62,7 +62,7 @@ abstract class DeliveryHandlers {
   @Get('deliveries/:id/explanation')
   @Responds(ExplanationResponse, {
     summary: 'Explain the state of a delivery',
-    description: 'Says who can fix it, how, and what happens next.',
+    description: 'Returns who can fix it, how, and what happens next.',
     on: { portal: { tag: 'Explanations' } },
   })
   @NeedsScope('webhooks:read')
@@ -76,12 +76,12 @@ abstract class DeliveryHandlers {
   @IdempotentPost('deliveries/:id/resend', {
     status: 202,
     response: WebhookDeliveryResponse,
-    summary: 'Send the event of a delivery once more, as a new delivery',
+    summary: 'Resend the event of a delivery as a new delivery',
     description: 'The new delivery has its own id and the same event.',
     on: {
       portal: {
         description:
-          'The new delivery has its own id and the same event. Sending many needs a session younger than 15 minutes.',
+          'The new delivery has its own id and the same event. More than 1,000 events an hour need a session younger than 15 minutes.',
       },
     },
     location: true,
@@ -120,7 +120,7 @@ abstract class DeliveryHandlers {
     status: 200,
     response: WebhookReplayResponse,
     summary: 'Cancel a replay',
-    description: 'Discards the deliveries of the replay that are not sent yet.',
+    description: 'Discards the deliveries of the replay that have not been sent.',
     on: { admin: { tag: 'Webhook replays' } },
     refusals: ['conflict'],
   })
@@ -158,7 +158,7 @@ export class AllEndpointsController {
   @Get()
   @RespondsPage(WebhookEndpointResponse, {
     summary: 'List the webhook endpoints of all partners',
-    description: 'Returns the endpoints of every partner. Filter them by status to find those that fail.',
+    description: 'Returns the endpoints of every partner. Filter by status to find failing endpoints.',
   })
   @NeedsScope('webhooks:read')
   async listEndpointsOfAllPartners(

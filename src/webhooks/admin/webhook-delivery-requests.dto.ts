@@ -35,12 +35,17 @@ export class DeliveriesQueryDto extends ListQueryDto {
   @Matches(/^evt_[0-9A-Z]{1,60}$/, { message: 'must be the id of an event' })
   event_id?: string;
 
-  @ApiPropertyOptional({ type: 'integer', minimum: 100, maximum: 599, description: 'Of the last attempt.' })
+  @ApiPropertyOptional({
+    type: 'integer',
+    minimum: 100,
+    maximum: 599,
+    description: 'Matches the last attempt.',
+  })
   @Optional()
   @QueryInteger({ min: 100, max: 599 })
   status_code?: number;
 
-  @ApiPropertyOptional({ enum: ATTEMPT_OUTCOMES, description: 'Of the last attempt.' })
+  @ApiPropertyOptional({ enum: ATTEMPT_OUTCOMES, description: 'Matches the last attempt.' })
   @Optional()
   @IsIn(ATTEMPT_OUTCOMES, { message: `must be one of ${ATTEMPT_OUTCOMES.join(', ')}` })
   outcome?: AttemptOutcome;
@@ -86,7 +91,7 @@ export class ReplayEventsDto {
   @ApiPropertyOptional({ enum: EVENT_TYPES, isArray: true, nullable: true, minItems: 1, uniqueItems: true })
   @Optional()
   @IsArray({ message: 'must be a list of event types' })
-  @ArrayNotEmpty({ message: 'must not be empty; leave it out for every type' })
+  @ArrayNotEmpty({ message: 'must not be empty; omit it for every type' })
   @ArrayUnique({ message: 'must not repeat a type' })
   @IsIn(EVENT_TYPES, { each: true, message: 'must hold known event types' })
   event_types?: EventType[] | null;
@@ -97,16 +102,22 @@ export class ReplayEventsDto {
     nullable: true,
     minItems: 1,
     uniqueItems: true,
-    description: 'Of the first deliveries; all of these if absent. What is pending or held is sent anyway.',
+    description:
+      'Statuses of the original deliveries. Absent: all of these. Pending and held deliveries are sent anyway.',
   })
   @Optional()
   @IsArray({ message: 'must be a list of statuses' })
-  @ArrayNotEmpty({ message: 'must not be empty; leave it out for every status' })
+  @ArrayNotEmpty({ message: 'must not be empty; omit it for every status' })
   @ArrayUnique({ message: 'must not repeat a status' })
   @IsIn(REPLAYABLE_STATUSES, { each: true, message: `must hold only ${REPLAYABLE_STATUSES.join(', ')}` })
   statuses?: ReplayableStatus[] | null;
 
-  @ApiPropertyOptional({ type: Boolean, nullable: true, default: false, description: 'Only counts.' })
+  @ApiPropertyOptional({
+    type: Boolean,
+    nullable: true,
+    default: false,
+    description: 'Counts the deliveries without creating them.',
+  })
   @Optional()
   @IsBoolean({ message: 'must be true or false' })
   dry_run?: boolean | null;

@@ -27,7 +27,7 @@ export class LastAttemptResponse {
   @ApiProperty({ type: 'integer', nullable: true })
   status_code!: number | null;
 
-  @ApiProperty({ type: 'integer', description: 'Until the status line, or until the attempt failed.' })
+  @ApiProperty({ type: 'integer', description: 'Time until the status line, or until the attempt failed.' })
   latency_ms!: number;
 
   @ApiProperty({ type: String, nullable: true, example: 'connect: ECONNREFUSED' })
@@ -50,7 +50,7 @@ export class WebhookDeliveryResponse {
   @ApiProperty({ type: String, example: 'whe_01KAEXAMPLE000000000000000' })
   endpoint_id!: string;
 
-  @ApiProperty({ type: String, nullable: true, description: 'Null for a test, which is no event.' })
+  @ApiProperty({ type: String, nullable: true, description: 'Null for a test.' })
   event_id!: string | null;
 
   @ApiProperty({ enum: DELIVERY_EVENT_TYPES })
@@ -59,13 +59,18 @@ export class WebhookDeliveryResponse {
   @ApiProperty({ enum: DELIVERY_KINDS })
   kind!: DeliveryKind;
 
-  @ApiProperty({ enum: DELIVERY_STATUSES, description: '`held`: owed to an endpoint that is disabled.' })
+  @ApiProperty({ enum: DELIVERY_STATUSES, description: '`held`: waiting because the endpoint is disabled.' })
   status!: DeliveryStatus;
 
-  @ApiProperty({ type: 'integer', description: 'Attempts made, interrupted ones included.' })
+  @ApiProperty({ type: 'integer', description: 'The number of attempts, including interrupted ones.' })
   attempt_count!: number;
 
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'Null unless pending.' })
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    description: 'Null unless the delivery is pending.',
+  })
   next_attempt_at!: string | null;
 
   @ApiProperty({ type: String, format: 'date-time' })
@@ -84,14 +89,18 @@ export class WebhookDeliveryResponse {
   @ApiProperty({
     type: () => CurrentAttemptResponse,
     nullable: true,
-    description: 'The attempt under way. Null while there is none.',
+    description: 'The attempt in progress; null if there is none.',
   })
   current_attempt!: CurrentAttemptResponse | null;
 }
 
 /** Duration of each phase of an attempt. */
 export class WebhookAttemptPhasesResponse {
-  @ApiProperty({ type: 'integer', nullable: true, description: 'Null when the connection was open already.' })
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    description: 'Null if the attempt reused an open connection.',
+  })
   dns_ms!: number | null;
 
   @ApiProperty({ type: 'integer', nullable: true })
@@ -100,10 +109,10 @@ export class WebhookAttemptPhasesResponse {
   @ApiProperty({ type: 'integer', nullable: true })
   tls_ms!: number | null;
 
-  @ApiProperty({ type: 'integer', nullable: true, description: 'From the start of the attempt.' })
+  @ApiProperty({ type: 'integer', nullable: true, description: 'Measured from the start of the attempt.' })
   first_byte_ms!: number | null;
 
-  @ApiProperty({ type: 'integer', description: 'From the start of the attempt.' })
+  @ApiProperty({ type: 'integer', description: 'Measured from the start of the attempt.' })
   total_ms!: number;
 }
 
@@ -120,7 +129,7 @@ export class WebhookAttemptResponse {
   @ApiProperty({ type: 'integer', nullable: true })
   status_code!: number | null;
 
-  @ApiProperty({ type: 'integer', description: 'Until the status line, or until the attempt failed.' })
+  @ApiProperty({ type: 'integer', description: 'Time until the status line, or until the attempt failed.' })
   latency_ms!: number;
 
   @ApiProperty({ type: String, nullable: true, example: 'connect: ECONNREFUSED' })
@@ -129,13 +138,21 @@ export class WebhookAttemptResponse {
   @ApiProperty({ type: () => WebhookAttemptPhasesResponse, nullable: true })
   phases!: WebhookAttemptPhasesResponse | null;
 
-  @ApiProperty({ type: Object, nullable: true, description: 'What was sent, without the signatures.' })
+  @ApiProperty({
+    type: Object,
+    nullable: true,
+    description: 'The headers that were sent, without the signatures.',
+  })
   request_headers!: Readonly<Record<string, string>> | null;
 
-  @ApiProperty({ type: Object, nullable: true, description: 'At most 8 KB.' })
+  @ApiProperty({ type: Object, nullable: true, description: 'The response headers, at most 8 KB.' })
   response_headers!: Readonly<Record<string, string>> | null;
 
-  @ApiProperty({ type: String, nullable: true, description: 'At most 16 KB, 2 KB of a 2xx.' })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: 'The response body, at most 16 KB, or 2 KB for a 2xx.',
+  })
   response_body!: string | null;
 }
 
@@ -143,7 +160,11 @@ export class WebhookDeliveryWithAttemptsResponse extends WebhookDeliveryResponse
   @ApiProperty({ type: () => [WebhookAttemptResponse] })
   attempts!: readonly WebhookAttemptResponse[];
 
-  @ApiProperty({ type: String, nullable: true, description: 'The body that is sent: always the same bytes.' })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: 'The request body. Every attempt sends the same bytes.',
+  })
   request_body!: string | null;
 }
 

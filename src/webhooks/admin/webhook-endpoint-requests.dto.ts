@@ -42,7 +42,7 @@ function TargetUrl(): PropertyDecorator {
 function EventTypes(): PropertyDecorator {
   return compose(
     IsArray({ message: 'must be a list of event types' }),
-    ArrayNotEmpty({ message: 'must not be empty; leave it out for every type' }),
+    ArrayNotEmpty({ message: 'must not be empty; omit it for every type' }),
     ArrayUnique({ message: 'must not repeat a type' }),
     IsIn(EVENT_TYPES, { each: true, message: 'must hold known event types' }),
   );
@@ -60,7 +60,7 @@ function SignatureSchemes(): PropertyDecorator {
       ...{ contains: { const: 'document' } },
       example: [...SIGNATURE_SCHEMES],
       description:
-        '`document` is always among them; `standard` adds the headers of Standard Webhooks. Default: `["document"]`.',
+        'Must include `document`. `standard` adds the headers of Standard Webhooks. Default: `["document"]`.',
     }),
     ValidateIf((body: UpdateWebhookEndpointDto) => body.signature_schemes !== undefined),
     IsArray({ message: 'must be a list of signature schemes' }),
@@ -144,7 +144,7 @@ export class EnableWebhookEndpointDto {
     enum: FAILED_CHOICES,
     nullable: true,
     default: 'leave',
-    description: 'Since the last 2xx.',
+    description: 'Deliveries that failed since the last 2xx.',
   })
   @Optional()
   @IsIn(FAILED_CHOICES, oneOf(FAILED_CHOICES))
@@ -158,7 +158,7 @@ export class RotateWebhookSecretDto {
     minimum: 0,
     maximum: MAX_GRACE_SECONDS,
     default: DEFAULT_GRACE_SECONDS,
-    description: 'How long the old secret signs too.',
+    description: 'Seconds for which the old secret also signs.',
   })
   @Optional()
   @IsInt({ message: 'must be a whole number of seconds' })

@@ -12,7 +12,7 @@ import {
   type EndpointStatus,
 } from '../webhook-endpoint.entity.js';
 
-const AT_LEAST = `Deliveries; ${MOST_COUNTED} means so many or more.`;
+const AT_LEAST = `Number of deliveries; ${MOST_COUNTED} means that many or more.`;
 
 export class WebhookEndpointResponse {
   @ApiProperty({ type: String, example: 'whe_01KAEXAMPLE000000000000000' })
@@ -39,10 +39,18 @@ export class WebhookEndpointResponse {
   @ApiProperty({ enum: ENDPOINT_STATUSES })
   status!: EndpointStatus;
 
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'A block ends by itself.' })
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    description: 'A block ends automatically.',
+  })
   blocked_until!: string | null;
 
-  @ApiProperty({ type: 'integer', description: 'A 2xx sets it to 0; the fifth block disables the endpoint.' })
+  @ApiProperty({
+    type: 'integer',
+    description: 'A 2xx resets it to 0. The fifth block disables the endpoint.',
+  })
   consecutive_blocks!: number;
 
   @ApiProperty({ enum: ['consecutive_blocks', 'manual'], nullable: true })
@@ -52,7 +60,7 @@ export class WebhookEndpointResponse {
     type: String,
     format: 'date-time',
     nullable: true,
-    description: 'Null while it is enabled, and where it is not known.',
+    description: 'Null if the endpoint is enabled, or if the time is unknown.',
   })
   disabled_at!: string | null;
 
@@ -60,11 +68,16 @@ export class WebhookEndpointResponse {
     type: String,
     format: 'date-time',
     nullable: true,
-    description: 'The old signing secret signs too until then; null: there is none.',
+    description: 'The old signing secret also signs until this time; null if there is none.',
   })
   previous_secret_until!: string | null;
 
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'Tests do not count.' })
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    description: 'The time of the last 2xx. Tests do not count.',
+  })
   last_success_at!: string | null;
 
   @ApiProperty({ type: 'integer', maximum: MOST_COUNTED, description: AT_LEAST })
@@ -73,7 +86,10 @@ export class WebhookEndpointResponse {
   @ApiProperty({ type: 'integer', maximum: MOST_COUNTED, description: AT_LEAST })
   held_count!: number;
 
-  @ApiProperty({ type: 'integer', description: 'What `failed: resend` of the switch would send again.' })
+  @ApiProperty({
+    type: 'integer',
+    description: 'The number of deliveries that enabling with `failed: resend` would resend.',
+  })
   failed_since_last_success!: number;
 
   @ApiProperty({ type: String, format: 'date-time' })
@@ -87,7 +103,7 @@ export class CreatedWebhookEndpointResponse extends WebhookEndpointResponse {
   @ApiProperty({
     type: String,
     nullable: true,
-    description: 'Shown in this answer only; null when it is replayed.',
+    description: 'Shown only in this response; null when the response is replayed.',
   })
   secret!: string | null;
 }

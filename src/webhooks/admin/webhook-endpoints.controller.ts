@@ -74,11 +74,11 @@ abstract class EndpointHandlers {
     status: 201,
     response: CreatedWebhookEndpointResponse,
     summary: 'Create a webhook endpoint',
-    description: 'Only this answer shows the signing secret.',
+    description: 'Only this response shows the signing secret.',
     on: {
       portal: {
         description:
-          'Only this answer shows the signing secret. A live endpoint needs a session younger than 15 minutes.',
+          'Only this response shows the signing secret. A live endpoint needs a session younger than 15 minutes.',
       },
     },
     location: true,
@@ -128,7 +128,7 @@ abstract class EndpointHandlers {
     on: {
       portal: {
         description:
-          'A change that takes events from a live endpoint needs a session younger than 15 minutes.',
+          'A change that removes events from a live endpoint needs a session younger than 15 minutes.',
       },
     },
   })
@@ -154,11 +154,11 @@ abstract class EndpointHandlers {
   @ApiRefusals('step_up_required')
   @Responds(DeletedWebhookEndpointResponse, {
     summary: 'Delete a webhook endpoint',
-    description: 'Discards the deliveries that are pending or held. This cannot be undone.',
+    description: 'Discards the pending and held deliveries. This cannot be undone.',
     on: {
       portal: {
         description:
-          'Discards the deliveries that are pending or held. A live endpoint needs a session younger than 15 minutes.',
+          'Discards the pending and held deliveries. A live endpoint needs a session younger than 15 minutes.',
       },
     },
   })
@@ -182,11 +182,11 @@ abstract class EndpointHandlers {
     response: WebhookEndpointResponse,
     summary: 'Enable a webhook endpoint',
     description:
-      '`held` decides about the deliveries held while it was off, `failed` about those that failed since its last success.',
+      '`held` sends or discards the deliveries held while the endpoint was disabled. `failed` resends or leaves those that failed since its last success.',
     on: {
       portal: {
         description:
-          'Resending what failed, or discarding what was held, needs a session younger than 15 minutes.',
+          'Resending failed deliveries, or discarding held ones, needs a session younger than 15 minutes.',
       },
     },
     refusals: ['step_up_required'],
@@ -242,11 +242,11 @@ abstract class EndpointHandlers {
     response: RotatedWebhookSecretResponse,
     summary: 'Rotate the signing secret',
     description:
-      'Returns the new secret, which only this answer shows. The old secret signs as well for `grace_seconds`.',
+      'Returns the new secret, which only this response shows. The old secret also signs for `grace_seconds`.',
     on: {
       portal: {
         description:
-          'Only this answer shows the new secret. The old one signs as well for `grace_seconds`. Needs a session younger than 15 minutes.',
+          'Only this response shows the new secret. The old secret also signs for `grace_seconds`. Needs a session younger than 15 minutes.',
       },
     },
     refusals: ['step_up_required'],
@@ -274,11 +274,11 @@ abstract class EndpointHandlers {
     status: 200,
     response: WebhookEndpointResponse,
     summary: 'End the grace period of the old signing secret',
-    description: 'Deliveries carry the signature of the new secret only, from the next one on.',
+    description: 'From the next delivery on, only the new secret signs.',
     on: {
       portal: {
         description:
-          'Deliveries carry the signature of the new secret only. Needs a session younger than 15 minutes.',
+          'From the next delivery on, only the new secret signs. Needs a session younger than 15 minutes.',
       },
     },
     refusals: ['step_up_required'],
@@ -302,7 +302,7 @@ abstract class EndpointHandlers {
     status: 202,
     response: WebhookDeliveryResponse,
     summary: 'Send a `webhook.test` once, without retries',
-    description: 'Sends in the background. The delivery log shows the outcome.',
+    description: 'Sends the test event in the background. The delivery log shows the outcome.',
     refusals: ['conflict'],
   })
   @NeedsScope('webhooks:write')

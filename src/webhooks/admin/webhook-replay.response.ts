@@ -42,14 +42,14 @@ export class WebhookReplayResponse {
   @ApiProperty({
     type: 'integer',
     description:
-      'Deliveries that matched. It grows while a worker chooses among many. A dry run counts to 10,000, which says "at least".',
+      'The number of matching deliveries. It grows while the worker is still selecting. A dry run stops counting at 10,000, which means "at least".',
   })
   total!: number;
 
   @ApiProperty({
     type: 'integer',
     description:
-      'New deliveries made so far. When the replay is completed and this is less than `total`, the rest was past its retention by then.',
+      'New deliveries created so far. If a completed replay has fewer than `total`, the other events were past their retention period.',
   })
   created!: number;
 
@@ -59,7 +59,7 @@ export class WebhookReplayResponse {
   @ApiProperty({ type: 'integer' })
   failed!: number;
 
-  @ApiProperty({ type: 'integer', description: 'Made and not sent yet, held ones included.' })
+  @ApiProperty({ type: 'integer', description: 'Created but not yet sent, including held deliveries.' })
   pending!: number;
 
   @ApiProperty({ type: 'integer' })

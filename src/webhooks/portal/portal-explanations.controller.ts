@@ -43,8 +43,9 @@ export class PortalExplanationsController {
   @NoIdempotencyKey()
   @NeedsScope('webhooks:read')
   @Responds(DiagnosisResponse, {
-    summary: 'Find out why a signature is not accepted',
-    description: 'Compares a received request with the signature that we would have sent. Changes nothing.',
+    summary: 'Diagnose a rejected signature',
+    description:
+      'Compares a received request with the signature that the service would have sent. Changes nothing.',
   })
   async diagnoseSignature(
     @Caller() caller: PortalPrincipal,

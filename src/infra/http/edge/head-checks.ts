@@ -22,7 +22,7 @@ function checkHost(raw: IncomingMessage): AppError | null {
   if (raw.httpVersionMinor === 0 && raw.httpVersionMajor === 1) return null;
   if (raw.headers.host && countHostLines(raw.rawHeaders) === 1) return null;
   return new AppError('bad_request', {
-    detail: 'The request has no Host header, or several. Send exactly one.',
+    detail: 'The request has no Host header, or more than one. Send exactly one.',
   });
 }
 
@@ -84,7 +84,7 @@ function checkIdempotencyKey(key: string | string[] | undefined, required: boole
   if (key === undefined ? !required : typeof key === 'string' && IDEMPOTENCY_KEY.test(key)) return null;
   return new AppError('idempotency_key_required', {
     detail:
-      'A POST needs a valid Idempotency-Key. Send exactly one such header, of 8 to 128 characters out of A-Z, a-z, 0-9, _ and -.',
+      'A POST needs a valid Idempotency-Key. Send exactly one Idempotency-Key header of 8 to 128 letters, digits, - or _.',
   });
 }
 
@@ -93,9 +93,7 @@ function checkRoute(request: FastifyRequest): AppError | null {
   if (!request.is404) return null;
   const allowed = allowedMethods(request);
   if (allowed.length === 0)
-    return new NotFound(
-      'There is nothing at this path: look at its spelling and its version, as in /v1/orders.',
-    );
+    return new NotFound('This path does not exist. Check its spelling and its version, as in /v1/orders.');
   return new AppError('method_not_allowed', { headers: { allow: allowed.join(', ') } });
 }
 
@@ -123,7 +121,7 @@ function checkMediaType(headers: IncomingHttpHeaders): AppError | null {
   if (type !== undefined && isJsonType(type) && (encoding === undefined || isIdentity(encoding))) return null;
   return new AppError('unsupported_media_type', {
     detail:
-      'The body is declared as something else than JSON. Send application/json in UTF-8, without a content encoding.',
+      'The body is not declared as JSON. Send Content-Type: application/json in UTF-8, without a content encoding.',
   });
 }
 

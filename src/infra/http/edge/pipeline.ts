@@ -122,6 +122,6 @@ export async function respondUnroutable(
 function badEncoding(): AppError {
   return new AppError('bad_request', {
     detail:
-      'The percent-encoding of the URL is malformed. Encode each part of the path and of the query by itself.',
+      'The percent-encoding of the URL is malformed. Encode each part of the path and query separately.',
   });
 }

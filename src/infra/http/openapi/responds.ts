@@ -95,7 +95,7 @@ function responds(
 
 const SUCCESS: Readonly<Record<number, string>> = {
   201: 'Created.',
-  202: 'Accepted; the work goes on.',
+  202: 'Accepted. Processing continues in the background.',
 };
 
 export const REQUEST_ID_SCHEMA = 'RequestId';
@@ -114,9 +114,9 @@ export function pageOf(model: Type<unknown>, endless: boolean): SchemaObject {
       ? {
           type: 'string',
           example: 'evt_01KAEXAMPLE000000000000000',
-          description: 'Never null: come back with it for what is new.',
+          description: 'Never null. Send it as `after` to get newer events.',
         }
-      : { type: ['string', 'null'], description: 'The `cursor` of the next page; null on the last one.' },
+      : { type: ['string', 'null'], description: 'The `cursor` of the next page; null on the last page.' },
   });
 }
 

@@ -85,7 +85,7 @@ function addSuccessHeaders(described: DescribedOperation): void {
   };
   if (traits.cached) {
     operation.responses['304'] = {
-      description: 'Not modified since the `ETag` in `If-None-Match`. The one answer without a body.',
+      description: 'Not modified since the `ETag` in `If-None-Match`. The only response without a body.',
       headers: headerRefs(every),
     };
   }

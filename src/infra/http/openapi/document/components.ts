@@ -5,52 +5,52 @@ import { REQUEST_ID_SCHEMA } from '../responds.js';
 /** Response headers shared by operations; the keys are the wire names. */
 export const HEADERS = {
   'X-Request-Id': {
-    description: 'The same id as `request_id` in the body; quote it to support.',
+    description: 'The same id as `request_id` in the body. Include it when you contact support.',
     required: true,
     schema: { $ref: `#/components/schemas/${REQUEST_ID_SCHEMA}` },
   },
   'X-RateLimit-Limit': {
-    description: 'The capacity of the bucket of this key.',
+    description: 'The burst size of this key.',
     schema: { type: 'integer' },
     example: 120,
   },
   'X-RateLimit-Remaining': {
-    description: 'Whole tokens that are left after this call.',
+    description: 'Calls left in the burst after this one.',
     schema: { type: 'integer', minimum: 0 },
     example: 119,
   },
   'X-RateLimit-Reset': {
-    description: 'Unix seconds at which the bucket is full again.',
+    description: 'The time at which the full burst is available again, in Unix seconds.',
     schema: { type: 'integer' },
     example: 1_795_255_201,
   },
   'Retry-After': {
-    description: 'Seconds to wait before the same request is sent again.',
+    description: 'Seconds to wait before you retry the same request.',
     schema: { type: 'integer', minimum: 1 },
     example: 1,
   },
   ETag: {
-    description: 'The version of this answer; send it back in `If-None-Match`.',
+    description: 'The version of this response. Send it back in `If-None-Match`.',
     required: true,
     schema: { type: 'string' },
     example: 'W/"12-1f3a"',
   },
   Location: {
-    description: 'The path of what was made.',
+    description: 'The path of the created object.',
     required: true,
     schema: { type: 'string', format: 'uri-reference' },
   },
   'Idempotent-Replayed': {
-    description: 'Present when this is the stored answer of the first call with this `Idempotency-Key`.',
+    description: 'Present if this is the stored response of the first call with this `Idempotency-Key`.',
     schema: { type: 'string', enum: ['true'] },
   },
   'Preference-Applied': {
-    description: 'Present when the call was one that may wait: for how many seconds at most.',
+    description: 'Present if the service honored `wait`: the maximum wait in seconds.',
     schema: { type: 'string', pattern: '^wait=[0-9]+$' },
     example: 'wait=25',
   },
   Allow: {
-    description: 'The methods of this path.',
+    description: 'The methods that this path supports.',
     required: true,
     schema: { type: 'string' },
     example: 'GET, POST',
@@ -67,7 +67,7 @@ const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    'Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.',
+    'Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.',
   schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{8,128}$' },
   example: '6f1c2c0a-6f1e-4c43-9d5e-2f9a4b1f7a10',
 } as const;
@@ -89,7 +89,7 @@ export const PARAMETERS = {
     in: 'header',
     required: false,
     description:
-      '`wait=N` (RFC 7240): when nothing is after the cursor, the answer waits for up to N seconds, 25 at most, until something is. Ignored when it is not understood, and when too many calls of the key wait already.',
+      '`wait=N` (RFC 7240): if there is no event after the cursor, the call waits up to N seconds (at most 25) for one. Ignored if it is malformed, or if too many calls of the key are already waiting.',
     schema: { type: 'string' },
     example: 'wait=25',
   },
@@ -97,7 +97,7 @@ export const PARAMETERS = {
     name: 'X-Actor',
     in: 'header',
     required: false,
-    description: 'The portal user who acts; goes to the audit log.',
+    description: 'The portal user who makes the call, for the audit log.',
     schema: { type: 'string', pattern: '^[\\x20-\\x7e]{1,128}$' },
     example: 'user-17',
   },
@@ -111,21 +111,24 @@ export const PROBLEM_SCHEMA = 'Problem';
 export const SCHEMAS: Readonly<Record<string, SchemaObject>> = {
   [REQUEST_ID_SCHEMA]: {
     type: 'string',
-    description: 'The id of the call; in a replayed answer, of the first call.',
+    description: 'The id of the call. In a replayed response, the id of the first call.',
     example: 'req_01KAEXAMPLE000000000000000',
   },
   [PROBLEM_SCHEMA]: {
     type: 'object',
-    description: 'The one error body (RFC 9457).',
+    description: 'The body of every error (RFC 9457).',
     required: ['type', 'title', 'status', 'code', 'detail', 'request_id', 'retryable'],
     properties: {
       type: { type: 'string', format: 'uri-reference' },
       title: { type: 'string' },
       status: { type: 'integer', minimum: 400, maximum: 599 },
-      code: { type: 'string', enum: ERROR_CODES, description: 'What to branch on.' },
-      detail: { type: 'string', description: 'Prose for people; may change.' },
+      code: { type: 'string', enum: ERROR_CODES, description: 'The error code for programs to branch on.' },
+      detail: { type: 'string', description: 'A message for people. The wording may change.' },
       request_id: { $ref: `#/components/schemas/${REQUEST_ID_SCHEMA}` },
-      retryable: { type: 'boolean', description: 'The same request with the same key may succeed later.' },
+      retryable: {
+        type: 'boolean',
+        description: 'True if the same request with the same Idempotency-Key may succeed later.',
+      },
       errors: { type: 'array', items: { $ref: '#/components/schemas/ProblemField' } },
     },
   },
@@ -133,7 +136,10 @@ export const SCHEMAS: Readonly<Record<string, SchemaObject>> = {
     type: 'object',
     required: ['pointer', 'code', 'message'],
     properties: {
-      pointer: { type: 'string', description: 'RFC 6901 into the body, or `?name` for the query.' },
+      pointer: {
+        type: 'string',
+        description: 'A JSON Pointer (RFC 6901) into the body, or `?name` for a query parameter.',
+      },
       code: { type: 'string' },
       message: { type: 'string' },
     },

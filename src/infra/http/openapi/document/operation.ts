@@ -122,7 +122,7 @@ function describePathId(parameter: ParameterObject, path: string): ParameterObje
   if (prefix === undefined) throw new Error(`no id is known for {${parameter.name}} of ${path}`);
   return {
     ...parameter,
-    description: `Begins with \`${prefix}_\`; a malformed one is 404 like an unknown one.`,
+    description: `Starts with \`${prefix}_\`. A malformed id gets 404, like an unknown one.`,
     example: prefix === 'pkg' ? 'pkg_fr_1gb_7d' : `${prefix}_${EXAMPLE_ULID}`,
   };
 }
