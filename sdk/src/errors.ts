@@ -38,10 +38,11 @@ const callText = ({ method, baseUrl, path }: CallFacts): string => `${method} ${
 
 /** What to do when no answer came: a POST that may have taken effect must not be made anew. */
 function adviceFor({ mayHaveArrived, idempotencyKey }: CallFacts): string {
-  if (!mayHaveArrived) return 'Nothing was sent: is baseUrl right, and does the service run there?';
+  if (!mayHaveArrived)
+    return 'Nothing was sent. Check that baseUrl is correct and that the service is running there.';
   return idempotencyKey === null
     ? 'Try again later.'
-    : 'The call may have taken effect: make it again with the same idempotencyKey, which is in error.call.';
+    : 'The call may have taken effect. Repeat it with the same idempotencyKey, which is in error.call.';
 }
 
 /** The service refused the call; `code` says why. */

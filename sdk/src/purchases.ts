@@ -41,7 +41,7 @@ export class IntentConflictError extends Error {
 
   constructor(readonly stored: Intent) {
     super(
-      `The id ${stored.id} belongs to another purchase, the ${stored.kind} of ${stored.body.package_id}. Use another id for this one.`,
+      `The id ${stored.id} belongs to another purchase, the ${stored.kind} of ${stored.body.package_id}. Use another id for this purchase.`,
     );
   }
 }
@@ -93,7 +93,7 @@ export class Purchases {
   private async place(wanted: Intent, options?: CallOptions): Promise<Order | Topup> {
     if (!REFERENCE.test(wanted.id))
       throw new TypeError(
-        'The id of the purchase is not a reference. Pass 1 to 64 printable ASCII characters, for example booking-4711.',
+        'The id of the purchase is invalid. Pass 1 to 64 printable ASCII characters, for example booking-4711.',
       );
     const intent = await this.store.add(wanted);
     if (!isSamePurchase(intent, wanted)) throw new IntentConflictError(intent);

@@ -89,11 +89,14 @@ export class Transport {
   constructor(options: TransportOptions) {
     // A key that was read from a file often ends in a line break.
     const apiKey = options.apiKey?.trim();
-    if (!apiKey) throw new TypeError('apiKey is missing. Pass a key from the portal: is ESIM_API_KEY set?');
+    if (!apiKey)
+      throw new TypeError(
+        'apiKey is missing. Pass a key from the portal, and check that ESIM_API_KEY is set.',
+      );
     // Else it is the runtime's error that quotes the header with the key, at every call.
     if (!HEADER_VALUE.test(apiKey))
       throw new TypeError(
-        'apiKey has a character that no key has. Pass svc_sk_test_ or svc_sk_live_ and 32 letters and digits.',
+        'apiKey has an invalid character. Pass svc_sk_test_ or svc_sk_live_ and 32 letters and digits.',
       );
     this.#options = { ...options, apiKey };
     this.#baseUrl = baseUrlOf(options.baseUrl);
@@ -143,7 +146,7 @@ export class Transport {
     } catch (cause) {
       call.signal?.throwIfAborted();
       const why = timeout.aborted
-        ? `no answer within ${forMs} ms`
+        ? `no response within ${forMs} ms`
         : `the connection failed: ${messageOf(cause)}`;
       const left = timeout.aborted || !neverLeft(cause);
       return new Failed(new EsimConnectionError(why, arrived(facts, left), { cause }), 0);
@@ -172,7 +175,7 @@ function toOutcome(response: Response, text: string, facts: CallFacts): Answer |
   const retryAfterMs = retryAfterOf(headers);
   if (response.ok || !isProblem(body)) {
     // Not the service's words: something in between, or the half of them.
-    const why = `the answer with status ${status} is not the service's: another program sent it`;
+    const why = `the response with status ${status} did not come from the service`;
     const error = new EsimConnectionError(why, arrived(facts, true));
     if (response.ok || status >= 500 || status === 408 || status === 429)
       return new Failed(error, retryAfterMs);
@@ -255,11 +258,12 @@ function afterRefusal(
 
 /** Without a slash at the end and without `/v1`. @throws TypeError for no URL of http or https */
 function baseUrlOf(given: string): string {
-  const example = 'Pass where the API is, for example https://api.example.com';
-  if (!given?.trim()) throw new TypeError(`baseUrl is missing. ${example}: is ESIM_BASE_URL set?`);
+  const example = 'Pass the address of the API, for example https://api.example.com';
+  if (!given?.trim())
+    throw new TypeError(`baseUrl is missing. ${example}, and check that ESIM_BASE_URL is set.`);
   const url = URL.canParse(given) ? new URL(given) : null;
   if (url === null || !/^https?:$/.test(url.protocol))
-    throw new TypeError(`baseUrl is not a URL that begins with http:// or https://. ${example}.`);
+    throw new TypeError(`baseUrl does not start with http:// or https://. ${example}.`);
   return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}`;
 }
 

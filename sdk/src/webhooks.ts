@@ -12,18 +12,18 @@ export type WebhookRefusal =
 
 const WORDS: Readonly<Record<WebhookRefusal, string>> = {
   no_signature:
-    'The request has neither X-Service-Signature nor webhook-signature: it is no webhook of this service, or something in between dropped the header. Answer it with 401.',
+    'The request has neither X-Service-Signature nor webhook-signature. It is not a webhook of this service, or a proxy dropped the header. Return 401.',
   malformed_signature:
-    'The signature header cannot be read. Pass the headers as they came; X-Service-Signature is t=<unix seconds>,v1=<hex>.',
+    'The signature header is malformed. Pass the headers unchanged. X-Service-Signature has the form t=<unix seconds>,v1=<hex>.',
   no_match:
-    'No signature matches: the secret is that of another endpoint, or the body is not the bytes that were sent. `esim verify` finds out which.',
+    'No signature matches. The secret belongs to another endpoint, or the body was changed. `esim verify` shows which.',
   timestamp_too_old:
-    'The signature is right, but older than the tolerance: a replay, or a clock that is ahead. Answer it with 401, and check your clock.',
+    'The signature is correct, but older than the tolerance. It is a replay, or your clock is ahead. Return 401, and check your clock.',
   timestamp_in_future:
-    'The signature is right, but its time is ahead of yours by more than the tolerance. Check your clock.',
+    'The signature is correct, but its time is ahead of your clock by more than the tolerance. Return 401, and check your clock.',
   body_was_parsed:
-    'The body was parsed before. Pass the raw body, as text or bytes: JSON that is parsed and written again has other bytes.',
-  invalid_body: 'The signature is right, but the body is not an event. Report it to support.',
+    'The body is already parsed. Pass the raw body as text or bytes, because parsing and serializing JSON changes its bytes.',
+  invalid_body: 'The signature is correct, but the body is not an event. Report it to support.',
 };
 
 export class WebhookVerificationError extends Error {
@@ -99,7 +99,7 @@ function secretsOf(secret: string | readonly string[]): readonly string[] {
   const filled = secrets.filter(Boolean);
   if (filled.length > 0) return filled;
   throw new TypeError(
-    'The signing secret is empty. Pass the secret of the endpoint: is ESIM_WEBHOOK_SECRET set?',
+    'The signing secret is empty. Pass the secret of the endpoint, and check that ESIM_WEBHOOK_SECRET is set.',
   );
 }
 

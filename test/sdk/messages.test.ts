@@ -31,14 +31,16 @@ async function messageOf(baseUrl: string, call: (esim: EsimClient) => Promise<un
 const read = (esim: EsimClient): Promise<unknown> => esim.orders.get('ord_1');
 const buy = (esim: EsimClient): Promise<unknown> => esim.orders.place({ package_id: 'pkg_fr_1gb_7d' });
 const BUY_AGAIN =
-  /The call may have taken effect: make it again with the same idempotencyKey, which is in error\.call\.$/;
+  /The call may have taken effect\. Repeat it with the same idempotencyKey, which is in error\.call\.$/;
 
 describe('the message of an SDK error', () => {
   it('names host and cause when nobody listens there, and says that nothing was sent', async () => {
     const baseUrl = `http://localhost:${await freePort()}`;
     const message = await messageOf(baseUrl, buy);
     expect(message).toContain(`POST ${baseUrl}/v1/orders: the connection failed: connect ECONNREFUSED `);
-    expect(message).toMatch(/\. Nothing was sent: is baseUrl right, and does the service run there\?$/);
+    expect(message).toMatch(
+      /\. Nothing was sent\. Check that baseUrl is correct and that the service is running there\.$/,
+    );
   });
 
   it('names a host that there is not', async () => {
@@ -46,7 +48,7 @@ describe('the message of an SDK error', () => {
     expect(message).toMatch(
       /^GET https:\/\/no-such-host\.invalid\/v1\/orders\/ord_1: the connection failed: /,
     );
-    expect(message).toMatch(/(ENOTFOUND|EAI_AGAIN) no-such-host\.invalid\. Nothing was sent: /);
+    expect(message).toMatch(/(ENOTFOUND|EAI_AGAIN) no-such-host\.invalid\. Nothing was sent\. /);
   });
 
   it('says how a connection broke, and what that means for a purchase', async () => {
@@ -60,7 +62,7 @@ describe('the message of an SDK error', () => {
   it('names host and time when no answer came in time', async () => {
     const baseUrl = await answering(() => undefined);
     const message = await messageOf(baseUrl, buy);
-    expect(message).toContain(`POST ${baseUrl}/v1/orders: no answer within 500 ms. `);
+    expect(message).toContain(`POST ${baseUrl}/v1/orders: no response within 500 ms. `);
     expect(message).toMatch(BUY_AGAIN);
   });
 
@@ -69,26 +71,22 @@ describe('the message of an SDK error', () => {
       response.writeHead(502).end('<h1>Bad Gateway</h1>'),
     );
     expect(await messageOf(baseUrl, read)).toBe(
-      `GET ${baseUrl}/v1/orders/ord_1: the answer with status 502 is not the service's: another program sent it. Try again later.`,
+      `GET ${baseUrl}/v1/orders/ord_1: the response with status 502 did not come from the service. Try again later.`,
     );
   });
 
   it.each([
     ['undefined', undefined, 'baseUrl is missing.'],
     ['empty', ' ', 'baseUrl is missing.'],
-    ['no URL', 'not a url', 'baseUrl is not a URL that begins with http:// or https://.'],
-    ['without a scheme', 'api.example.com', 'baseUrl is not a URL that begins with http:// or https://.'],
-    ['a host and a port', 'localhost:3000', 'baseUrl is not a URL that begins with http:// or https://.'],
-    [
-      'of another scheme',
-      'ftp://api.example.com',
-      'baseUrl is not a URL that begins with http:// or https://.',
-    ],
+    ['no URL', 'not a url', 'baseUrl does not start with http:// or https://.'],
+    ['without a scheme', 'api.example.com', 'baseUrl does not start with http:// or https://.'],
+    ['a host and a port', 'localhost:3000', 'baseUrl does not start with http:// or https://.'],
+    ['of another scheme', 'ftp://api.example.com', 'baseUrl does not start with http:// or https://.'],
   ])('says of a baseUrl that is %s what to pass', (_name, baseUrl, begins) => {
     const make = (): EsimClient => new EsimClient({ apiKey, baseUrl: baseUrl as string });
     expect(make).toThrow(TypeError);
     expect(make).toThrow(begins);
-    expect(make).toThrow('Pass where the API is, for example https://api.example.com');
+    expect(make).toThrow('Pass the address of the API, for example https://api.example.com');
   });
 
   it.each([
@@ -97,6 +95,8 @@ describe('the message of an SDK error', () => {
     ['white space', '\n'],
   ])('says of an apiKey that is %s what to pass', (_name, key) => {
     const make = (): EsimClient => new EsimClient({ apiKey: key as string, baseUrl: 'http://localhost' });
-    expect(make).toThrow('apiKey is missing. Pass a key from the portal: is ESIM_API_KEY set?');
+    expect(make).toThrow(
+      'apiKey is missing. Pass a key from the portal, and check that ESIM_API_KEY is set.',
+    );
   });
 });

@@ -79,7 +79,7 @@ describe('unwrapWebhook', () => {
     const unwrapped = unwrapWebhook(body, own(), secrets as string | string[], { nowSeconds: NOW });
     await expect(unwrapped).rejects.toThrow(
       new TypeError(
-        'The signing secret is empty. Pass the secret of the endpoint: is ESIM_WEBHOOK_SECRET set?',
+        'The signing secret is empty. Pass the secret of the endpoint, and check that ESIM_WEBHOOK_SECRET is set.',
       ),
     );
     // Whatever came: also what has no signature at all.
