@@ -47,7 +47,7 @@ function requireNode([leastMajor, leastMinor]) {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > leastMajor || (major === leastMajor && minor >= leastMinor)) return;
   refuse(
-    `Node ${leastMajor}.${leastMinor} or newer is needed, this is ${process.versions.node}: install one, or let npm bring it (npm ci without --omit=optional)`,
+    `Node ${leastMajor}.${leastMinor} or newer is required, but this is ${process.versions.node}. Install it, or run npm ci without --omit=optional to get it from npm`,
   );
 }
 
@@ -64,7 +64,7 @@ const [role = '', ...rest] = process.argv.slice(2);
 const entry = ENTRIES[role];
 requireNode(LEAST_NODE);
 if (role !== 'dev' && entry === undefined)
-  refuse(`unknown role "${role}"; one of: dev, ${Object.keys(ENTRIES).filter(Boolean).join(', ')}`);
+  refuse(`unknown role "${role}". Use one of: dev, ${Object.keys(ENTRIES).filter(Boolean).join(', ')}`);
 loadEnv();
 if (role === 'dev') {
   // The Nest CLI compiles the service, again and again.

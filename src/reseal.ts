@@ -5,13 +5,13 @@ import { assertSession, createDatabaseClient, ServerContact } from './infra/data
 const HELP = `npm run reseal
 
 Seals every stored secret (install data, signing secrets) with the newest key of SECRETS_KEYS. To change the key:
-  1. put the new key first in SECRETS_KEYS of every process, and restart them all
-  2. npm run reseal, until it says that nothing is left
-  3. drop the old keys from SECRETS_KEYS
-The service may be at work. Needs DATABASE_URL and SECRETS_KEYS.
+  1. Put the new key first in SECRETS_KEYS of every process, and restart every process.
+  2. Repeat npm run reseal until it reports 0 left.
+  3. Remove the old keys from SECRETS_KEYS.
+The service can keep running. Needs DATABASE_URL and SECRETS_KEYS.
 
-Exit code: 0 nothing is left that an older key sealed, 1 something is, 2 it could not run, e.g. as a key of SECRETS_KEYS is
-not the one that sealed under its id.`;
+Exit code: 0 every secret has the newest key, 1 some secrets still have an older key, 2 it could not run, for example
+because a key in SECRETS_KEYS is not the key that sealed secrets under its id.`;
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** The last statement counts the rows of whole tables. */
@@ -38,7 +38,7 @@ async function reseal(env: NodeJS.ProcessEnv): Promise<number> {
   try {
     await Promise.all([client.connect(), heartbeat.connect()]);
     await assertSession(client);
-    const progress = (name: string, rows: number): void => console.error(`${name}: ${rows} sealed again ...`);
+    const progress = (name: string, rows: number): void => console.error(`${name}: ${rows} resealed...`);
     const query = async (text: string): Promise<unknown[]> => (await client.query<object>(text)).rows;
     const faults = await findKeyFaults(query, secretKeys);
     const wrong = faults.filter(({ kind }) => kind === 'wrong');
@@ -48,7 +48,7 @@ async function reseal(env: NodeJS.ProcessEnv): Promise<number> {
     for (const fault of faults) console.error(describeKeyFault(fault));
     const report = await new SecretResealer(client, new SecretBox({ secretKeys }), progress).run();
     for (const { name, resealed, unreadable, left } of report)
-      console.log(`${name}: ${resealed} sealed again, ${unreadable} could not be opened, ${left} left`);
+      console.log(`${name}: ${resealed} resealed, ${unreadable} could not be opened, ${left} left`);
     return report.some(({ left }) => left > 0) ? 1 : 0;
   } finally {
     await Promise.all([client.end(), heartbeat.end()]);

@@ -93,6 +93,6 @@ function readDocument(name: string): Buffer {
   try {
     return readFileSync(path.join(FOLDER, `${name}.json`));
   } catch {
-    throw new Error(`docs/openapi/${name}.json is not part of this installation`);
+    throw new Error(`docs/openapi/${name}.json is missing from this installation`);
   }
 }

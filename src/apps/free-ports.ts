@@ -48,11 +48,11 @@ async function describe(
     if (free !== null) settings.push(`${address.variable}=${free}`);
   }
   return [
-    obstacles.length === 1 ? 'a port is not free' : `${obstacles.length} ports are not free`,
+    obstacles.length === 1 ? 'a port is already in use' : `${obstacles.length} ports are already in use`,
     ...obstacles.map(
       ({ address: { variable, port, purpose }, why }) => `  ${variable}=${port}, ${purpose}: ${why}`,
     ),
-    'Stop the program that uses it, or start on free ports:',
+    'Stop the program that uses the port, or start on free ports:',
     `  ${[...settings, command].join(' ')}`,
   ].join('\n');
 }
@@ -88,13 +88,13 @@ function addressesOf(role: Role, config: AppConfig): NamedAddress[] {
 function twinOf(address: NamedAddress, addresses: readonly NamedAddress[]): string | undefined {
   const earlier = addresses.slice(0, addresses.indexOf(address));
   const twin = earlier.find(({ port }) => port === address.port && port !== 0);
-  return twin && `${twin.variable} is the same port`;
+  return twin && `${twin.variable} has the same port`;
 }
 
 const WORDS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'already in use',
-  EACCES: 'this user may not use it: ports below 1024 are for root',
-  EADDRNOTAVAIL: 'this machine does not have the address: set the host',
+  EACCES: 'no permission: ports below 1024 need root',
+  EADDRNOTAVAIL: 'this machine does not have the address; set the host',
 };
 
 /** Error codes of a machine without IPv6. */

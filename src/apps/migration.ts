@@ -65,7 +65,7 @@ export async function migrateDatabase(databaseUrl: string): Promise<MigrationRep
 
 function lostConnection(loss: Error): Error {
   return new Error(
-    `the connection to the database was lost (${loss.message}). Run the migration again once the database is reachable: ` +
+    `the connection to the database was lost (${loss.message}). Run the migration again once the database is reachable; ` +
       'it continues after the last finished step',
     { cause: loss },
   );

@@ -88,13 +88,13 @@ export class OpsProbe {
     } catch {
       // Told below.
     }
-    return plain(503, 'the database does not answer');
+    return plain(503, 'the database does not respond');
   }
 
   private async readiness(): Promise<OpsAnswer> {
     if (!this.ready) return plain(503, 'not ready');
     const findings = await Promise.all(this.probes.map((probe) => probe.look(READY_LIMIT_MS)));
-    const fault = findings.find((finding) => finding !== 'takes writes');
+    const fault = findings.find((finding) => finding !== 'accepts writes');
     return fault === undefined ? plain(200, 'ready') : plain(503, `the database ${fault}`);
   }
 }

@@ -32,12 +32,12 @@ export function showPartitions(
   };
   show(
     'database_partition_days_ready',
-    'Days after today that have a partition, without a gap; 0: what is written tomorrow fails, -1: what is today.',
+    'Consecutive days after today with a partition. 0: writes will fail tomorrow. -1: writes fail today.',
     ({ daysReady }) => daysReady,
   );
   show(
     'database_partition_days_overdue',
-    'Days kept beyond their retention, those included that an open delivery still needs.',
+    'Days kept beyond their retention period, including days that an open delivery still needs.',
     ({ daysOverdue }) => daysOverdue,
   );
   show('database_partitions', 'Partitions of the table.', ({ attached }) => attached);

@@ -87,7 +87,7 @@ class PartitionUpkeep {
         : { created: await this.partitions.ensure(daily), dropped: [] };
     if (created.length + dropped.length === 0) return;
     const { table } = daily;
-    this.logger.info({ event: 'database.partitions', table, created, dropped }, 'partitions are maintained');
+    this.logger.info({ event: 'database.partitions', table, created, dropped }, 'partitions maintained');
   }
 }
 

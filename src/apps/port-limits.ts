@@ -19,7 +19,7 @@ export function portLimits(
     known ??
     new Counter({
       name: CUTS,
-      help: 'Connections that this process cut, by port and reason.',
+      help: 'Connections closed by this process, by port and reason.',
       labelNames: ['port', 'reason'],
       registers: [metrics],
     });

@@ -45,11 +45,7 @@ export function servePortalPages(fastify: FastifyInstance, portal: PortalConfig)
   fastify.get('/assets/*', (request, reply) => {
     const name = (request.params as { readonly '*': string })['*'];
     if (root === null || !/^[\w.-]+$/.test(name) || !existsSync(path.join(root, 'assets', name)))
-      return reply
-        .status(404)
-        .headers(headers)
-        .type('text/plain; charset=utf-8')
-        .send('There is no such file.\n');
+      return reply.status(404).headers(headers).type('text/plain; charset=utf-8').send('File not found.\n');
     return reply.headers({ ...FILE_HEADERS, 'cache-control': IMMUTABLE }).sendFile(`assets/${name}`);
   });
   const reference = root === null ? null : referenceHeaders(root);
@@ -117,7 +113,6 @@ const NOT_BUILT = `<!doctype html>
 <html lang="en">
 <title>The portal is not built</title>
 <h1>The portal is not built</h1>
-<p>Its API answers; its pages are made by <code>npm run build</code>, which needs the development dependencies.
-Run it, then start the portal again.</p>
+<p>The portal API is running, but its pages are missing. Run <code>npm run build</code> with the development dependencies installed, then restart the portal.</p>
 </html>
 `;

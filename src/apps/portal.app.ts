@@ -51,7 +51,7 @@ export async function startPortal(process: ProcessResources): Promise<RunningHtt
   if (config.portal.secure && config.trustProxyHops === 0)
     logger.warn(
       { event: 'portal.proxies_not_trusted' },
-      'PORTAL_URL is https and TRUST_PROXY is 0: the address of every browser is that of the proxy. Set TRUST_PROXY to the number of proxies that append to X-Forwarded-For',
+      'PORTAL_URL is https but TRUST_PROXY is 0, so every browser appears with the address of the proxy. Set TRUST_PROXY to the number of proxies that append to X-Forwarded-For',
     );
   return startHttpApp(process, {
     module: PortalModule.of(process),

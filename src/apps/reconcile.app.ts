@@ -72,7 +72,7 @@ class ProgressOutput {
   report(part: string, rowsRead: number): void {
     if (performance.now() - this.lastAt < PROGRESS_EVERY_MS) return;
     this.lastAt = performance.now();
-    this.output.error(`at work: ${part}, ${rowsRead} read`);
+    this.output.error(`in progress: ${part}, ${rowsRead} rows read`);
   }
 }
 
@@ -95,17 +95,17 @@ const DEFAULT_WINDOW = '2d';
 
 export const RECONCILE_HELP = `npm run reconcile -- [--since <time>] [--no-upstream] [--json]
 
-Compares wallets, ledger, orders, eSIMs, top-ups, events and the wholesalers with each other, and prints one line for
-each difference and what was checked. Only reads; the service may be at work. Needs DATABASE_URL and the usual
-settings (.env.example), with the credentials of the wholesalers.
+Compares wallets, ledger, orders, eSIMs, top-ups, events and the wholesalers with each other. Prints one line per
+difference and a summary. Only reads, so the service can keep running. Needs DATABASE_URL and the usual settings
+(.env.example), including the credentials of the wholesalers.
 
-  --since <time>  The wholesalers are asked about orders and top-ups that changed since then: 90m, 36h, 7d, or a
-                  time such as 2026-11-20T00:00:00Z (${DEFAULT_WINDOW})
-  --no-upstream   Asks no wholesaler
-  --json          One JSON object instead of lines
-  --help          This text
+  --since <time>  Compare orders and top-ups that changed since then with the wholesalers: 90m, 36h, 7d, or a time
+                  such as 2026-11-20T00:00:00Z (default: ${DEFAULT_WINDOW})
+  --no-upstream   Do not query the wholesalers
+  --json          Print one JSON object instead of lines
+  --help          Show this help
 
-Exit code: 0 no difference, 1 differences, 2 it could not run, or a wholesaler left questions unanswered.`;
+Exit code: 0 no differences, 1 differences, 2 it could not run or a wholesaler did not answer every query.`;
 
 /** Null when the user requests help. @throws UsageError */
 export function parseReconcileOptions(args: readonly string[], now: Date): ReconcileOptions | null {
@@ -136,6 +136,6 @@ function toWindowMs(since: string, now: Date): number {
   if (count !== undefined && unit !== undefined) return Number(count) * UNITS_MS[unit]!;
   const windowMs = now.getTime() - Date.parse(since);
   if (!/^\d{4}-\d{2}-\d{2}/.test(since) || !(windowMs > 0))
-    throw new UsageError('--since must be a past time, or a length such as 90m, 36h or 7d');
+    throw new UsageError('--since must be a past time, or a duration such as 90m, 36h or 7d');
   return windowMs;
 }

@@ -77,7 +77,7 @@ async function repairTo(
 
 async function showStatus(repair: RepairRestore, output: Output): Promise<number> {
   const status = await repair.status();
-  output.log(status === null ? 'There was no restore.' : renderStatus(status));
+  output.log(status === null ? 'No restore has been repaired.' : renderStatus(status));
   return status !== null && status.epoch.completedAt === null ? EXIT.incomplete : EXIT.repaired;
 }
 
@@ -107,22 +107,23 @@ class UsageError extends Error {}
 export const RESTORE_HELP = `npm run restore-epoch -- --to <time> [--audit-log <file>] [--open] [--replace]
 npm run restore-epoch -- --status
 
-Makes a database that was put back to an earlier time safe to sell from again. Stop every worker before the restore, and
-run this before the first one starts; after a restore to before the last release run the migrations first. API and portal
-serve reads, and answer 503 to writes until this is run with --open; the admin port takes them, for keys have to be revoked
-again. Orders and top-ups of the lost time are found at the wholesalers, and a partner who repeats its call with the same
-Idempotency-Key within 48 hours gets what was bought then. It may be killed, and run again.
+Makes a restored database safe to sell from again. Stop every worker before the restore, and run this before you start
+the first one. If the backup is older than the last release, run the migrations first. The API and the portal serve
+reads and return 503 for writes until you run this with --open. The admin port accepts writes, because you must revoke
+keys again. This finds the orders and top-ups of the lost period at the wholesalers. A partner that repeats its call with
+the same Idempotency-Key within 48 hours gets the original purchase. You can interrupt this and run it again.
+
 Needs DATABASE_URL and the usual settings (.env.example), with the credentials of the wholesalers.
 
-  --to <time>         The time that the database was put back to, such as 2026-11-20T09:30:00Z
-  --audit-log <file>  Log lines of admin, portal and workers since then ("-": standard input): lists what was changed in
-                      the lost time, such as keys that were revoked and live again
-  --open              Takes writes again at the end; first without it, then make what it lists again, then with it
-  --replace           Another --to than that of the repair that was begun: it was wrong, or there was one more restore
-  --status            What the last repair has found, and what nobody has claimed yet
-  --help              This text
+  --to <time>         The time to which the database was restored, such as 2026-11-20T09:30:00Z
+  --audit-log <file>  Log lines of admin, portal and workers since then ("-": standard input). Lists the changes of the lost
+                      period, such as revoked keys that are valid again
+  --open              Accept writes at the end. Run without it first, repeat the listed changes, then run with it
+  --replace           Use another --to than the repair in progress, because it was wrong or you restored again
+  --status            Show what the last repair found, and which purchases are still unclaimed
+  --help              Show this help
 
-Exit code: 0 repaired, 1 a wholesaler did not answer and writes stay refused (run it again), 2 it could not run.`;
+Exit code: 0 repaired, 1 a wholesaler did not respond and writes are still blocked (run it again), 2 it could not run.`;
 
 /** Null when the user requests help. @throws UsageError */
 function parseRestoreOptions(args: readonly string[], now: Date): RestoreOptions | null {
@@ -133,7 +134,7 @@ function parseRestoreOptions(args: readonly string[], now: Date): RestoreOptions
   if (values.status) return { restoredTo: null, auditLog, replaces, opens };
   const restoredTo = new Date(values.to ?? '');
   if (!/^\d{4}-\d{2}-\d{2}T.*(Z|[+-]\d{2}:\d{2})$/.test(values.to ?? '') || !(restoredTo <= now))
-    throw new UsageError('--to must be a past time with its zone, such as 2026-11-20T09:30:00Z');
+    throw new UsageError('--to must be a past time with a time zone, such as 2026-11-20T09:30:00Z');
   return { restoredTo, auditLog, replaces, opens };
 }
 

@@ -16,59 +16,57 @@ export function renderRepair(report: RepairReport, changes: ReadChanges | null):
 export function renderStatus({ epoch, unclaimed }: Pick<RepairReport, 'epoch' | 'unclaimed'>): string {
   const state =
     epoch.completedAt === null
-      ? 'NOT ended: writes are refused; run it again'
-      : `ended at ${epoch.completedAt.toISOString()}`;
+      ? 'INCOMPLETE: writes are blocked; run it again'
+      : `completed at ${epoch.completedAt.toISOString()}`;
   return [
-    `restored to ${epoch.restoredTo.toISOString()}; the repair began at ${epoch.openedAt.toISOString()} and has ${state}`,
+    `restored to ${epoch.restoredTo.toISOString()}; repair started at ${epoch.openedAt.toISOString()}; ${state}`,
     ...renderUnclaimed(unclaimed),
   ].join('\n');
 }
 
 function renderMoved({ epoch, moved }: RepairReport): readonly string[] {
-  const head = `restored to ${epoch.restoredTo.toISOString()}: positions of events and versions of objects begin above all that were given`;
+  const head = `restored to ${epoch.restoredTo.toISOString()}: new event positions and object versions start above all earlier ones`;
   if (moved === null) return [`${head} (by an earlier run)`];
   const { orders, topups, sessions } = moved;
   return [
     head,
-    `${orders} orders and ${topups} top-ups were open: they are looked for at their wholesaler before they are placed`,
-    `${sessions} portal sessions were ended: people sign in again`,
+    `open orders: ${orders}, open top-ups: ${topups}; each is looked up at its wholesaler before it is placed`,
+    `portal sessions ended: ${sessions}; users must sign in again`,
   ];
 }
 
 function renderAsked({ provider, found, failure, unlisted }: RepairReport['asked'][number]): string {
-  if (found === null) return `ERROR ${provider} did not answer: ${failure}`;
+  if (found === null) return `ERROR ${provider} did not respond: ${failure}`;
   const looked = unlisted.map((kind) => `${kind}s`).join(' and ');
   const note =
     looked === ''
       ? ''
-      : `; it does not list ${looked}: one for an eSIM of before the restore is looked for before it is placed, for 24 h`;
-  return `${provider}: ${found.length} references of ours sold since an hour before${note}`;
+      : `; it does not list ${looked}, so for 24 h each one for an older eSIM is looked up before it is placed`;
+  return `${provider}: ${found.length} of our references sold since one hour before the restore point${note}`;
 }
 
 function renderUnclaimed(unclaimed: readonly UnclaimedPurchase[]): readonly string[] {
   const open = unclaimed.filter(({ claimedBy }) => claimedBy === null);
   const claimed = unclaimed.length - open.length;
-  if (unclaimed.length === 0) return ['nothing was sold that the database does not know'];
+  if (unclaimed.length === 0) return ['the wholesalers sold nothing that the database does not have'];
   return [
-    `${open.length} purchases are unclaimed, ${claimed} claimed by a repeated call`,
+    `unclaimed purchases: ${open.length}, claimed by a repeated call: ${claimed}`,
     ...open.map(
       ({ kind, reference, provider, partnerId, upstreamPackageId, sold, takenBack, soldAt }) =>
-        `${partnerId === null ? 'UNKNOWN PARTNER' : 'UNCLAIMED'} ${kind} ${reference}: ${provider}, partner ${partnerId ?? 'not told'}, package ${upstreamPackageId ?? 'unknown'}, ` +
-        `${sold} sold (${takenBack} taken back), ${soldAt.toISOString()}`,
+        `${partnerId === null ? 'UNKNOWN PARTNER' : 'UNCLAIMED'} ${kind} ${reference}: ${provider}, partner ${partnerId ?? 'unknown'}, package ${upstreamPackageId ?? 'unknown'}, ` +
+        `${sold} sold (${takenBack} canceled), ${soldAt.toISOString()}`,
     ),
   ];
 }
 
 function renderChanges(changes: ReadChanges | null): readonly string[] {
   if (changes === null)
-    return [
-      'no --audit-log: what was changed in the lost time (revoked keys, deposits) has to be found in your logs',
-    ];
+    return ['no --audit-log: find the changes of the lost period (revoked keys, deposits) in your logs'];
   const { logged, lost } = changes;
-  if (logged === 0) return ['WARNING no line of --audit-log tells of a change: is it the right log?'];
-  if (lost.length === 0) return [`no change was lost: all ${logged} of the log are on record`];
+  if (logged === 0) return ['WARNING --audit-log has no change: check that it is the right log'];
+  if (lost.length === 0) return [`no change was lost: the database has all ${logged} changes of the log`];
   return [
-    `${lost.length} changes were lost: make each of them again, keys that were revoked first`,
+    `lost changes: ${lost.length}; repeat each of them, starting with revoked keys`,
     ...lost.map(
       ({ at, action, subjectId, partnerId, actor, details }) =>
         `LOST ${at.toISOString()} ${action} ${subjectId}: partner ${partnerId ?? 'none'}, by ${actor}, ${JSON.stringify(details)}`,
@@ -78,22 +76,22 @@ function renderChanges(changes: ReadChanges | null): readonly string[] {
 
 function renderNext({ isRepaired, isOpened, unclaimed }: RepairReport): readonly string[] {
   if (!isRepaired)
-    return ['NOT ENDED: writes stay refused. Run the same command again when the wholesaler answers.'];
+    return ['INCOMPLETE: writes are still blocked. Run this command again once the wholesaler is reachable.'];
   const open = unclaimed.filter(({ claimedBy }) => claimedBy === null);
   return [
     isOpened
-      ? 'writes are taken again; start the workers'
-      : 'repaired; writes are still refused: make LOST changes again on the admin port, then run this with --open',
+      ? 'writes are accepted again; start the workers'
+      : 'repaired, but writes are still blocked: repeat the LOST changes on the admin port, then run this with --open',
     ...(open.some(({ partnerId }) => partnerId !== null)
       ? [
-          'ask each partner above to repeat its calls with the same Idempotency-Key within 48 h: they get what was bought, and pay for it once',
+          'ask each partner above to repeat its calls with the same Idempotency-Key within 48 h: it gets the original purchases and pays once',
         ]
       : []),
     ...(open.some(({ partnerId }) => partnerId === null)
       ? [
-          'of UNKNOWN PARTNER nobody may repeat the call, it would be bought again: cancel it at the wholesaler, or settle it by hand',
+          'do not repeat a call of an UNKNOWN PARTNER, because that would buy again: cancel it at the wholesaler, or settle it manually',
         ]
       : []),
-    'then `npm run reconcile -- --since` a time before the restore: it names what was taken back or refunded in the lost time',
+    'then run `npm run reconcile -- --since` with a time before the restore: it lists cancellations and refunds of the lost period',
   ];
 }

@@ -65,7 +65,7 @@ export async function startRole(
       closed.then(() => undefined),
       shutdownTimeoutMs,
     );
-    if (!inTime) resources.logger.warn({ event: 'process.stop_cut' }, 'an app did not close in time');
+    if (!inTime) resources.logger.warn({ event: 'process.stop_cut' }, 'app did not close in time');
     const share = working.length > 0 ? WATCHING_SHARE : CALLS_SHARE;
     await Promise.all(watching.map((app) => app.close(shutdownTimeoutMs * share)));
     await resources.close();

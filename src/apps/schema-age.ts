@@ -29,7 +29,7 @@ export async function refuseUnreleasedSchema(query: Query): Promise<void> {
     : 'whose table `events` has no partitions';
   if (!fault) return;
   throw new Error(
-    `this database was made by an unreleased version, ${fault}, and cannot be upgraded: ` +
+    `this database was created by an unreleased version, ${fault}, and cannot be upgraded: ` +
       'use an empty database (for `npm start` without DATABASE_URL, another DATA_DIR)',
   );
 }

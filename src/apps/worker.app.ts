@@ -90,7 +90,7 @@ export async function startWorker(process: ProcessResources): Promise<RunningWor
 function showJobs({ config, metrics }: ProcessResources): void {
   const jobs = gaugeIn(metrics, {
     name: 'worker_jobs',
-    help: 'Always 1, for each job that this worker process runs.',
+    help: 'Always 1, one series per job that this worker process runs.',
     // Prometheus already uses the label `job` for its scrape targets.
     labelNames: ['worker_job'],
   });

@@ -36,7 +36,7 @@ const REPEAT_MS = 60_000;
 /** Another worker has taken over this synchronization: this worker's state is out of date. */
 export class SyncOvertaken extends Error {
   constructor() {
-    super('another worker has taken this synchronisation over');
+    super('another worker has taken over this synchronization');
     this.name = 'SyncOvertaken';
   }
 }

@@ -40,7 +40,7 @@ export function parseAdminTokens(
   });
   const unknown = [...narrowed.keys()].filter((name) => !tokens.some((token) => token.name === name));
   if (unknown.length > 0)
-    read.problems.push(`ADMIN_TOKEN_SCOPES names tokens that ADMIN_TOKENS has not: ${unknown.join(', ')}`);
+    read.problems.push(`ADMIN_TOKEN_SCOPES names tokens that are not in ADMIN_TOKENS: ${unknown.join(', ')}`);
   return tokens;
 }
 

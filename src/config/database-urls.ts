@@ -25,7 +25,9 @@ export function readDatabaseUrls(read: EnvReader): DatabaseUrls {
 function readDatabaseUrl(read: EnvReader): string {
   const url = readPostgresUrl(read, 'DATABASE_URL');
   if (url === undefined && read.text('DATABASE_URL') === undefined) {
-    read.problems.push('DATABASE_URL is required (only `npm start` without it runs an embedded PostgreSQL)');
+    read.problems.push(
+      'DATABASE_URL is required (only `npm start` can run without it, on an embedded PostgreSQL)',
+    );
   }
   return url ?? '';
 }
@@ -84,7 +86,7 @@ function problemOf(url: string): string | null {
   const { host, port, sslmode } = parsed;
   if (host?.includes(',')) return SEVERAL_HOSTS;
   if (port && !(Number(port) >= 1 && Number(port) <= LARGEST_PORT))
-    return `has a port that is no number from 1 to ${LARGEST_PORT}`;
+    return `has a port that is not a number from 1 to ${LARGEST_PORT}`;
   if (typeof sslmode === 'string' && !SSL_MODES.includes(sslmode))
     return `has an unknown sslmode: use one of ${SSL_MODES.join(', ')}`;
   if (usesSystem && sslmode !== undefined && sslmode !== 'verify-full')

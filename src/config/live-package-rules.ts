@@ -32,7 +32,7 @@ export function parseLivePackageRules(read: EnvReader): readonly LivePackageRule
     const rule = rest.length > 0 ? 'must be selector=provider' : parseRule(selector, provider);
     if (typeof rule === 'string') wrong.push(`rule ${i + 1} ${rule}`);
     else if (seen.has(selector)) wrong.push(`rule ${i + 1} repeats a selector`);
-    else if (seen.has('*')) wrong.push(`rule ${i + 1} can never act: it stands behind *`);
+    else if (seen.has('*')) wrong.push(`rule ${i + 1} has no effect, because it comes after *`);
     else rules.push(rule);
     seen.add(selector);
   });

@@ -43,13 +43,13 @@ export function readPortalConfig(read: EnvReader, { production, usesPortal }: Po
   const url = readBase(read, 'PORTAL_URL', schemes) ?? `http://localhost:${port}`;
   if (production && usesPortal && read.text('PORTAL_URL') === undefined)
     read.problems.push(
-      'PORTAL_URL is required with NODE_ENV=production: links of sessions begin with it, https makes their cookie Secure',
+      'PORTAL_URL is required with NODE_ENV=production: session links start with it, and https makes their cookie Secure',
     );
   const secure = url.startsWith('https:');
   const frameAncestors = readOrigins(read, 'PORTAL_FRAME_ANCESTORS');
   if (frameAncestors.length > 0 && !secure)
     read.problems.push(
-      'PORTAL_FRAME_ANCESTORS needs an https PORTAL_URL: browsers send no other cookie into a frame',
+      'PORTAL_FRAME_ANCESTORS needs an https PORTAL_URL: browsers send only Secure cookies in a frame',
     );
   return {
     listen: { host: read.text('PORTAL_HOST') ?? '0.0.0.0', port },
@@ -72,7 +72,7 @@ function readBase(read: EnvReader, name: string, schemes: readonly string[]): st
 function readBrand(read: EnvReader): PortalBrand {
   const accent = read.text('PORTAL_BRAND_ACCENT') ?? null;
   if (accent !== null && !/^#[0-9a-fA-F]{6}$/.test(accent))
-    read.problems.push('PORTAL_BRAND_ACCENT must be a colour such as #0a66c2');
+    read.problems.push('PORTAL_BRAND_ACCENT must be a color such as #0a66c2');
   return {
     name: read.text('PORTAL_BRAND_NAME') ?? 'eSIM Partner Portal',
     logoUrl: read.url('PORTAL_BRAND_LOGO_URL', ['https:', 'data:']) ?? null,

@@ -61,8 +61,8 @@ function parseRedisAddress(text: string): RedisAddress {
   const [, scheme, login, hosts, path, query] = OF_SENTINELS.exec(text) ?? [];
   if (scheme === undefined || hosts === undefined) {
     throw new WrongAddress(
-      'must begin with redis://, rediss://, redis+sentinel:// or rediss+sentinel://; special characters in a ' +
-        'password are percent-encoded (@ is %40, / is %2F)',
+      'must start with redis://, rediss://, redis+sentinel:// or rediss+sentinel://; special characters in a ' +
+        'password must be percent-encoded (@ as %40, / as %2F)',
     );
   }
   return {
@@ -77,8 +77,8 @@ function parseRedisAddress(text: string): RedisAddress {
 function parseSingle(text: string): RedisAddress {
   if (!URL.canParse(text)) {
     throw new WrongAddress(
-      'is no URL of one server; several are redis+sentinel://, and special characters in a password are ' +
-        'percent-encoded (@ is %40, / is %2F)',
+      'is not the URL of one server; use redis+sentinel:// for several, and special characters in a password must be ' +
+        'percent-encoded (@ as %40, / as %2F)',
     );
   }
   const { username, password } = new URL(text);
@@ -95,7 +95,7 @@ function parseSentinels(
   const [, primary, database] = PRIMARY.exec(decode(path ?? '')) ?? [];
   if (primary === undefined) {
     throw new WrongAddress(
-      'must end with the name under which the sentinels watch the primary, and may end with a database: ' +
+      'must end with the name of the primary as the sentinels know it, optionally followed by a database: ' +
         'redis+sentinel://host1:26379,host2:26379/mymaster/0',
     );
   }
@@ -103,7 +103,7 @@ function parseSentinels(
   const username = options.get('sentinel_username');
   const password = options.get('sentinel_password');
   if (options.size > [username, password].filter((value) => value !== undefined).length)
-    throw new WrongAddress('takes no options but sentinel_username and sentinel_password');
+    throw new WrongAddress('accepts only the options sentinel_username and sentinel_password');
   return {
     sentinels: parseNodes(hosts),
     primary,
@@ -119,7 +119,7 @@ function parseNodes(hosts: string): readonly RedisNode[] {
     const port = Number(digits ?? SENTINEL_PORT);
     if (host === undefined || port < 1 || port > 65_535)
       throw new WrongAddress(
-        'must name its servers as host1:port,host2:port; an IPv6 address is in brackets',
+        'must name its servers as host1:port,host2:port, with IPv6 addresses in brackets',
       );
     return { host, port };
   });
@@ -137,7 +137,7 @@ function toLogin(username: string | undefined, password: string | undefined): Re
   const isNamed = username !== undefined && username !== '';
   if (password === undefined || password === '') {
     if (isNamed)
-      throw new WrongAddress('names a user without a password; a password alone is written :password@');
+      throw new WrongAddress('names a user without a password; write a password alone as :password@');
     return {};
   }
   return isNamed ? { username, password } : { password };
@@ -158,6 +158,6 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new WrongAddress('has a percent sign that encodes nothing; as itself it is written %25');
+    throw new WrongAddress('has a percent sign that encodes nothing; write a literal percent sign as %25');
   }
 }

@@ -34,7 +34,7 @@ export function renderBanner(facts: BannerFacts): string {
     ...orderLines('$ESIM_API_KEY', 'pkg_fr_1gb_7d'),
     ...afterOrderLines('$ESIM_API_KEY', 'orders/$ORDER'),
     ...(live === null ? [] : liveLines(live)),
-    `  Paste the lines above (bash, zsh).${describeLive(live)}`,
+    `  Paste the lines above into bash or zsh.${describeLive(live)}`,
     `  ${placesOf(facts).join('; ')}`,
   ].join('\n');
 }
@@ -71,15 +71,13 @@ function liveLines({ packageId }: LiveDemo): string[] {
 function describeLive(live: LiveDemo | null): string {
   if (live === null) return '';
   return live.packageId === null
-    ? ' Live: a SIMULATED wholesaler, whose catalog is being read.'
-    : ' Live: a SIMULATED wholesaler, play money.';
+    ? ' Live uses a SIMULATED wholesaler; its catalog is still loading.'
+    : ' Live uses a SIMULATED wholesaler and play money.';
 }
 
 function placesOf({ receiverUrl, demoFile, logFile }: BannerFacts): string[] {
   return [
-    receiverUrl === null
-      ? 'webhooks to nobody: demo receiver is off (WEBHOOK_ALLOW_PRIVATE_TARGETS=false)'
-      : 'webhooks: printed here',
+    receiverUrl === null ? 'webhooks: off (WEBHOOK_ALLOW_PRIVATE_TARGETS=false)' : 'webhooks: printed here',
     `keys: . ${shellWord(demoFile)}`,
     ...(logFile === null ? [] : [`log: ${shellWord(logFile)}`]),
   ];

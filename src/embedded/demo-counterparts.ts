@@ -56,7 +56,7 @@ async function readPort(child: ChildProcess): Promise<number> {
       () => reject(new Error('the wholesaler simulator did not start')),
       START_TIMEOUT_MS,
     );
-    child.once('exit', (code) => reject(new Error(`the wholesaler simulator ended with ${code}`)));
+    child.once('exit', (code) => reject(new Error(`the wholesaler simulator exited with ${code}`)));
     lines.once('line', (line) => {
       clearTimeout(timer);
       resolve((JSON.parse(line) as { port: number }).port);
@@ -125,7 +125,7 @@ async function receive(
   const body = await text(request);
   const header = request.headers['x-service-signature'];
   const valid = typeof header === 'string' && verifyWebhookSignature({ header, body, secret: secret() });
-  if (!valid) return { status: 400, line: 'webhook  REFUSED: the signature does not verify' };
+  if (!valid) return { status: 400, line: 'webhook REJECTED: the signature does not match' };
   const event = JSON.parse(body) as { id: string; type: string; data: unknown };
   return {
     status: 200,

@@ -58,7 +58,7 @@ async function stopInReverse(stops: (() => Promise<void>)[]): Promise<void> {
 async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void>): Promise<void> {
   if (process.env['NODE_ENV'] === 'production') {
     throw new ConfigError([
-      'DATABASE_URL is required with NODE_ENV=production: the embedded start is for development',
+      'DATABASE_URL is required with NODE_ENV=production: the embedded PostgreSQL is for development only',
     ]);
   }
   const directory = openDataDirectory(process.env);
@@ -145,7 +145,9 @@ function firstToken(adminTokens: string): string {
   const tokens = adminTokens.split(',').map((named) => named.slice(named.indexOf(':') + 1).trim());
   const token = tokens.find((each) => !each.startsWith('sha256='));
   if (token === undefined)
-    throw new ConfigError(['ADMIN_TOKENS has only digests, and npm start calls the admin API itself']);
+    throw new ConfigError([
+      'ADMIN_TOKENS has only digests, but npm start needs a token to call the admin API. Add a plain token.',
+    ]);
   return token;
 }
 
@@ -165,7 +167,7 @@ async function createDatabase(postgres: EmbeddedPostgres): Promise<string> {
 /** Ends the process with a message when its PostgreSQL has ended. */
 function endWithPostgres(postgres: EmbeddedPostgres): void {
   void postgres.crashed.then((reason) => {
-    console.error(`the embedded PostgreSQL ended: ${reason}; run npm start again, the data is kept`);
+    console.error(`the embedded PostgreSQL stopped: ${reason}. Your data is kept; run npm start again`);
     process.exit(1);
   });
 }

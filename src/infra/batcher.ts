@@ -230,7 +230,7 @@ export class Batcher<T, R = void> {
 
   private drop(entries: readonly Entry<T, R>[]): void {
     if (entries.length > 0)
-      this.giveUp(entries, new ItemDropped('too many items wait, or the process stops'));
+      this.giveUp(entries, new ItemDropped('too many items are waiting, or the process is stopping'));
   }
 
   private giveUp(entries: readonly Entry<T, R>[], error: unknown): void {

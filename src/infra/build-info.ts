@@ -6,7 +6,7 @@ import { PACKAGE_ROOT } from './package-root.js';
 export function showBuildInfo(registry: Registry): void {
   gaugeIn(registry, {
     name: 'service_build_info',
-    help: 'Always 1; its labels say what runs.',
+    help: 'Always 1. The labels show the running build.',
     labelNames: ['version', 'node'],
   }).set({ version: PACKAGE_ROOT.version, node: process.version }, 1);
 }

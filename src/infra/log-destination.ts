@@ -63,7 +63,7 @@ export class LogDestination implements DestinationStream {
   reportTo(logger: Logger, registry: Registry): void {
     this.counter = new Counter({
       name: 'log_lines_dropped_total',
-      help: 'Log lines of this process that were dropped because nobody read them in time.',
+      help: 'Log lines that this process dropped because the reader was too slow.',
       registers: [registry],
     });
     this.reports = setInterval(() => this.report(logger), REPORT_EVERY_MS).unref();
@@ -87,7 +87,7 @@ export class LogDestination implements DestinationStream {
     const { dropped } = this;
     const lines = dropped - this.reported;
     if (lines === 0) return;
-    logger.warn({ event: 'log.dropped', lines }, 'nobody read the log in time');
+    logger.warn({ event: 'log.dropped', lines }, 'log lines dropped: the reader is too slow');
     // Unless this line was dropped too.
     if (this.dropped === dropped) this.reported = dropped;
   }

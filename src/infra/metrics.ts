@@ -55,7 +55,7 @@ export type BatchName = 'api_calls' | 'key_checks' | 'webhook_outcomes';
 export function observeBatches(registry: Registry, batch: BatchName): (items: number) => void {
   const sizes = histogramIn(registry, {
     name: 'batch_items',
-    help: 'Items of one batch: calls whose keys are checked together, rows of the call log, outcomes of attempts.',
+    help: 'Items per batch: key checks, call log rows or attempt outcomes.',
     labelNames: ['batch'],
     buckets: [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_000],
   });

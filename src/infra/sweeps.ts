@@ -65,7 +65,7 @@ export class Sweeper {
       const { name, logger } = this.options;
       logger.warn(
         { event: 'sweep.failed', sweep: name, err: error },
-        'sweep failed; the next one tries again',
+        'sweep failed; the next run will retry',
       );
     }
     if (this.stopping.signal.aborted) return;
@@ -126,12 +126,12 @@ function watched(
 ): SweeperOptions['run'] {
   const runs = counterIn(metrics, {
     name: 'sweep_runs_total',
-    help: 'Runs of this process’s sweeps, by outcome.',
+    help: 'Sweep runs of this process by outcome.',
     labelNames: ['sweep', 'outcome'],
   });
   const succeededAt = gaugeIn(metrics, {
     name: 'sweep_last_success_timestamp_seconds',
-    help: 'When a run of the sweep last succeeded in this process, by its own clock.',
+    help: 'Time of the last successful run of the sweep in this process, by its clock.',
     labelNames: ['sweep'],
   });
   for (const outcome of ['ok', 'failed']) runs.inc({ sweep, outcome }, 0);

@@ -20,20 +20,20 @@ function renderSummary(report: ReconciliationReport): readonly string[] {
   const counts = Object.entries(checked).map(([name, count]) => `${count} ${name}`);
   const errors = differences.filter(({ severity }) => severity === 'error').length;
   return [
-    ...cut.map((check) => `${check}: more than is listed here`),
+    ...cut.map((check) => `${check}: more differences than listed here`),
     `checked ${counts.join(', ')}`,
     ...renderProviders(report),
     `${checks} checks, ${differences.length} differences (${errors} errors, ${differences.length - errors} warnings), ` +
-      `${countUnanswered(report)} questions unanswered, ${(durationMs / 1_000).toFixed(1)} s`,
+      `${countUnanswered(report)} queries unanswered, ${(durationMs / 1_000).toFixed(1)} s`,
   ];
 }
 
 function renderProviders({ since, upstreams }: ReconciliationReport): readonly string[] {
-  if (since === null) return ['upstream: not asked'];
-  if (upstreams.length === 0) return ['upstream: none is connected'];
+  if (since === null) return ['upstream: not queried'];
+  if (upstreams.length === 0) return ['upstream: none connected'];
   return upstreams.flatMap(({ provider, orders, topups, balance, unanswered, unansweredCount }) => [
     ...unanswered.map((what) => `UNANSWERED ${provider} ${what}`),
-    ...(unansweredCount > unanswered.length ? [`UNANSWERED ${provider}: more than is listed here`] : []),
+    ...(unansweredCount > unanswered.length ? [`UNANSWERED ${provider}: more than listed here`] : []),
     `upstream ${provider}: ${orders} orders and ${topups} topups since ${since.toISOString()}, balance ` +
       (balance ? `${(balance.micros / MICROS).toFixed(2)} ${balance.currency}` : 'unknown'),
   ]);

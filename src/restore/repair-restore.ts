@@ -48,7 +48,7 @@ export interface RepairReport {
 export class WorkersConnected extends Error {
   constructor(connections: number) {
     super(
-      `workers are connected (${connections} connections): stop every worker first, and keep them stopped`,
+      `workers are still connected (connections: ${connections}): stop every worker, and keep them stopped`,
     );
     this.name = 'WorkersConnected';
   }
@@ -58,7 +58,7 @@ export class WorkersConnected extends Error {
 export class OtherRestoreOpen extends Error {
   constructor(restoredTo: Date) {
     super(
-      `the repair of a restore to ${restoredTo.toISOString()} has begun: go on with that time, or say --replace`,
+      `a repair of a restore to ${restoredTo.toISOString()} is in progress: continue with that time, or pass --replace`,
     );
     this.name = 'OtherRestoreOpen';
   }
@@ -83,17 +83,15 @@ export class RepairRestore {
     const { stopping, onProgress } = command;
     await this.refuseWorkers();
     const epoch = await this.open(command);
-    onProgress('writes are refused');
+    onProgress('writes are blocked');
     await this.waitUntilOpenFor(epoch, 2 * WRITES_KEPT_MS, stopping);
     // A worker may have connected before it could see that claims are off.
     await this.refuseWorkers();
     const moved = epoch.movedAt === null ? await this.move(epoch) : null;
-    onProgress(
-      'waiting for the last writes that had begun, and until the providers show what they sold last',
-    );
+    onProgress('waiting for the last open writes, and until the wholesalers show their latest sales');
     await this.waitUntilOpenFor(epoch, Math.max(LAST_WRITE_MS, this.sold.readLagMs), stopping);
     const asked = await this.sold.execute(this.sinceOf(epoch), stopping, (provider, read) =>
-      onProgress(`${provider}: ${read} purchases of ours read`),
+      onProgress(`${provider}: ${read} of our purchases read`),
     );
     return this.conclude(epoch, moved, await this.withoutGaps(epoch, asked), command.opens);
   }
@@ -176,4 +174,4 @@ export class RepairRestore {
   }
 }
 
-const BLIND = 'its list shows nothing of what it sold in the hour before: is it the same account?';
+const BLIND = 'its list has none of its sales of the hour before: check that it is the same account';

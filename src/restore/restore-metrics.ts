@@ -10,6 +10,6 @@ const OPEN_FOR = `SELECT extract(epoch FROM statement_timestamp() - opened_at)::
 /** How long writes have been refused (D54), in case someone forgets to finish a repair. Once per process. */
 export function showOpenRestore(registry: Registry, manager: EntityManager): void {
   if (registry.getSingleMetric(NAME)) return;
-  const help = 'For how long writes are refused as a restored database is being repaired; 0 when none is.';
+  const help = 'How long writes have been blocked for the repair of a restored database; 0 if they are not.';
   showReading(registry, { name: NAME, help }, () => readAgeSeconds(manager, OPEN_FOR));
 }

@@ -50,7 +50,7 @@ describe('DATABASE_URL', () => {
     [`postgres://u:${PASSWORD}@/db?host=h1,h2`, /^names several hosts: name one/],
     [`postgres://u:${PASSWORD}/x@h/db`, /^is not a valid URL: percent-encode special characters/],
     [`postgres://u:${PASSWORD}#x@h/db`, /^is not a valid URL: percent-encode special characters/],
-    [`postgres://u:${PASSWORD}@h/db?port=99999`, 'has a port that is no number from 1 to 65535'],
+    [`postgres://u:${PASSWORD}@h/db?port=99999`, 'has a port that is not a number from 1 to 65535'],
     [`postgres://u:${PASSWORD}@h/db?sslmode=verify_full`, /^has an unknown sslmode: use one of disable, /],
     [
       `postgres://u:${PASSWORD}@h/db?sslmode=verify-full&sslrootcert=/none`,

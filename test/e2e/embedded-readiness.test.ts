@@ -57,7 +57,7 @@ describe('npm start', () => {
 
     // Without the demo receiver, where private targets are refused: it says so, and the next start with it gets its webhooks.
     const without = await start(place, OFF);
-    expect(without.stdout).toMatch(/webhooks to .*demo receiver is off.*WEBHOOK_ALLOW_PRIVATE_TARGETS/);
+    expect(without.stdout).toMatch(/webhooks: off .*WEBHOOK_ALLOW_PRIVATE_TARGETS/);
     const { api } = readBanner(without);
     expect((await api.get('/v1/me')).status).toBe(200);
     const order = await placeOrder(api, { package_id: 'pkg_fr_1gb_7d' });

@@ -38,11 +38,11 @@ describe('npm start that cannot', () => {
     await whileTaken([port, adminPort, portalPort], async () => {
       const lines = await refusal();
       expect(lines).toEqual([
-        'cannot start: 3 ports are not free',
+        'cannot start: 3 ports are already in use',
         `  PORT=${port}, partner API: port ${port} on 127.0.0.1: already in use`,
         `  ADMIN_PORT=${adminPort}, admin API: port ${adminPort} on 127.0.0.1: already in use`,
         `  PORTAL_PORT=${portalPort}, partner portal: port ${portalPort} on 127.0.0.1: already in use`,
-        'Stop the program that uses it, or start on free ports:',
+        'Stop the program that uses the port, or start on free ports:',
         expect.stringMatching(/^ {2}PORT=\d+ ADMIN_PORT=\d+ PORTAL_PORT=\d+ npm start$/),
       ]);
       expect(postgresWasMade()).toBe(false);
@@ -58,7 +58,7 @@ describe('npm start that cannot', () => {
     const { port } = place;
     const check = async (): Promise<void> => {
       expect((await refusal()).slice(0, 2)).toEqual([
-        'cannot start: a port is not free',
+        'cannot start: a port is already in use',
         `  PORT=${port}, partner API: port ${port} on ::1, which is localhost too: already in use`,
       ]);
       expect(postgresWasMade()).toBe(false);
@@ -68,8 +68,8 @@ describe('npm start that cannot', () => {
 
   it('names a port that two of its own variables have', async () => {
     const lines = await refusal({ ADMIN_PORT: String(place.port) });
-    expect(lines).toContain(`  ADMIN_PORT=${place.port}, admin API: PORT is the same port`);
-    expect(lines[0]).toBe('cannot start: a port is not free');
+    expect(lines).toContain(`  ADMIN_PORT=${place.port}, admin API: PORT has the same port`);
+    expect(lines[0]).toBe('cannot start: a port is already in use');
   });
 
   it('names the ports of a role that runs apart, too', async () => {

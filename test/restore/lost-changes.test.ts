@@ -47,7 +47,7 @@ describe('npm run restore-epoch', () => {
     const lost = text.split('\n').filter((line) => line.startsWith('LOST'));
     expect(lost).toHaveLength(1);
     expect(lost[0]).toContain(`api_key.revoked ${keyId}: partner ${id}, by portal`);
-    expect(text).toContain('1 portal sessions were ended');
+    expect(text).toContain('portal sessions ended: 1');
     expect(text + logLines.join('\n')).not.toContain(sandboxKey);
   });
 

@@ -100,7 +100,7 @@ async function readPage(list: PackageList, from: number, call: PageCall): Promis
   for (let attempt = 0; ; attempt++) {
     try {
       const leftMs = call.deadlineAt - performance.now();
-      if (leftMs <= 0) throw new ProviderOutcomeUnknown(new Error('the catalogue takes too long'));
+      if (leftMs <= 0) throw new ProviderOutcomeUnknown(new Error('the catalog synchronization timed out'));
       return await callProvider(
         call.liveProvider,
         (limit) => list.readPage(from, AbortSignal.any([limit, call.signal])),

@@ -33,18 +33,18 @@ export class ProviderGauges {
         },
       });
     };
-    show('provider_failing', '1 when the last call to the provider failed, of any process.', ({ state }) =>
+    show('provider_failing', '1 if the last call of any process to the provider failed.', ({ state }) =>
       state === 'failing' ? 1 : 0,
     );
     show(
       'provider_balance',
-      'What our account at the provider had when it was last asked, in its currency.',
+      'Last known balance of our account at the provider, in its currency.',
       ({ balance }) => (balance === null ? null : balance.micros / MICROS),
       ({ balance }) => balance?.currency,
     );
     show(
       'provider_catalog_synced_timestamp_seconds',
-      'When the catalogue of the provider was last read to its end.',
+      "Time of the last complete read of the provider's catalog.",
       ({ lastSyncAt }) => (lastSyncAt === null ? null : lastSyncAt.getTime() / 1_000),
     );
   }

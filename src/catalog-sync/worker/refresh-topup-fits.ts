@@ -94,7 +94,7 @@ export class RefreshTopupFits {
     );
     const ids = packages.map(({ item }) => item.id).filter((id) => !refused.includes(id));
     // Most likely our own fault: keep the current list.
-    if (refused.length > ids.length) throw new Error('most of the top-ups cannot be stored');
+    if (refused.length > ids.length) throw new Error('most top-ups could not be stored');
     await this.transactions.run(async (tx) => {
       const left = await this.fits.replace(tx, baseId, ids);
       await this.catalog.withdraw(tx, seller.provider, left);

@@ -18,7 +18,7 @@ const ALWAYS_BELIEVED = 12;
 export class CatalogShrank extends Error {
   constructor() {
     super(
-      'the wholesaler lists less than half of what is sold, as far as it can be stored; nothing was withdrawn',
+      'the wholesaler lists fewer than half of the packages on sale in a usable form; none was withdrawn',
     );
     this.name = 'CatalogShrank';
   }
@@ -30,7 +30,7 @@ export class ListIncomplete extends Error {
     readonly stored: WrittenOutcome,
     cause: unknown,
   ) {
-    super('the list did not come to its end', { cause });
+    super('the list is incomplete', { cause });
     this.name = 'ListIncomplete';
   }
 }

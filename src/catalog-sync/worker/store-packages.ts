@@ -51,7 +51,7 @@ export class StorePackages {
   private logRefused(provider: string, refused: readonly string[], err: unknown): void {
     const packageIds = refused.slice(0, MOST_NAMED);
     const line = { event: 'catalog.packages_refused', provider, refused: refused.length, packageIds, err };
-    this.logger.error(line, 'packages of the list cannot be stored');
+    this.logger.error(line, 'some packages of the list could not be stored');
   }
 }
 

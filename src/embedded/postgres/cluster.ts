@@ -77,7 +77,7 @@ async function requireSameMajor(dataDir: string, postgres: string): Promise<void
   const runs = await majorVersionOf(postgres);
   if (made === runs) return;
   throw new EmbeddedPostgresError(
-    `${dataDir} was made by PostgreSQL ${made}, but the installed version is ${runs}: move it away, or set DATABASE_URL`,
+    `${dataDir} was created by PostgreSQL ${made}, but the installed version is ${runs}: move it away, or set DATABASE_URL`,
   );
 }
 
@@ -86,7 +86,7 @@ function requireOwnership(dataDir: string, owner: SystemAccount | undefined): vo
   const user = process.getuid?.();
   if (!owner || user === undefined || user === ROOT || owner.uid === user) return;
   throw new EmbeddedPostgresError(
-    `${dataDir} belongs to user id ${owner.uid}, not to ${user}: start as that user or change its owner`,
+    `${dataDir} belongs to user id ${owner.uid}, not to ${user}: start as that user, or change the owner`,
   );
 }
 

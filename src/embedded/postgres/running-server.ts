@@ -87,14 +87,14 @@ export function obstacleError(
   return new EmbeddedPostgresError(
     obstacle === 'port-taken'
       ? `port ${fixedPort ?? '(any)'} on ${HOST} is already in use by another program`
-      : `${cluster.dataDir} is locked by another PostgreSQL server that does not answer`,
+      : `${cluster.dataDir} is locked by another PostgreSQL server that does not respond`,
   );
 }
 
 function startedServer(server: PostgresProcess, pid: number, port: number): RunningServer {
   return {
     port,
-    ended: server.ended.then((end) => `PostgreSQL ended (${end.how}) ${server.fatalWords()}`.trim()),
+    ended: server.ended.then((end) => `PostgreSQL stopped (${end.how}) ${server.fatalWords()}`.trim()),
     stop: () => shutDown(pid, server.ended),
   };
 }
@@ -126,7 +126,7 @@ async function untilReady(
 
 async function giveUp(server: PostgresProcess): Promise<never> {
   if (server.pid !== undefined) await shutDown(server.pid, server.ended, 'SIGQUIT');
-  return failed(`PostgreSQL was not ready in time: ${server.lastWords() || 'it said nothing'}`);
+  return failed(`PostgreSQL was not ready in time: ${server.lastWords() || 'no output'}`);
 }
 
 function obstacleIn(lastWords: string): Obstacle | undefined {
@@ -214,7 +214,7 @@ async function askDataDirectory(cluster: Cluster, lock: ServerLock): Promise<str
 
 function throwIfFinal(error: unknown, cluster: Cluster, lock: ServerLock): void {
   if (!(error instanceof DatabaseError) || OPERATOR_INTERVENTION.test(error.code ?? '')) return;
-  const reason = error.code === INVALID_PASSWORD ? 'it refuses the stored password' : oneLine(error);
+  const reason = error.code === INVALID_PASSWORD ? 'it rejects the stored password' : oneLine(error);
   throw new EmbeddedPostgresError(
     `the PostgreSQL server (pid ${lock.pid}) of ${cluster.dataDir} cannot be used: ${reason}`,
     { cause: error },

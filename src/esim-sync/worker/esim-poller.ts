@@ -124,7 +124,7 @@ export class EsimPoller implements OnApplicationBootstrap, BeforeApplicationShut
       const known = error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable;
       this.logger[known ? 'warn' : 'error'](
         { event: 'esims.read_failed', provider, source, esims: batch.polls.length, pauseMs, err: error },
-        'nothing was read; it is asked again',
+        'no reading from provider; retrying',
       );
       this.pausedUntilMs.set(provider, performance.now() + pauseMs);
       // Smaller batches get through when a large one times out.

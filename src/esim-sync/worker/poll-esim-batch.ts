@@ -48,7 +48,7 @@ export class PollEsimBatch {
       failed: async (poll, error) => {
         const { esimId } = poll;
         const line = { event: 'esims.reading_refused', esimId, provider: batch.provider, err: error };
-        this.logger.error(line, 'a reading cannot be stored; it is asked for again later');
+        this.logger.error(line, 'failed to store reading; the eSIM will be polled again');
         await this.polls.giveBack({ ...batch, polls: [poll] }, UNREAD_MS);
       },
     });

@@ -65,8 +65,8 @@ function canOpen(box: SecretBox, { sealed, owner }: Sample): boolean {
 /** One line for a person, with the key's id but never its bytes. */
 export function describeKeyFault({ keyId, kind, column }: KeyFault): string {
   return kind === 'wrong'
-    ? `SECRETS_KEYS: the key "${keyId}" is not the one that sealed the ${column} under this id. Put its bytes back; a new key needs a new id.`
-    : `SECRETS_KEYS has no key "${keyId}", which sealed the ${column}. Put it back behind the newest key, and run npm run reseal before you drop it.`;
+    ? `SECRETS_KEYS: the key "${keyId}" is not the key that sealed the ${column} under this id. Restore its bytes. A new key needs a new id.`
+    : `SECRETS_KEYS has no key "${keyId}", which sealed the ${column}. Add it back after the newest key, and run npm run reseal before you remove it.`;
 }
 
 /** Keeps a process that cannot decrypt stored secrets from starting. @throws Error that names every such key */

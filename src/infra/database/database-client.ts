@@ -320,7 +320,7 @@ export class DatabaseClient extends Client implements ServerSession {
     this.abandon(error);
     if (error.code === READ_ONLY)
       this.contact.closeUnused(
-        new ConnectionAbandoned('another session of the process has become read-only'),
+        new ConnectionAbandoned('another session of this process has become read-only'),
       );
   }
 
@@ -334,7 +334,7 @@ export class DatabaseClient extends Client implements ServerSession {
       return;
     }
     if (this.answerLimitMs === 0 || ++this.looksWithoutAnswer * LOOK_EVERY_MS <= this.answerLimitMs) return;
-    const error = new ConnectionAbandoned(`the database has not answered for ${this.answerLimitMs} ms`);
+    const error = new ConnectionAbandoned(`the database has not responded for ${this.answerLimitMs} ms`);
     this.abandon(error);
     this.contact.closeUnheard(this.silentSinceMs, error);
   }

@@ -20,7 +20,7 @@ type Connected = (
 export function watchPool(registry: Registry, role: string, pool: Pool): void {
   const waits = histogramIn(registry, {
     name: 'database_pool_wait_seconds',
-    help: 'How long callers of this process waited for a connection, those that gave up included.',
+    help: 'How long callers in this process waited for a connection, including callers that timed out.',
     labelNames: ['pool'],
     buckets: WAIT_SECONDS,
   });
@@ -56,7 +56,7 @@ function connectionsOf(registry: Registry): Map<string, Pool> {
   watched.set(registry, pools);
   new Gauge({
     name: 'database_pool_connections',
-    help: 'Connections of this process by pool and state, and callers that wait for one.',
+    help: 'Connections of this process by pool and state, and callers waiting for one.',
     labelNames: ['pool', 'state'],
     registers: [registry],
     collect() {
@@ -90,7 +90,7 @@ export class StatementFailures implements Logger {
   constructor(registry: Registry) {
     this.failures = counterIn(registry, {
       name: 'database_statement_failures_total',
-      help: 'Statements of this process that failed, by reason; violated constraints are not counted.',
+      help: 'Failed statements of this process by reason, without constraint violations.',
       labelNames: ['reason'],
     });
     // Start at 0, because rates and alerts need a first value.

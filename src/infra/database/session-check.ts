@@ -46,8 +46,8 @@ async function assertOwnSettings(client: ClientBase, asked: Settings): Promise<v
   if (wrong.length === 0) return;
   throw new Error(
     'a pooler between the service and PostgreSQL drops start-up options (in PgBouncer: `options` in ' +
-      `ignore_startup_parameters), so these settings are not in force: ${wrong.join(', ')}. ` +
-      'Set DATABASE_DIRECT_URL to the address of the primary itself, past the pooler',
+      `ignore_startup_parameters), so these settings have no effect: ${wrong.join(', ')}. ` +
+      'Set DATABASE_DIRECT_URL to the address of the primary, without the pooler',
   );
 }
 
@@ -62,7 +62,7 @@ async function assertPooledSettings(client: ClientBase): Promise<void> {
   if (!rows[0]!.is_public) statements.push(mendRole('search_path', searchPath!));
   if (statements.length === 0) return;
   throw new Error(
-    'the sessions behind the pooler begin with settings that the service cannot work with: ' +
+    'the sessions behind the pooler start with settings that the service does not support: ' +
       `run ${statements.join(' ')} as its role, then make the pooler connect again (RECONNECT in PgBouncer)`,
   );
 }

@@ -18,6 +18,6 @@ export async function updateVersioned<Entity extends { readonly id: string; read
     .returning('version')
     .execute();
   const [row] = result.raw as { version: number }[];
-  if (!row) throw new Error('the row to change is gone');
+  if (!row) throw new Error('the row to change no longer exists');
   return row.version;
 }

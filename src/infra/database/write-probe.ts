@@ -2,11 +2,11 @@ import type { Pool } from 'pg';
 import { endsWithin } from '../../common/ends-within.js';
 
 /** What a look at the database came to. */
-type Finding = 'takes writes' | 'is read-only' | 'does not answer';
+type Finding = 'accepts writes' | 'is read-only' | 'does not respond';
 
 /** Asks through a pool whether its database can be written to. */
 export class WriteProbe {
-  private finding: Finding = 'does not answer';
+  private finding: Finding = 'does not respond';
   private underWay: Promise<void> | null = null;
 
   constructor(private readonly pool: Pool) {}
@@ -14,7 +14,7 @@ export class WriteProbe {
   /** Waits at most `limitMs`. A look that has no answer yet is not followed by another: it would hold one more connection. */
   async look(limitMs: number): Promise<Finding> {
     this.underWay ??= this.ask().finally(() => (this.underWay = null));
-    return (await endsWithin(this.underWay, limitMs)) ? this.finding : 'does not answer';
+    return (await endsWithin(this.underWay, limitMs)) ? this.finding : 'does not respond';
   }
 
   /** Never rejects. */
@@ -26,7 +26,7 @@ export class WriteProbe {
           `SELECT current_setting('transaction_read_only')::boolean AS is_read_only`,
         );
         const isReadOnly = rows[0]!.is_read_only;
-        this.finding = isReadOnly ? 'is read-only' : 'takes writes';
+        this.finding = isReadOnly ? 'is read-only' : 'accepts writes';
         // After a failover another session may lead to a server that takes writes.
         client.release(isReadOnly);
       } catch (error) {
@@ -34,7 +34,7 @@ export class WriteProbe {
         throw error;
       }
     } catch {
-      this.finding = 'does not answer';
+      this.finding = 'does not respond';
     }
   }
 }

@@ -300,7 +300,7 @@ export class JobRunner<Job> {
     } catch (error) {
       this.options.logger.warn(
         { event: 'jobs.claim_failed', jobs: this.options.name, group, err: error },
-        'claim failed; the sweep tries again',
+        'claim failed; the sweep will retry',
       );
       return { items: [], nextDueInMs: null, more: true };
     } finally {

@@ -100,7 +100,7 @@ function reportSentinels(redis: EventEmitter, logger: Logger): void {
     last = error.message;
     logger.warn(
       { event: 'queue.sentinel_failed', err: error },
-      'a sentinel does not tell where the primary is',
+      'a sentinel did not return the address of the primary',
     );
   });
 }

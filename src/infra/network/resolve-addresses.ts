@@ -112,7 +112,7 @@ class NameServers {
     if (ABOUT_THE_NAME.has(codeOf(error)) || this.answeredAt >= startedAt) return error;
     this.probe ??= this.answersAboutTheRoot().finally(() => (this.probe = null));
     if (await this.probe) return error;
-    return Object.assign(new Error('our name servers do not answer'), { code: RESOLVER_UNAVAILABLE });
+    return Object.assign(new Error('our name servers do not respond'), { code: RESOLVER_UNAVAILABLE });
   }
 
   /** Every resolver that works knows the root zone. */

@@ -47,8 +47,8 @@ export const EVENT_CHECKS: readonly BookCheck[] = [
   {
     check: 'ended_order_has_one_event',
     severity: 'error',
-    what: 'An order that has ended has exactly one order.issued or order.failed, as long as events are kept; an open one has none.',
-    advice: 'Tell the partner what the order says now.',
+    what: 'A finished order has exactly one order.issued or order.failed within the retention period. An open order has none.',
+    advice: 'Tell the partner the current status of the order.',
     walks: [
       {
         table: 'orders',
@@ -80,8 +80,8 @@ export const EVENT_CHECKS: readonly BookCheck[] = [
   {
     check: 'ended_topup_has_one_event',
     severity: 'error',
-    what: 'A top-up that has ended has exactly one event of it, as long as events are kept; an open one has none.',
-    advice: 'Tell the partner what the top-up says now.',
+    what: 'A finished top-up has exactly one outcome event within the retention period. An open top-up has none.',
+    advice: 'Tell the partner the current status of the top-up.',
     walks: [
       {
         table: 'topups',

@@ -2,7 +2,7 @@ import type { BookCheck } from './book-check.js';
 
 /** Advice: an adjustment would build on the wrong balance and break the chain of balances for good. */
 const REPAIR =
-  'Find the statement that wrote it, then set the wallet back to its ledger and holds as the runbook says; no adjustment.';
+  'Find the statement that wrote it, then reset the wallet to its ledger and holds as in the runbook. Do not book an adjustment.';
 
 /** Wallets of the range. */
 const WALLETS = 'w.id > $1::bigint AND w.id <= $2::bigint';
@@ -29,8 +29,8 @@ export const LEDGER_CHECKS: readonly BookCheck[] = [
   {
     check: 'ledger_sums_to_zero',
     severity: 'error',
-    what: 'All entries of a currency sum up to 0, and so do those of any transactions.',
-    advice: 'See which transaction is named by ledger_transaction_balances.',
+    what: 'All entries of a currency add up to 0, and so do the entries of any set of transactions.',
+    advice: 'Find the transaction in the difference of ledger_transaction_balances.',
     walks: [
       {
         table: 'entries',
@@ -45,8 +45,8 @@ export const LEDGER_CHECKS: readonly BookCheck[] = [
   {
     check: 'ledger_transaction_balances',
     severity: 'error',
-    what: 'The entries of a transaction sum up to 0, in its currency, with its amount on its wallet and nothing on another.',
-    advice: 'Write nothing to the wallet until the missing or wrong entry is found in a backup.',
+    what: 'The entries of a transaction add up to 0 in its currency, with its amount on its wallet and nothing on another wallet.',
+    advice: 'Do not write to the wallet until you have found the missing or wrong entry in a backup.',
     walks: [
       {
         table: 'transactions',
@@ -72,7 +72,7 @@ export const LEDGER_CHECKS: readonly BookCheck[] = [
   {
     check: 'wallet_posted_is_its_entries',
     severity: 'error',
-    what: "A wallet's posted balance is that of its last transaction, hence the sum of its entries.",
+    what: "A wallet's posted balance equals the balance of its last transaction.",
     advice: REPAIR,
     walks: [
       {
@@ -91,7 +91,7 @@ export const LEDGER_CHECKS: readonly BookCheck[] = [
   {
     check: 'wallet_held_is_its_holds',
     severity: 'error',
-    what: 'What a wallet holds is the sum of its active holds.',
+    what: "A wallet's held amount is the sum of its active holds.",
     advice: REPAIR,
     walks: [
       {
@@ -108,7 +108,7 @@ export const LEDGER_CHECKS: readonly BookCheck[] = [
     check: 'wallet_never_overdrawn',
     severity: 'error',
     what: 'A wallet never holds or spends more than it has.',
-    advice: 'Suspend the partner and find what was accepted without cover.',
+    advice: 'Suspend the partner, and find the purchases that were accepted without cover.',
     walks: [
       {
         table: 'wallets',
@@ -122,7 +122,7 @@ export const LEDGER_CHECKS: readonly BookCheck[] = [
   {
     check: 'balance_chain_unbroken',
     severity: 'error',
-    what: 'Each balance of a statement follows from the one before.',
+    what: 'Each balance of a statement follows from the previous one.',
     advice: 'Compare with a backup: a transaction is missing, was changed, or has the wrong time.',
     walks: [
       {
@@ -144,7 +144,7 @@ export const LEDGER_CHECKS: readonly BookCheck[] = [
     check: 'money_has_its_subject',
     severity: 'error',
     what: 'Every hold, charge and refund belongs to a live order or top-up of the same partner.',
-    advice: 'Find out whose money it is; release or refund it by hand.',
+    advice: 'Find the owner of the money, and release or refund it manually.',
     walks: [
       {
         table: 'holds',

@@ -23,8 +23,8 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
   {
     check: 'issued_order_is_charged_once',
     severity: 'error',
-    what: 'An issued order has one captured hold and one charge, of its price for what it issued.',
-    advice: 'Compare with the eSIMs of the order; charge or refund the rest by an adjustment.',
+    what: 'An issued order has one captured hold and one charge, for the price of its issued eSIMs.',
+    advice: 'Compare with the eSIMs of the order; charge or refund the rest with an adjustment.',
     walks: [
       {
         table: 'orders',
@@ -43,7 +43,7 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
     check: 'failed_order_costs_nothing',
     severity: 'error',
     what: 'An order that ended without an eSIM has a released hold and no charge.',
-    advice: 'Give the partner back what was taken, by an adjustment.',
+    advice: 'Return the amount to the partner with an adjustment.',
     walks: [
       {
         table: 'orders',
@@ -60,8 +60,8 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
   {
     check: 'canceled_order_is_refunded',
     severity: 'error',
-    what: 'The refunds of a canceled order are all that was captured.',
-    advice: 'Refund the rest by an adjustment.',
+    what: 'The refunds of a canceled order equal the captured amount.',
+    advice: 'Refund the rest with an adjustment.',
     walks: [
       {
         table: 'orders',
@@ -76,8 +76,8 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
   {
     check: 'order_refunds_agree',
     severity: 'error',
-    what: 'Order, hold and ledger agree on what came back.',
-    advice: 'Compare the three; the ledger counts.',
+    what: 'Order, hold and ledger agree on the refunded amount.',
+    advice: 'Compare the three. The ledger is authoritative.',
     walks: [
       {
         table: 'orders',
@@ -92,9 +92,8 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
   {
     check: 'canceled_esim_is_refunded',
     severity: 'warning',
-    what: 'What a wholesaler took back of an issued order was refunded.',
-    advice:
-      'Ask the wholesaler why it took them back; give the partner the price by an adjustment. Shown for 7 days.',
+    what: 'eSIMs of an issued order that a wholesaler canceled were refunded.',
+    advice: 'Ask the wholesaler for the reason, and refund the price with an adjustment. Shown for 7 days.',
     walks: [
       {
         table: 'orders',
@@ -110,8 +109,8 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
   {
     check: 'open_order_holds_its_price',
     severity: 'error',
-    what: 'The whole price of an order without an end is held, and nothing of it charged.',
-    advice: 'Ask the upstream (reconcile, requery); do not settle it before the hold is repaired.',
+    what: 'The full price of an open order is held, and nothing is charged.',
+    advice: 'Query the wholesaler (reconcile, requery). Do not settle the order before the hold is repaired.',
     walks: [
       {
         table: 'orders',

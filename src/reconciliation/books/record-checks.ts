@@ -24,8 +24,8 @@ export const RECORD_CHECKS: readonly BookCheck[] = [
   {
     check: 'sandbox_never_touches_money',
     severity: 'error',
-    what: 'Nothing of Sandbox has a hold or a transaction (D26).',
-    advice: 'Give the partner back what was taken, by an adjustment.',
+    what: 'A Sandbox purchase has no hold and no transaction (D26).',
+    advice: 'Return the amount to the partner with an adjustment.',
     walks: [
       { table: 'orders', query: noMoney(ORDER_SUBJECT, 'orders o', ORDERS, 'order_id') },
       { table: 'topups', query: noMoney(TOPUP_SUBJECT, 'topups p', TOPUPS, 'topup_id') },
@@ -34,8 +34,9 @@ export const RECORD_CHECKS: readonly BookCheck[] = [
   {
     check: 'order_has_its_esims',
     severity: 'error',
-    what: 'An order has as many eSIMs as it says that it issued.',
-    advice: 'Compare with the upstream by the order; the partner was told the eSIMs of order.issued.',
+    what: 'An order has as many eSIMs as its issued quantity.',
+    advice:
+      "Compare with the wholesaler's view of the order. The partner received the eSIMs in order.issued.",
     walks: [
       {
         table: 'orders',
@@ -54,10 +55,10 @@ export const STUCK_CHECKS: readonly BookCheck[] = [
   {
     check: 'order_is_not_stuck',
     severity: 'warning',
-    what: 'No order or cancellation waits longer than NEEDS_REVIEW_AFTER_MS for its end.',
+    what: 'No order or cancellation waits longer than NEEDS_REVIEW_AFTER_MS for its outcome.',
     advice:
-      'Pending: no worker takes it up and needs-review does not list it; is a worker running? Otherwise see ' +
-      'GET /internal/v1/orders/needs-review and settle it by POST /internal/v1/orders/{id}/reconcile.',
+      'If pending, check that a worker is running, because needs-review does not list it. Otherwise see ' +
+      'GET /internal/v1/orders/needs-review and settle it with POST /internal/v1/orders/{id}/reconcile.',
     walks: [
       {
         table: 'orders',
@@ -76,10 +77,10 @@ export const STUCK_CHECKS: readonly BookCheck[] = [
   {
     check: 'topup_is_not_stuck',
     severity: 'warning',
-    what: 'No top-up waits longer than NEEDS_REVIEW_AFTER_MS for its end.',
+    what: 'No top-up waits longer than NEEDS_REVIEW_AFTER_MS for its outcome.',
     advice:
-      'Pending: no worker takes it up and needs-review does not list it; is a worker running? Otherwise see ' +
-      'GET /internal/v1/topups/needs-review and settle it by POST /internal/v1/topups/{id}/reconcile.',
+      'If pending, check that a worker is running, because needs-review does not list it. Otherwise see ' +
+      'GET /internal/v1/topups/needs-review and settle it with POST /internal/v1/topups/{id}/reconcile.',
     walks: [
       {
         table: 'topups',

@@ -19,8 +19,8 @@ export const TOPUP_CHECKS: readonly BookCheck[] = [
   {
     check: 'completed_topup_is_charged_once',
     severity: 'error',
-    what: 'A completed top-up has one captured hold and one charge, of its price.',
-    advice: 'Compare with the eSIM; charge or refund the rest by an adjustment.',
+    what: 'A completed top-up has one captured hold and one charge, for its price.',
+    advice: 'Compare with the eSIM; charge or refund the rest with an adjustment.',
     walks: [
       {
         table: 'topups',
@@ -36,7 +36,7 @@ export const TOPUP_CHECKS: readonly BookCheck[] = [
     check: 'failed_topup_costs_nothing',
     severity: 'error',
     what: 'A failed top-up has a released hold and no charge.',
-    advice: 'Give the partner back what was taken, by an adjustment.',
+    advice: 'Return the amount to the partner with an adjustment.',
     walks: [
       {
         table: 'topups',
@@ -51,8 +51,8 @@ export const TOPUP_CHECKS: readonly BookCheck[] = [
   {
     check: 'open_topup_holds_its_price',
     severity: 'error',
-    what: 'The price of a top-up without an end is held, and nothing of it charged.',
-    advice: 'Look at the eSIM upstream before anything is settled by hand.',
+    what: 'The price of an open top-up is held, and nothing is charged.',
+    advice: 'Check the eSIM at the wholesaler before you settle anything manually.',
     walks: [
       {
         table: 'topups',

@@ -13,7 +13,7 @@ import { ProviderNotAnswering, RetryingProviderClient } from './retrying-provide
 
 /** Maximum concurrent queries per provider: its rate limiter admits few waiting polls and would refuse more. */
 const AT_ONCE = 3;
-const NOT_CONNECTED = 'not connected: nothing that was given to it was compared';
+const NOT_CONNECTED = 'not connected, so its purchases were not compared';
 
 /**
  * Queries the providers by our references about purchases that have ended since a time, and compares. A step is a page

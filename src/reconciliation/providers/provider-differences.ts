@@ -5,31 +5,31 @@ import type { BookedEsim, BookedOrder, BookedTopup } from './provider-subjects.r
 const BOUGHT_FOR_NOTHING: DifferenceKind = {
   check: 'upstream_has_no_more',
   severity: 'error',
-  what: 'What failed or was canceled here is not paid for upstream.',
-  advice: 'Cancel it in the portal of the wholesaler, or claim it there.',
+  what: 'The wholesaler must not charge for a purchase that failed or was canceled here.',
+  advice: "Cancel it in the wholesaler's portal, or claim a refund there.",
 };
 const NOT_BOUGHT: DifferenceKind = {
   check: 'upstream_knows_what_was_issued',
   severity: 'error',
-  what: 'Every eSIM that was issued here was sold upstream.',
+  what: 'The wholesaler must have sold every eSIM that was issued here.',
   advice: 'Ask the wholesaler about the reference; refund the partner if the eSIM does not work.',
 };
 const TAKEN_BACK: DifferenceKind = {
   check: 'upstream_took_nothing_back',
   severity: 'error',
-  what: 'An eSIM that is not canceled here is not canceled upstream.',
-  advice: 'Ask the wholesaler why; refund the partner.',
+  what: 'An eSIM that is not canceled here must not be canceled at the wholesaler.',
+  advice: 'Ask the wholesaler for the reason, and refund the partner.',
 };
 const OTHER_QUANTITY: DifferenceKind = {
   check: 'upstream_quantity_agrees',
   severity: 'error',
-  what: 'As many eSIMs were sold upstream as were issued here.',
-  advice: 'Claim or cancel what was sold besides; the partner has paid for what was issued here.',
+  what: 'The wholesaler must have sold as many eSIMs as were issued here.',
+  advice: 'Claim or cancel the surplus eSIMs. The partner has paid for the issued ones.',
 };
 const OTHER_TOPUP: DifferenceKind = {
   check: 'upstream_topup_agrees',
   severity: 'error',
-  what: 'A top-up is applied upstream if and only if it was completed here.',
+  what: 'A top-up must be applied at the wholesaler if and only if it was completed here.',
   advice: 'Completed here only: refund the partner. Applied there only: claim it from the wholesaler.',
 };
 

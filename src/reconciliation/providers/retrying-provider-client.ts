@@ -17,7 +17,7 @@ const MAX_FAILURES_IN_A_ROW = 2;
 /** The provider gave no response that could be compared. */
 export class ProviderNotAnswering extends Error {
   constructor(cause: unknown) {
-    super(cause instanceof Error ? cause.message : 'no answer', { cause });
+    super(cause instanceof Error ? cause.message : 'no response', { cause });
     this.name = 'ProviderNotAnswering';
   }
 }
@@ -34,7 +34,7 @@ export class RetryingProviderClient {
   /** @throws ProviderNotAnswering; the abort reason of `stopping` */
   async ask<T>(question: (liveProvider: LiveProvider, signal: AbortSignal) => Promise<T>): Promise<T> {
     if (this.failuresInARow >= MAX_FAILURES_IN_A_ROW)
-      throw new ProviderNotAnswering(new Error('it has not answered before'));
+      throw new ProviderNotAnswering(new Error('skipped: it did not respond to earlier calls'));
     const deadline = performance.now() + RETRY_BUDGET_MS;
     for (;;) {
       this.stopping.throwIfAborted();

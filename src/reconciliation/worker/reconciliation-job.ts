@@ -42,7 +42,7 @@ export class ReconciliationMetrics {
       registry,
       {
         name: 'reconciliation_differences',
-        help: 'Differences that the last completed reconciliation found; absent before the first.',
+        help: 'Differences found by the last completed reconciliation; absent before the first one.',
       },
       () => runs.countLastDifferences(),
     );
@@ -50,7 +50,7 @@ export class ReconciliationMetrics {
       registry,
       {
         name: 'reconciliation_check_differences',
-        help: 'The same by check (those of wallets and of the ledger are the gravest); a check without any is absent.',
+        help: 'Differences found by the last completed reconciliation, by check. A check without differences is absent.',
         label: 'check',
       },
       () => runs.countLastDifferencesByCheck(),
@@ -59,7 +59,7 @@ export class ReconciliationMetrics {
       registry,
       {
         name: 'reconciliation_age_seconds',
-        help: 'Since when the last completed reconciliation is over; absent before the first.',
+        help: 'Seconds since the last completed reconciliation; absent before the first one.',
       },
       () => runs.ageOfLastCompletedSeconds(),
     );

@@ -20,7 +20,7 @@ const MAX_LOGGED = 100;
 /** Another worker has taken over the run, because the lease had lapsed here. */
 export class RunTakenOver extends Error {
   constructor() {
-    super('another worker has taken the reconciliation over');
+    super('another worker has taken over the reconciliation');
     this.name = 'RunTakenOver';
   }
 }

@@ -35,7 +35,7 @@ export class PurgeJobs {
   ) {
     this.purged = counterIn(metrics, {
       name: 'retention_purged_total',
-      help: 'What this process’s purges deleted, by kind; the orders of the Sandbox count without what goes with them.',
+      help: "Rows deleted by this process's purges, by kind. A Sandbox order counts as one, without its dependent rows.",
       labelNames: ['what'],
     });
     this.register('sandbox_orders', (stopping) => sandboxOrders.execute(stopping));

@@ -99,7 +99,7 @@ export class PurgeSandboxOrders {
     }
     this.logger.error(
       { event: 'retention.order_failed', orderId: past.last?.id, err: error },
-      'a Sandbox order cannot be deleted; the next run tries again',
+      'failed to delete Sandbox order; the next run will retry',
     );
     advance(walk, 1);
   }

@@ -117,7 +117,7 @@ export class AttemptPerformer {
       const { id: deliveryId, endpointId } = delivery;
       logger.error(
         { event: 'webhook.signing_failed', deliveryId, endpointId, err: error },
-        'tried again in a minute',
+        'retrying in a minute',
       );
       return null;
     }

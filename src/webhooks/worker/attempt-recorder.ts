@@ -171,7 +171,7 @@ export class AttemptRecorder {
     slowStart.isOver = true;
     this.deliveries.endSlowStart(endpointId, slowStart.since).catch((error: unknown) => {
       const line = { event: 'webhook.slow_start_kept', endpointId, err: error };
-      this.logger.warn(line, 'its next owner begins slowly again');
+      this.logger.warn(line, 'the next owner starts slowly');
     });
   }
 

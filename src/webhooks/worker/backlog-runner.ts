@@ -59,7 +59,7 @@ export class BacklogRunner {
     await runEach(ids, (id) => this.takeTurn(id, stopping), {
       stopping,
       failed: (jobId, error) =>
-        this.logger.warn({ event: 'webhook.backlog_failed', jobId, err: error }, 'trying again'),
+        this.logger.warn({ event: 'webhook.backlog_failed', jobId, err: error }, 'retrying'),
     });
     return undefined;
   }
@@ -111,7 +111,7 @@ export class BacklogRunner {
   private warnOfGone({ id: jobId, endpointId, total, created }: BacklogJobEntity): void {
     if (created === total) return;
     const line = { event: 'webhook.replay_events_gone', jobId, endpointId, count: total - created };
-    this.logger.warn(line, 'not repeated: past their retention');
+    this.logger.warn(line, 'not replayed: past retention');
   }
 
   /** Recorded once per enabled endpoint: a release that is followed by a resend is not the end. */

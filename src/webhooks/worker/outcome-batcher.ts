@@ -59,7 +59,7 @@ export class OutcomeBatcher {
     if (isTooLate(outcomes, pauseMs)) return null;
     this.options.logger.warn(
       { event: 'webhook.record_failed', count: outcomes.length, err: error },
-      'trying again',
+      'retrying',
     );
     return pauseMs;
   }

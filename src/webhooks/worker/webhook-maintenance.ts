@@ -70,7 +70,7 @@ export class WebhookMaintenance {
       await runEach(parts, runPart, { stopping, failed: ([what], error) => this.warn({ what }, error) });
     } finally {
       if (Object.values(counts).some((count) => count > 0))
-        this.logger.info({ event: 'webhook.purged', ...counts }, 'past their retention');
+        this.logger.info({ event: 'webhook.purged', ...counts }, 'past retention');
     }
   }
 
@@ -105,6 +105,6 @@ export class WebhookMaintenance {
   }
 
   private warn(of: { readonly what: string; readonly endpointId?: string }, error: unknown): void {
-    this.logger.warn({ event: 'webhook.maintenance_failed', ...of, err: error }, 'trying again');
+    this.logger.warn({ event: 'webhook.maintenance_failed', ...of, err: error }, 'retrying');
   }
 }

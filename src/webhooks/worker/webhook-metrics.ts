@@ -25,20 +25,20 @@ export class WebhookMetrics {
     const registers = [registry];
     this.attempts = new Counter({
       name: 'webhook_attempts_total',
-      help: 'Attempts recorded by this process, by outcome and class of error.',
+      help: 'Attempts recorded by this process, by outcome and error class.',
       labelNames: ['outcome', 'error_class'],
       registers,
     });
     this.latencies = new Histogram({
       name: 'webhook_attempt_duration_seconds',
-      help: 'How long attempts took, to what decided their outcome.',
+      help: 'Duration of attempts until their outcome was known.',
       labelNames: ['outcome'],
       buckets: [...LATENCY_SECONDS, 60],
       registers,
     });
     this.blocks = new Counter({
       name: 'webhook_endpoint_blocks_total',
-      help: 'Blocks of endpoints, those that disabled it included.',
+      help: 'Blocks of endpoints, including blocks that disabled the endpoint.',
       registers,
     });
     this.disables = new Counter({
@@ -86,7 +86,7 @@ export class WebhookMetrics {
     });
     new Gauge({
       name: 'webhook_deliveries_counted_seconds',
-      help: 'Since when the count of deliveries that have ended is known; absent before the first.',
+      help: 'Age of the count of ended deliveries, in seconds; absent before the first count.',
       registers,
       collect() {
         const ageMs = ended.ageMs();
@@ -106,7 +106,7 @@ export class WebhookMetrics {
       registry,
       {
         name: 'webhook_oldest_due_seconds',
-        help: 'Age of the oldest delivery that is due and could be sent; 0 when there is none.',
+        help: 'How long the oldest sendable delivery has been due; 0 if there is none.',
       },
       () => this.backlog.oldestDueSeconds(),
     );

@@ -85,9 +85,9 @@ describe('a role whose SECRETS_KEYS does not open what is stored', () => {
     [
       'has other bytes under the id',
       WRONG,
-      'the key "old" is not the one that sealed the install data of eSIMs',
+      'the key "old" is not the key that sealed the install data of eSIMs',
     ],
-    ['has other bytes behind a new key', `${NEW},${WRONG}`, 'the key "old" is not the one'],
+    ['has other bytes behind a new key', `${NEW},${WRONG}`, 'the key "old" is not the key'],
     ['lacks a key that is still in use', NEW, 'SECRETS_KEYS has no key "old"'],
   ])('does not start, and names the key: it %s', async (_how, keys, message) => {
     const refused = await start(keys).then(
@@ -121,7 +121,7 @@ describe('npm run reseal', () => {
     for (const keys of [WRONG, `${NEW},${WRONG}`]) {
       const { exit, stdout, stderr } = await reseal(keys);
       expect([exit, stdout]).toEqual([2, '']);
-      expect(stderr).toContain('the key "old" is not the one that sealed the signing secrets of endpoints');
+      expect(stderr).toContain('the key "old" is not the key that sealed the signing secrets of endpoints');
       expect(stderr).not.toContain(bytesOf(keys));
     }
     expect(await sealedByOld()).toEqual(before);
@@ -137,7 +137,7 @@ describe('npm run reseal', () => {
       await eventually('a statement waits', async () => (await waitingForLocks(database)) > 0);
       proxy.swallow();
       const { exit, stderr } = await ended;
-      expect([exit, stderr]).toEqual([2, expect.stringContaining('the database has not answered for')]);
+      expect([exit, stderr]).toEqual([2, expect.stringContaining('the database has not responded for')]);
       // The server has not noticed, and would go on with the statement once it gets the lock.
       await eventually('its sessions are gone', async () => {
         const { rowCount } = await database.pool.query(

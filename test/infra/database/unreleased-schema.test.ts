@@ -5,7 +5,7 @@ import { loadConfig } from '../../../src/config/index.js';
 import { createTestDatabase, type TestDatabase, testEnvironment } from '../../harness/index.js';
 
 const REFUSAL =
-  'this database was made by an unreleased version, whose table `events` has no partitions, and cannot be upgraded: ' +
+  'this database was created by an unreleased version, whose table `events` has no partitions, and cannot be upgraded: ' +
   'use an empty database (for `npm start` without DATABASE_URL, another DATA_DIR)';
 
 let database: TestDatabase;

@@ -74,7 +74,7 @@ export class PostgresChannel implements SignalChannel {
     client.end().catch(() => undefined);
     this.options.logger.warn(
       { event: 'signals.connection_lost', err: error, retryMs: this.pauseMs },
-      'signals are not heard; the sweeps find the work meanwhile',
+      'LISTEN connection lost; falling back to polling',
     );
     this.timer = setTimeout(() => void this.connect(), this.pauseMs);
     this.pauseMs = Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);

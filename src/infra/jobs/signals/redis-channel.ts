@@ -39,7 +39,7 @@ export class RedisChannel implements SignalChannel {
       if (this.subscriber !== subscriber) return;
       this.logger.warn(
         { event: 'signals.connection_lost', err: error, retryMs: pauseMs },
-        'signals are not heard; the sweeps find the work meanwhile',
+        'Redis subscription lost; falling back to polling',
       );
       const nextPauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
       this.timer = setTimeout(() => void this.subscribe(subscriber, nextPauseMs), pauseMs);

@@ -29,7 +29,7 @@ export class SpanQueue implements SpanProcessor {
   ) {
     this.dropped = counterIn<'reason'>(registry, {
       name: 'trace_spans_dropped_total',
-      help: 'Spans of this process that no collector took, because the queue was full or the export failed.',
+      help: 'Spans that this process dropped because the queue was full or the export failed.',
       labelNames: ['reason'],
     });
     this.batches = batchesOver({
@@ -72,7 +72,7 @@ export class SpanQueue implements SpanProcessor {
     if (hasFailed) {
       this.dropped.inc({ reason: 'export_failed' }, spans);
       if (!this.isFailing) this.logger.warn({ event: 'tracing.export_failed', spans, err: error }, 'dropped');
-    } else if (this.isFailing) this.logger.info({ event: 'tracing.export_works' }, 'spans are taken again');
+    } else if (this.isFailing) this.logger.info({ event: 'tracing.export_works' }, 'span export recovered');
     this.isFailing = hasFailed;
   }
 }
