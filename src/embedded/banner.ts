@@ -34,7 +34,7 @@ export function renderBanner(facts: BannerFacts): string {
     ...orderLines('$ESIM_API_KEY', 'pkg_fr_1gb_7d'),
     ...afterOrderLines('$ESIM_API_KEY', 'orders/$ORDER'),
     ...(live === null ? [] : liveLines(live)),
-    `  Paste the lines above into bash or zsh.${describeLive(live)}`,
+    `  Paste the lines above (bash, zsh).${describeLive(live)}`,
     `  ${placesOf(facts).join('; ')}`,
   ].join('\n');
 }
@@ -71,8 +71,8 @@ function liveLines({ packageId }: LiveDemo): string[] {
 function describeLive(live: LiveDemo | null): string {
   if (live === null) return '';
   return live.packageId === null
-    ? ' Live uses a SIMULATED wholesaler; its catalog is still loading.'
-    : ' Live uses a SIMULATED wholesaler and play money.';
+    ? ' Live: SIMULATED wholesaler, catalog loading.'
+    : ' Live: a SIMULATED wholesaler, play money.';
 }
 
 function placesOf({ receiverUrl, demoFile, logFile }: BannerFacts): string[] {

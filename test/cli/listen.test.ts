@@ -304,9 +304,9 @@ describe('esim listen at a server that does not take events', () => {
     await fail();
     await fail();
     await eventually('two attempts', () => attemptsOf(child).length >= 2);
-    expect(child.stderr.match(/if it refused the signature/g)).toHaveLength(1);
+    expect(child.stderr.match(/if your server rejected the signature/g)).toHaveLength(1);
     expect(child.stderr).toContain(
-      'its secret must be what "esim listen --print-secret" prints; see esim verify',
+      'give it the secret that `esim listen --print-secret` prints; see `esim verify`',
     );
   });
 

@@ -128,7 +128,7 @@ describe('loadConfig', () => {
     ['an end that is missing', 'FR=zendit,', 'rule 2 must begin with'],
     ['two signs of equality', 'FR=zendit=none', 'rule 1 must be selector=provider'],
     ['a repeated selector', 'FR=zendit,*=none, FR=esim_access', 'rule 3 repeats a selector'],
-    ['one that no package comes to', '*=zendit,FR=none', 'rule 2 can never act'],
+    ['one that no package comes to', '*=zendit,FR=none', 'rule 2 has no effect'],
     ['several', 'x=zendit,FR=y', 'rule 1 must begin with a package id'],
     ['several', 'x=zendit,FR=y', 'rule 2 must name one of'],
   ])('refuses rules for live packages with %s', (_, text, problem) => {

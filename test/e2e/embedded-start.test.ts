@@ -143,7 +143,7 @@ describe('npm start on a machine with nothing', () => {
   it('receives and verifies its own webhook, and says so', async () => {
     await eventually('the webhook is printed', () => running.stdout.includes(`"order_id":"${firstOrderId}"`));
     expect(running.stdout).toMatch(/^webhook {2}order\.issued {2}signature ok/m);
-    expect(running.stdout).not.toContain('REFUSED');
+    expect(running.stdout).not.toContain('REJECTED');
   });
 
   it('stops on Ctrl-C with exit code 0, and leaves no PostgreSQL behind', async () => {
@@ -170,7 +170,7 @@ describe('npm start on a machine with nothing', () => {
     const before = contents();
     const refused = [
       `cannot start: already running here, at http://localhost:${place.port} (process ${running.pid})`,
-      'Stop it (Ctrl-C in its terminal), or start another one with a folder and ports of its own:',
+      'Stop it (Ctrl-C in its terminal), or start another one with its own folder and ports:',
       '  DATA_DIR=<folder> PORT=<port> ADMIN_PORT=<port> PORTAL_PORT=<port> npm start',
     ];
     const [PORT, ADMIN_PORT, PORTAL_PORT] = [await freePort(), await freePort(), await freePort()].map(
@@ -220,7 +220,7 @@ describe('npm start on a machine with nothing', () => {
   it('says so and ends when its PostgreSQL is killed, and comes up again with its data', async () => {
     await place.killPostgres();
     expect(await running.exited()).toBe(1);
-    expect(running.stderr).toMatch(/PostgreSQL ended/);
+    expect(running.stderr).toMatch(/PostgreSQL stopped/);
     await start();
     expect(await statusOf(newest())).toBe(200);
   });

@@ -103,7 +103,7 @@ describe('fields of POST /v1/orders', () => {
 
   it('names a field that is missing once, and counts fields and not rules', async () => {
     const { body } = await api.post('/v1/orders', { packageId: 'pkg_fr_1gb_7d', quantity: 50 });
-    expect(body.detail).toBe('3 fields are invalid.');
+    expect(body.detail).toBe('3 fields are invalid. Correct the fields listed in `errors`.');
     const errors = body.errors as { pointer: string; code: string; message: string }[];
     expect(errors.map(({ pointer }) => pointer).toSorted()).toEqual([
       '/packageId',

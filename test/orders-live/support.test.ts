@@ -392,8 +392,8 @@ describe('a processing order that support ends', () => {
     const { id, reference } = await stuckOrder(2);
     shop.liveProvider.parts.set(reference, { profiles: mint(1), running: 1 });
     expect(await desk.look(id)).toMatchObject({ running: 1, actions: ['requery'] });
-    await desk.expectRefused(id, 'mark_issued', /1 of 2 eSIMs are provisioned, 1 under way/);
-    await desk.expectRefused(id, 'mark_failed', /1 of 2 eSIMs are provisioned, 1 under way/);
+    await desk.expectRefused(id, 'mark_issued', /1 of 2 eSIMs are provisioned, 1 in progress/);
+    await desk.expectRefused(id, 'mark_failed', /1 of 2 eSIMs are provisioned, 1 in progress/);
     expect(await balance(buyer)).toMatchObject({ held: 2 * PRICE });
   });
 
@@ -405,7 +405,7 @@ describe('a processing order that support ends', () => {
       unusable: 1,
       actions: ['requery', 'mark_failed'],
     });
-    await desk.expectRefused(id, 'mark_issued', /names no eSIM/);
+    await desk.expectRefused(id, 'mark_issued', /has no eSIM/);
     expect((await desk.reconcile(id, 'mark_failed')).body.data).toMatchObject({ status: 'failed' });
   });
 
@@ -413,9 +413,9 @@ describe('a processing order that support ends', () => {
     const { id, reference } = await stuckOrder(2);
     shop.liveProvider.readLagMs = 60_000;
     await desk.change(id, `next_attempt_at = now() + interval '1 minute'`);
-    await desk.expectRefused(id, 'mark_failed', /try again in \d\d s/);
+    await desk.expectRefused(id, 'mark_failed', /Try again in \d\d s/);
     shop.liveProvider.parts.set(reference, { profiles: mint(1) });
-    await desk.expectRefused(id, 'mark_issued', /try again in \d\d s/);
+    await desk.expectRefused(id, 'mark_issued', /Try again in \d\d s/);
     const row = await shop.row(id);
     const rests = (row['next_attempt_at'] as Date).getTime() - (row['upstream_placed_at'] as Date).getTime();
     expect(rests, 'a retry would begin the time anew').toBe(180_000);
@@ -539,7 +539,7 @@ describe('a cancellation that support ends', () => {
   it('is never said not to have happened when the provider has the order back', async () => {
     const { id, esims } = await hanging(2);
     for (const esim of esims) shop.liveProvider.cancelStatuses.set(esim, 'canceled');
-    await desk.expectRefused(id, 'mark_issued', /mark it failed/);
+    await desk.expectRefused(id, 'mark_issued', /Mark it failed/);
     expect((await desk.reconcile(id, 'mark_failed')).body.data).toMatchObject({ status: 'canceled' });
   });
 
@@ -589,12 +589,12 @@ describe('a cancellation that support ends', () => {
     await desk.change(id, `lease_until = now() + interval '1 minute'`);
     const asked = vi.spyOn(shop.liveProvider, 'findCancelStatuses');
     for (const action of ['mark_issued', 'mark_failed'] as const)
-      await desk.expectRefused(id, action, /being asked right now/);
+      await desk.expectRefused(id, action, /querying the wholesaler now/);
     expect(asked, 'what it said now would be older than what the worker hears').not.toHaveBeenCalled();
     asked.mockRestore();
     await desk.change(id, 'lease_until = NULL');
     shop.liveProvider.readLagMs = 60_000;
-    await desk.expectRefused(id, 'mark_issued', /try again in \d\d s/);
+    await desk.expectRefused(id, 'mark_issued', /Try again in \d\d s/);
     await desk.change(id, `updated_at = now() - interval '61 seconds'`);
     expect((await desk.reconcile(id, 'mark_issued')).body.data).toMatchObject({ status: 'issued' });
   });
@@ -602,7 +602,7 @@ describe('a cancellation that support ends', () => {
   it('has nothing to take back when no eSIM is left', async () => {
     const { id } = await hanging(1);
     await shop.database.pool.query(`UPDATE esims SET status = 'canceled' WHERE order_id = $1`, [id]);
-    await desk.expectRefused(id, 'mark_failed', /mark it issued/);
+    await desk.expectRefused(id, 'mark_failed', /Mark the order issued/);
     expect((await desk.reconcile(id, 'mark_issued')).body.data).toMatchObject({ status: 'issued' });
   });
 });
@@ -636,7 +636,7 @@ describe('a cancellation in Sandbox that support ends', () => {
        WHERE reference = (SELECT provider_reference FROM orders WHERE id = $1)`,
       [gone],
     );
-    await desk.expectRefused(gone, 'mark_issued', /mark it failed/);
+    await desk.expectRefused(gone, 'mark_issued', /Mark it failed/);
     expect((await desk.reconcile(gone, 'mark_failed')).body.data).toMatchObject({ status: 'canceled' });
   });
 

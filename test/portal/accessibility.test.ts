@@ -151,12 +151,12 @@ const LOOKS: Record<string, () => Promise<void>> = {
     await dialog.getByRole('button', { name: 'Finish rotation' }).waitFor();
   },
   'deleting an endpoint': () => openFrom(good, 'Delete'),
-  'choosing what is sent when it is switched on': () => openFrom(disabled, 'Choose what is sent'),
+  'choosing what is sent when it is switched on': () => openFrom(disabled, 'Choose what to send'),
   'a replay that was counted': async () => {
     await openFrom(good, 'Replay');
     await dialog.getByRole('checkbox', { name: 'delivered' }).check();
     await click('Count first', dialog);
-    await dialog.getByText(/would be sent/).waitFor();
+    await dialog.getByText(/will be sent/).waitFor();
   },
   'a replay under way': async () => {
     await click('Start replay', dialog);
@@ -165,7 +165,7 @@ const LOOKS: Record<string, () => Promise<void>> = {
   'a delivery that was resent, and a notice': async () => {
     await openDelivery(good, 'delivered');
     await click('Resend', dialog);
-    await page.getByText('Sent again').waitFor();
+    await page.getByText('Resent as').waitFor();
   },
   'a delivery that is tried again': () => openDelivery(retried, 'pending'),
   'a delivery that has failed': () => openDelivery(blocked, 'failed'),
@@ -200,7 +200,7 @@ const LOOKS: Record<string, () => Promise<void>> = {
   },
   'the command palette without a result': async () => {
     await dialog.getByRole('combobox').fill('nothing like that');
-    await dialog.getByText('Nothing by that name.').waitFor();
+    await dialog.getByText('No matches.').waitFor();
   },
   'the notice that a younger session is needed': async () => {
     await sql(
@@ -210,7 +210,7 @@ const LOOKS: Record<string, () => Promise<void>> = {
     await portal.open('/developers/api-keys?mode=live');
     await click('Revoke');
     await click('Revoke key', dialog);
-    await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
+    await page.getByRole('heading', { name: 'Sign in again to continue' }).waitFor();
   },
   'the end of a session': async () => {
     await service.admin.post(`/internal/v1/partners/${partner.id}/portal-sessions/revoke-all`);

@@ -189,7 +189,7 @@ describe.skipIf(missing !== null)('a screen of the portal stands still', { timeo
     });
     const stats = () => new Set(asked.filter((path) => path.includes('/stats'))).size;
     await open('/developers/webhooks');
-    await list.getByText('last error: answered with status 503').waitFor();
+    await list.getByText('last error: returned status 503').waitFor();
     await eventually(
       'the list is polled',
       () => asked.filter((path) => path.endsWith('webhook-endpoints?mode=sandbox')).length > POLLS,

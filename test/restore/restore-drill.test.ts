@@ -249,7 +249,7 @@ describe('a database that is put back to an earlier time', () => {
     await house.worker.restart();
     expect(await repair(...to)).toMatchObject({
       code: 2,
-      text: expect.stringContaining('workers are connected'),
+      text: expect.stringContaining('workers are still connected'),
     });
     for (const { openOrder } of stories)
       expect(await house.shop.row(openOrder['id'] as string)).toMatchObject({

@@ -237,7 +237,7 @@ describe('each example of the README, one after the other', () => {
     await eventually('the receiver says why', () => receiver.said() === 'no_match\n');
     const forgetful = await startReceiver('');
     expect(await forgetful.post(signed(JSON.stringify(event)))).toBe(500);
-    const words = 'is ESIM_WEBHOOK_SECRET set?';
+    const words = 'check that ESIM_WEBHOOK_SECRET is set';
     await eventually('the receiver says what is missing', () => forgetful.said().includes(words));
     const program = `import { receive } from './${fileOf(WEBHOOKS, 1)}';
       process.env['ESIM_WEBHOOK_SECRET'] = ${JSON.stringify(secret)};

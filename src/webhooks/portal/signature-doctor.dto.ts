@@ -87,7 +87,7 @@ const WORDS: Readonly<Record<DiagnosisCode, readonly [summary: string, cure: str
     'If your server still rejects them, enter the signature that your code computed, and the time of arrival by its clock.',
   ],
   stale: [
-    'The header and the body are correct, but the signature is older than the 300 seconds that receivers allow.',
+    'The header and the body are correct, but the signature is older than the 300 seconds that servers should allow.',
     'This is expected for an old request. If your server rejected it on arrival, enter the time of arrival by its clock.',
   ],
   header_missing: [

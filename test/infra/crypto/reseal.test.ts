@@ -163,13 +163,13 @@ describe('npm run reseal', () => {
     const { exit, stdout, stderr } = await reseal(NEW);
     expect(exit).toBe(1);
     expect(stderr).toContain('SECRETS_KEYS has no key "old", which sealed the install data of eSIMs');
-    expect(stdout).toContain('install data of eSIMs: 0 sealed again, 21 could not be opened, 21 left');
+    expect(stdout).toContain('install data of eSIMs: 0 resealed, 21 could not be opened, 21 left');
     expect(await sealedByOld()).toEqual(before);
   });
 
   it('seals everything with the newest key: the old one can go, and nothing that it sealed is lost', async () => {
     const { exit, stdout } = await reseal(`${NEW},${OLD}`);
-    expect(stdout).toContain('install data of eSIMs: 21 sealed again, 0 could not be opened, 0 left');
+    expect(stdout).toContain('install data of eSIMs: 21 resealed, 0 could not be opened, 0 left');
     expect(exit).toBe(0);
     expect(await sealedByOld()).toEqual([]);
 
