@@ -64,10 +64,9 @@ export async function startAdmin(process: ProcessResources, probe: OpsProbe | nu
     authenticator: AdminAuthenticator,
     listen: process.config.adminApi,
     idempotencyKeyRequired: false,
-    check: (app) =>
-      assertEveryRouteNeedsAScope(app.get(DiscoveryService, { strict: false }), AdminTokenGuard),
     anonymousPaths: [...API_DOCUMENT_PATHS, ...(probe ? OPS_PATHS : [])],
-    prepare: (fastify) => {
+    prepare: (app, fastify) => {
+      assertEveryRouteNeedsAScope(app.get(DiscoveryService, { strict: false }), AdminTokenGuard);
       serveApiDocuments(fastify);
       probe?.serveOn(fastify);
     },

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { DynamicModule, Type } from '@nestjs/common';
-import { DiscoveryService, NestFactory } from '@nestjs/core';
+import { DiscoveryService, ModulesContainer, NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance } from 'fastify';
 import { AccessLog } from '../call-log/index.js';
@@ -9,6 +9,7 @@ import type { ListenAddress } from '../config/index.js';
 import {
   type Authenticator,
   createEdgeAdapter,
+  type EdgeOptions,
   type EdgeServices,
   ProblemFilter,
 } from '../infra/http/edge/index.js';
@@ -30,36 +31,56 @@ export interface RunningHttpApp extends RunningApp {
   readonly nest: NestFastifyApplication;
 }
 
-export interface HttpAppOptions {
-  /** Port label in metrics: `partner`, `admin`, `portal`. */
+export interface PortOptions extends Omit<
+  EdgeOptions,
+  'services' | 'socketLimits' | 'listensAt' | 'closeWithinMs' | 'onUnexpectedError'
+> {
+  /** Port label in metrics: `partner`, `admin`, `portal`, `callbacks`, `ops`. */
   readonly port: string;
-  readonly module: DynamicModule;
-  readonly authenticator: Type<Authenticator>;
+  readonly module: DynamicModule | Type;
   readonly listen: ListenAddress;
-  readonly idempotencyKeyRequired: boolean;
-  readonly anonymousPaths?: readonly string[];
-  /** Further GET paths without authentication: the portal's pages. */
-  readonly isPublicPath?: (path: string) => boolean;
-  /** The port's own check before the app initializes. @throws Error */
-  check?(app: NestFastifyApplication): void;
-  /** Adds routes beside Nest's before the app initializes. */
-  prepare?(fastify: FastifyInstance): void;
+  services(app: NestFastifyApplication): EdgeServices;
+  /** Checks the app, or adds routes beside Nest's, before the app initializes. @throws Error */
+  prepare?(app: NestFastifyApplication, fastify: FastifyInstance): void;
 }
 
 /**
  * Builds a Nest app behind the edge and listens. @throws Error for an unguarded route, a POST without idempotency, or a
  * taken port
  */
-export async function startHttpApp(
-  process: ProcessResources,
-  options: HttpAppOptions,
+export async function startPort(
+  process: Pick<ProcessResources, 'config' | 'logger' | 'metrics'>,
+  { port, module, listen, services: servicesOf, prepare, ...edge }: PortOptions,
 ): Promise<RunningHttpApp> {
+  const { logger } = process;
+  const onUnexpectedError = (error: unknown, requestId: string): void => {
+    logger.error({ event: 'http.unexpected_error', requestId, err: error }, 'unexpected error');
+  };
   let closeBy = 0;
-  const app = await createHttpApp(process, options, () => Math.max(0, closeBy - performance.now()));
-  const { host, port } = options.listen;
-  await app.listen(port, host);
+  const adapter = createEdgeAdapter({
+    ...edge,
+    services: () => services,
+    socketLimits: portLimits(process, port, edge.trustProxyHops),
+    closeWithinMs: () => Math.max(0, closeBy - performance.now()),
+    listensAt: listen.host,
+    onUnexpectedError,
+  });
+  const app = await NestFactory.create<NestFastifyApplication>(module, adapter, {
+    bodyParser: false,
+    abortOnError: false,
+    logger: new NestLogger(logger),
+  });
+  app.useGlobalFilters(new ProblemFilter(onUnexpectedError));
+  // Listening comes later, so no call asks for these before they are here.
+  const services = servicesOf(app);
+  const discovery = new DiscoveryService(app.get(ModulesContainer));
+  assertEveryRouteIsGuarded(discovery);
+  assertEveryPostIsIdempotent(discovery);
+  prepare?.(app, adapter.getInstance());
+  await app.listen(listen.port, listen.host);
   const address = app.getHttpServer().address() as AddressInfo;
-  const shown = host === '0.0.0.0' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  const shown =
+    listen.host === '0.0.0.0' ? '127.0.0.1' : listen.host.includes(':') ? `[${listen.host}]` : listen.host;
   return {
     url: `http://${shown}:${address.port}`,
     nest: app,
@@ -67,52 +88,44 @@ export async function startHttpApp(
       // From here: Nest has other things to end before it closes the server.
       closeBy = performance.now() + withinMs;
       await app.close();
-      // The last calls are recorded while the server closes, and those whose sockets were cut a turn later.
-      for (let turn = 0; turn < 2; turn++) await nextTurn();
-      await app.get(AccessLog, { strict: false }).close();
     },
   };
 }
 
-async function createHttpApp(
+export interface HttpAppOptions extends Omit<PortOptions, 'services' | 'trustProxyHops'> {
+  readonly authenticator: Type<Authenticator>;
+}
+
+/** Starts the port of an API: its calls are logged (D38), and an open restore refuses its writes. */
+export async function startHttpApp(
   process: ProcessResources,
   options: HttpAppOptions,
-  closeWithinMs: () => number,
-): Promise<NestFastifyApplication> {
-  const { logger, config } = process;
-  const onUnexpectedError = (error: unknown, requestId: string): void => {
-    logger.error({ event: 'http.unexpected_error', requestId, err: error }, 'unexpected error');
-  };
-  const adapter = createEdgeAdapter({
-    services: () => services,
+): Promise<RunningHttpApp> {
+  const { config, metrics, tracer, dataSource } = process;
+  const { port, authenticator, ...others } = options;
+  const running = await startPort(process, {
+    ...others,
+    port,
     trustProxyHops: config.trustProxyHops,
-    socketLimits: portLimits(process, options.port, config.trustProxyHops),
-    closeWithinMs,
-    listensAt: options.listen.host,
-    idempotencyKeyRequired: options.idempotencyKeyRequired,
-    onUnexpectedError,
-    tracer: process.tracer,
-    namesCalls: options.port === 'admin',
-    ...(options.isPublicPath ? { isPublicPath: options.isPublicPath } : {}),
-    ...(options.anonymousPaths ? { anonymousPaths: options.anonymousPaths } : {}),
+    tracer,
+    namesCalls: port === 'admin',
+    services: (app) => ({
+      authenticator: app.get(authenticator, { strict: false }),
+      recorder: countCalls(metrics, port, app.get(AccessLog, { strict: false })),
+    }),
+    prepare: (app, fastify) => {
+      if (port !== 'admin') app.useGlobalGuards(new WritesGuard(dataSource.manager));
+      showOpenRestore(metrics, dataSource.manager);
+      options.prepare?.(app, fastify);
+    },
   });
-  const app = await NestFactory.create<NestFastifyApplication>(options.module, adapter, {
-    bodyParser: false,
-    abortOnError: false,
-    logger: new NestLogger(logger),
-  });
-  app.useGlobalFilters(new ProblemFilter(onUnexpectedError));
-  if (options.port !== 'admin') app.useGlobalGuards(new WritesGuard(process.dataSource.manager));
-  showOpenRestore(process.metrics, process.dataSource.manager);
-  // Listening comes later, so no call asks for these before they are here.
-  const services: EdgeServices = {
-    authenticator: app.get(options.authenticator, { strict: false }),
-    recorder: countCalls(process.metrics, options.port, app.get(AccessLog, { strict: false })),
+  return {
+    ...running,
+    close: async (withinMs) => {
+      await running.close(withinMs);
+      // The last calls are recorded while the server closes, and those whose sockets were cut a turn later.
+      for (let turn = 0; turn < 2; turn++) await nextTurn();
+      await running.nest.get(AccessLog, { strict: false }).close();
+    },
   };
-  const discovery = app.get(DiscoveryService, { strict: false });
-  assertEveryRouteIsGuarded(discovery);
-  assertEveryPostIsIdempotent(discovery);
-  options.check?.(app);
-  options.prepare?.(adapter.getInstance());
-  return app;
 }

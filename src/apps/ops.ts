@@ -1,16 +1,13 @@
-import type { ServerResponse } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { Module } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { showBuildInfo } from '../infra/build-info.js';
 import { endsWithin } from '../common/ends-within.js';
-import { isLoopback, LOCAL_ONLY, namesLocalHost } from '../infra/http/local-host.js';
+import { NotFound } from '../common/errors/index.js';
 import { WriteProbe } from '../infra/database/index.js';
-import { createPlainServer } from '../infra/http/plain-server.js';
-import { portLimits } from './port-limits.js';
+import type { AuthResult } from '../infra/http/edge/index.js';
+import { type RunningHttpApp, startPort } from './http-app.js';
 import type { ProcessResources } from './process-resources.js';
-import type { RunningApp } from './http-app.js';
 
 /** Anonymous paths of the ops listener (D3). */
 export const OPS_PATHS = ['/livez', '/readyz', '/metrics'] as const;
@@ -64,18 +61,22 @@ export class OpsProbe {
   /** Answers the ops paths on the admin port, when all roles share a process. */
   serveOn(fastify: FastifyInstance): void {
     for (const path of OPS_PATHS) {
-      fastify.get(path, async (_request, reply) => {
-        const answer = await this.answer(path);
-        return reply.status(answer.status).header('content-type', answer.contentType).send(answer.body);
+      fastify.route({
+        // Some probes send HEAD.
+        method: ['GET', 'HEAD'],
+        url: path,
+        handler: async (_request, reply) => {
+          const answer = await this.answer(path);
+          return reply.status(answer.status).header('content-type', answer.contentType).send(answer.body);
+        },
       });
     }
   }
 
-  async answer(path: string): Promise<OpsAnswer> {
+  async answer(path: (typeof OPS_PATHS)[number]): Promise<OpsAnswer> {
     if (path === '/livez') return plain(200, 'ok');
     if (path === '/readyz') return this.readiness();
-    if (path === '/metrics') return (this.scrape ??= this.collect().finally(() => (this.scrape = null)));
-    return plain(404, 'not found');
+    return (this.scrape ??= this.collect().finally(() => (this.scrape = null)));
   }
 
   private async collect(): Promise<OpsAnswer> {
@@ -99,34 +100,34 @@ export class OpsProbe {
   }
 }
 
+@Module({})
+class OpsModule {}
+
 /** Serves the ops paths on `OPS_HOST:OPS_PORT`, for a role that runs apart. */
-export async function startOpsServer(
-  process: ProcessResources,
-  probe: OpsProbe,
-): Promise<RunningApp & { url: string }> {
-  const { host, port } = process.config.ops;
-  const isLocal = isLoopback(host);
-  const server = createPlainServer({}, portLimits(process, 'ops', 0), (request, response) => {
-    const isForeign = isLocal && request.headers.host !== undefined && !namesLocalHost(request.headers.host);
-    if (isForeign) return write(response, plain(403, LOCAL_ONLY));
-    void probe.answer((request.url ?? '').split('?', 1)[0]!).then((answer) => write(response, answer));
-  });
-  server.listen(port, host);
-  await once(server, 'listening');
-  return {
-    url: `http://${host}:${(server.address() as AddressInfo).port}`,
-    close: async () => {
-      server.close();
-      server.closeAllConnections();
-      await Promise.resolve();
-    },
+export async function startOps(process: ProcessResources, probe: OpsProbe): Promise<RunningHttpApp> {
+  const nobody: AuthResult = {
+    principal: null,
+    headers: {},
+    refusal: new NotFound(),
+    keyId: null,
+    partnerId: null,
+    mode: null,
   };
+  return startPort(process, {
+    port: 'ops',
+    module: OpsModule,
+    listen: process.config.ops,
+    trustProxyHops: 0,
+    idempotencyKeyRequired: false,
+    anonymousPaths: OPS_PATHS,
+    services: () => ({
+      authenticator: { authenticate: () => Promise.resolve(nobody) },
+      recorder: { record: () => undefined },
+    }),
+    prepare: (_app, fastify) => probe.serveOn(fastify),
+  });
 }
 
 function plain(status: number, text: string): OpsAnswer {
   return { status, contentType: 'text/plain; charset=utf-8', body: `${text}\n` };
-}
-
-function write(response: ServerResponse, answer: OpsAnswer): void {
-  response.writeHead(answer.status, { 'content-type': answer.contentType }).end(answer.body);
 }

@@ -60,8 +60,9 @@ export async function startPortal(process: ProcessResources): Promise<RunningHtt
     listen: config.portal.listen,
     idempotencyKeyRequired: false,
     isPublicPath: isPortalPage,
-    check: (app) =>
-      assertEveryRouteNeedsAScope(app.get(DiscoveryService, { strict: false }), PortalSessionGuard),
-    prepare: (fastify) => servePortalPages(fastify, config.portal),
+    prepare: (app, fastify) => {
+      assertEveryRouteNeedsAScope(app.get(DiscoveryService, { strict: false }), PortalSessionGuard);
+      servePortalPages(fastify, config.portal);
+    },
   });
 }

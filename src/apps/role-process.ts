@@ -5,7 +5,7 @@ import { startAdmin } from './admin.app.js';
 import { startApi } from './api.app.js';
 import { assertPortsAreFree } from './free-ports.js';
 import type { RunningApp, RunningHttpApp } from './http-app.js';
-import { OpsProbe, startOpsServer } from './ops.js';
+import { OpsProbe, startOps } from './ops.js';
 import { startPortal } from './portal.app.js';
 import { openProcess, type ProcessResources, type Role } from './process-resources.js';
 import { startWorker } from './worker.app.js';
@@ -76,7 +76,7 @@ export async function startRole(
     const admin = await begin(all || role === 'admin', watching, () =>
       startAdmin(resources.of('admin'), all ? probe : null),
     );
-    await begin(!all, watching, () => startOpsServer(resources, probe));
+    await begin(!all, watching, () => startOps(resources, probe));
     const worker = await begin(all || role === 'worker', working, () => startWorker(resources.of('worker')));
     const api = await begin(all || role === 'api', working, () => startApi(resources.of('api')));
     const portal = await begin(all || role === 'portal', working, () => startPortal(resources.of('portal')));

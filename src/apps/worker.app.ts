@@ -9,7 +9,7 @@ import { EsimsWorkerModule } from '../esims/index.js';
 import { EventsWorkerModule } from '../events/index.js';
 import { NestLogger } from '../infra/logging.js';
 import { gaugeIn } from '../infra/metrics.js';
-import { EsimSyncWorkerModule, TakeCallback } from '../esim-sync/index.js';
+import { type CallbackRateLimit, EsimSyncWorkerModule, TakeCallback } from '../esim-sync/index.js';
 import { OrdersWorkerModule } from '../orders/index.js';
 import { PortalSessionsWorkerModule } from '../portal-sessions/index.js';
 import { ReconciliationWorkerModule } from '../reconciliation/index.js';
@@ -19,8 +19,8 @@ import { TopupsWorkerModule } from '../topups/index.js';
 import { WalletWorkerModule } from '../wallet/index.js';
 import { CatalogSyncWorkerModule } from '../catalog-sync/index.js';
 import { WebhooksCoreModule, WebhooksWorkerModule } from '../webhooks/index.js';
-import { type CallbackRateLimit, type RunningCallbacks, startCallbacks } from './callbacks.app.js';
-import type { RunningApp } from './http-app.js';
+import { startCallbacks } from './callbacks.app.js';
+import type { RunningApp, RunningHttpApp } from './http-app.js';
 import { PartitionsModule } from './partitions.js';
 import { PlatformModule } from './platform.module.js';
 import type { ProcessResources } from './process-resources.js';
@@ -101,7 +101,7 @@ function showJobs({ config, metrics }: ProcessResources): void {
 async function startCallbacksOf(
   process: ProcessResources,
   app: INestApplicationContext,
-): Promise<RunningCallbacks | null> {
+): Promise<RunningHttpApp | null> {
   if (!process.config.workerJobs.includes('polls')) return null;
   const limit = callbackRateLimit(process, app.get(GcraThrottlerStorage, { strict: false }));
   return startCallbacks(process, app.get(TakeCallback, { strict: false }), limit);

@@ -5,5 +5,10 @@
  * Flow: EsimPoller claims a batch under a lease, PollEsimBatch queries the provider, EsimObserver (esims) records the
  * result, poll-plan.ts schedules the next poll.
  */
-export { TakeCallback } from './take-callback.js';
-export { EsimSyncWorkerModule } from './esim-sync.module.js';
+export {
+  CallbackAuthenticator,
+  type CallbackRateLimit,
+  CallbackSender,
+} from './callbacks/callback-authenticator.js';
+export { type CallbackTaker, TakeCallback } from './callbacks/take-callback.js';
+export { CallbacksModule, EsimSyncWorkerModule } from './esim-sync.module.js';

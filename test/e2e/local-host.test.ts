@@ -80,7 +80,7 @@ describe('a listener at a loopback address', () => {
         const { status, text } = await get(service.admin.baseUrl + path, host);
         expect([path, status, (JSON.parse(text) as { code: string }).code]).toEqual([path, 403, 'forbidden']);
       }
-      for (const path of ['/livez', '/readyz', '/metrics', '/'])
+      for (const path of ['/livez', '/readyz', '/metrics'])
         expect([path, (await get(opsUrl + path, host)).status]).toEqual([path, 403]);
     },
   );
@@ -102,6 +102,12 @@ it('serves its anonymous paths under any Host where it listens to a network', as
   } finally {
     await open.stop();
   }
+});
+
+it('answers probes that send HEAD', async () => {
+  for (const path of ['/livez', '/readyz', '/metrics'])
+    for (const url of [opsUrl, service.admin.baseUrl])
+      expect([url, path, (await fetch(url + path, { method: 'HEAD' })).status]).toEqual([url, path, 200]);
 });
 
 describe('scrapes', () => {

@@ -11,7 +11,7 @@ import {
   testEnvironment,
   type TestService,
 } from '../harness/index.js';
-import { callAt, ENV, HEALTH, HINT, PATH } from './callback-calls.js';
+import { type Answer, callAt, ENV, HEALTH, HINT, PATH } from './callback-calls.js';
 import { SECRET } from './live-world.js';
 
 let database: TestDatabase;
@@ -28,12 +28,18 @@ afterAll(async () => {
   await database.drop();
 });
 
+/** What an answer says besides its request id. */
+function withoutId({ status, body, headers }: Answer): unknown {
+  const id = String(headers['x-request-id']);
+  return { status, body: body.replace(id, 'req_'), headers: { ...headers, 'x-request-id': 'req_' } };
+}
+
 const call: typeof callAt = (path, options) => callAt(path, { url: base, ...options });
 
 /** A listener without a worker, which takes every callback and does nothing. */
 async function listen(env: Record<string, string>, logger = pino({ level: 'silent' })) {
   const config = loadConfig(testEnvironment(database.url, { ...ENV, ...env }));
-  const take = { knows: () => true, execute: () => Promise.resolve([]) };
+  const take = { knows: () => true, take: () => Promise.resolve([]) };
   const resources = { config, logger, metrics: new Registry() };
   return (await startCallbacks(resources, take, () => Promise.resolve(null)))!;
 }
@@ -59,8 +65,8 @@ describe('the listener for callbacks', () => {
       call(PATH, { method: 'GET' }),
       call(PATH, { method: 'PUT' }),
     ]);
-    for (const answer of answers) expect(answer).toEqual(answers[0]);
-    expect(answers[0]).toMatchObject({ status: 404, body: '' });
+    for (const answer of answers) expect(withoutId(answer)).toEqual(withoutId(answers[0]!));
+    expect(answers[0]!.status).toBe(404);
     const heads = await Promise.all(
       [`/callbacks/esim_access/${wrong}`, '/'].map((path) => call(path, { method: 'HEAD' })),
     );
@@ -127,7 +133,7 @@ describe('the limit of callbacks (D21)', () => {
       expect((await from('192.0.2.1')).status).toBe(200);
       expect((await from('192.0.2.1')).status).toBe(200);
       const refused = await from('192.0.2.1');
-      expect(refused).toMatchObject({ status: 429, body: '' });
+      expect(refused.status).toBe(429);
       const retryAfterS = Number(refused.headers['retry-after']);
       expect(retryAfterS).toBeGreaterThan(0);
       expect(retryAfterS).toBeLessThanOrEqual(60);

@@ -60,7 +60,6 @@ function liveHeapBytes(): number {
 describe('a client of the callback listener that sends a byte at a time', () => {
   const LIMIT_MS = 5_000;
   const LATEST_MS = LIMIT_MS + 10_000;
-  const PATIENCE = { requestTimeoutMs: LIMIT_MS, checkConnectionsMs: 50 };
   const START = `POST ${PATH} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
   const CHUNKED = `${START}transfer-encoding: chunked\r\n\r\n`;
 
@@ -69,14 +68,14 @@ describe('a client of the callback listener that sends a byte at a time', () => 
     const taken: unknown[] = [];
     const take = {
       knows: () => true,
-      execute: (_provider: string, body: unknown) => Promise.resolve((taken.push(body), [])),
+      take: (_provider: string, body: unknown) => Promise.resolve((taken.push(body), [])),
     };
     const config = loadConfig(testEnvironment(NO_DATABASE, ENV));
     const running = (await startCallbacks(
       { config, logger: pino({ level: 'silent' }), metrics: new Registry() },
       take,
       () => Promise.resolve(null),
-      PATIENCE,
+      LIMIT_MS,
     ))!;
     return { ...running, taken };
   }

@@ -10,7 +10,7 @@ import { LOGGER } from '../../infra/logging.js';
 import { type JobEnd, JobRunner } from '../../infra/jobs/index.js';
 import { ProviderOutcomeUnknown, ProviderRegistry, ProviderUnavailable } from '../../providers/index.js';
 import { EsimPollsRepository, type PollBatch } from '../esim-polls.repository.js';
-import { PollNotifier } from '../take-callback.js';
+import { PollNotifier } from '../callbacks/take-callback.js';
 import { PollEsimBatch } from './poll-esim-batch.js';
 
 /** Small enough that a provider also returns counter times, and that a hint does not wait for a long batch. */

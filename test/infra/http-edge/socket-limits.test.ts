@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createPlainServer } from '../../../src/infra/http/plain-server.js';
 import { DEFAULT_SOCKET_LIMITS, type SocketLimits } from '../../../src/infra/http/socket-limits.js';
 import { Behaviour, startEdgeApp, type EdgeApp } from './edge-app.js';
 import { RawClient, request, until } from './raw-client.js';
@@ -104,25 +103,6 @@ describe('a caller that never reads (D43)', () => {
     await edge.close();
     expect(performance.now() - began).toBeLessThan(8_000);
     await until(() => edge.records.filter(({ status }) => status === 499).length >= 5 * 8);
-  });
-
-  it('is cut on a port without Nest, too', async () => {
-    const cuts: string[] = [];
-    const server = createPlainServer(
-      {},
-      {
-        ...DEFAULT_SOCKET_LIMITS,
-        writeTimeoutMs: WRITE_TIMEOUT_MS,
-        onCut: (reason) => void cuts.push(reason),
-      },
-      (_request, response) => void response.end(LARGE),
-    );
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    ended.push(() => server.close());
-    for (let i = 0; i < 5; i++) await deaf((server.address() as AddressInfo).port, request());
-    await until(() => cuts.length === 5);
-    expect(await connectionsOf(server)).toBe(0);
   });
 });
 

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import type { FastifyInstance } from 'fastify';
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import secureJson from 'secure-json-parse';
 import { AppError, type FieldError, ValidationFailed } from '../../../common/errors/index.js';
 import { findJsonExcess, type JsonExcess } from '../../../common/json-shape.js';
@@ -8,17 +9,28 @@ import { JSON_LIMITS, MAX_BODY_BYTES } from './contract.js';
 /** Makes `application/json` the only type that has a parser, and this the parser (D9). */
 export function useJsonParser(fastify: FastifyInstance): void {
   fastify.removeAllContentTypeParsers();
-  fastify.addContentTypeParser<Buffer>(
+  fastify.addContentTypeParser(
     'application/json',
-    { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES },
-    (_request, bytes, done) => {
-      try {
-        done(null, parseJsonBody(bytes));
-      } catch (error) {
-        done(error as AppError);
-      }
-    },
+    async (_request: FastifyRequest, payload: IncomingMessage) => parseJsonBody(await readBody(payload)),
   );
+}
+
+/** Copies each piece of a body. Fastify keeps the pieces: a body of single bytes takes 150 times its memory. */
+function readBody(payload: IncomingMessage): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  // The head check refused a larger one.
+  const body = Buffer.allocUnsafe(Number(payload.headers['content-length'] ?? MAX_BODY_BYTES));
+  let length = 0;
+  const take = (piece: Buffer): void => {
+    if (length + piece.length <= body.length) return void (length += piece.copy(body, length));
+    payload.off('data', take);
+    reject(new AppError('payload_too_large'));
+  };
+  payload
+    .on('data', take)
+    .once('end', () => resolve(body.subarray(0, length)))
+    .once('error', reject);
+  return promise;
 }
 
 /**

@@ -37,6 +37,7 @@ export function openCall(
 }
 
 function isAnonymous(edge: Edge, { raw }: FastifyRequest): boolean {
+  if (raw.method === 'HEAD') return isAnonymousPath(edge, raw);
   if (raw.method !== 'GET') return false;
   return isAnonymousPath(edge, raw) || (edge.options.isPublicPath?.(pathOf(raw.url ?? '')) ?? false);
 }

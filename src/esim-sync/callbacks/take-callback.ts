@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { Transactions } from '../infra/database/index.js';
-import { OrderJobsRepository } from '../orders/index.js';
-import { type ProviderHint, ProviderRegistry } from '../providers/index.js';
-import { TopupJobsRepository } from '../topups/index.js';
-import { EsimPollsRepository } from './esim-polls.repository.js';
+import { Transactions } from '../../infra/database/index.js';
+import { OrderJobsRepository } from '../../orders/index.js';
+import { type ProviderHint, ProviderRegistry } from '../../providers/index.js';
+import { TopupJobsRepository } from '../../topups/index.js';
+import { EsimPollsRepository } from '../esim-polls.repository.js';
 
 /** Notifies this process's poller of a hint. Best effort: the sweeps of all workers find it too. */
 @Injectable()
@@ -46,7 +46,7 @@ export class TakeCallback {
    * Makes every object that the callback names due for a provider query; nothing else in it is trusted or stored.
    * Returns the kinds of its hints. @throws Error of the database: the sender should retry
    */
-  async execute(provider: string, body: unknown): Promise<readonly ProviderHint['about'][]> {
+  async take(provider: string, body: unknown): Promise<readonly ProviderHint['about'][]> {
     const hints = this.providers.getLiveProvider(provider).hintsOf(body);
     const references = hints.flatMap((hint) => (hint.about === 'order' ? namesOf(hint.reference) : []));
     const esims = hints.flatMap((hint) => (hint.about === 'esim' ? [hint.providerEsimId] : []));
@@ -70,3 +70,6 @@ function namesOf(reference: string): readonly string[] {
   const whole = reference.replace(PART_NUMBER, '');
   return whole === reference ? [reference] : [reference, whole];
 }
+
+/** What the port for callbacks needs of it. */
+export type CallbackTaker = Pick<TakeCallback, 'knows' | 'take'>;
