@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { showBuildInfo } from '../infra/build-info.js';
-import { endsWithin } from '../common/ends-within.js';
+import { withinLimit } from '../common/time-limit.js';
 import { NotFound } from '../common/errors/index.js';
 import { WriteProbe } from '../infra/database/index.js';
 import type { AuthResult } from '../infra/http/edge/index.js';
@@ -81,15 +81,13 @@ export class OpsProbe {
 
   private async collect(): Promise<OpsAnswer> {
     const { metrics } = this.process;
-    let body = '';
-    const collected = metrics.metrics().then((text) => void (body = text));
+    const late = new Error('the metrics take too long');
     try {
-      if (await endsWithin(collected, this.scrapeLimitMs))
-        return { status: 200, contentType: metrics.contentType, body };
+      const body = await withinLimit(this.scrapeLimitMs, late, () => metrics.metrics());
+      return { status: 200, contentType: metrics.contentType, body };
     } catch {
-      // Told below.
+      return plain(503, 'the database does not respond');
     }
-    return plain(503, 'the database does not respond');
   }
 
   private async readiness(): Promise<OpsAnswer> {

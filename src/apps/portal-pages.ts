@@ -3,13 +3,14 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { DAY_MS } from '../common/durations.js';
 import type { PortalConfig } from '../config/index.js';
 import { PACKAGE_ROOT } from '../infra/package-root.js';
 
 const API = '/portal/';
 /** Excludes paths whose first segment belongs to the API. */
 const FIRST_SEGMENT = '/:page(^(?!portal$).+$)';
-const YEAR_MS = 365 * 86_400_000;
+const YEAR_MS = 365 * DAY_MS;
 
 /**
  * Whether a GET requests a page of the portal, which contains no data and needs no session. Decodes first, because the

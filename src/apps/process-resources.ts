@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/index.js';
-import { endsWithin } from '../common/ends-within.js';
+import { endsWithin } from '../common/time-limit.js';
 import { ALERT_ENTITIES } from '../alerts/index.js';
 import { API_KEY_ENTITIES } from '../api-keys/index.js';
 import { AUDIT_ENTITIES } from '../audit/index.js';

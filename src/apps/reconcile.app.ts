@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { type DynamicModule, Module } from '@nestjs/common';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../common/durations.js';
 import {
   countUnanswered,
   ReconciliationModule,
@@ -53,7 +54,7 @@ function reconcile(
     moduleOf: (process: ProcessResources) => ReconcileModule.of(process),
   } as const;
   return runInCommandApp(command, env, (app) =>
-    app.get(ReportBooks, { strict: false }).execute({
+    app.get(ReportBooks, { strict: false }).report({
       providerWindowMs,
       stopping: new AbortController().signal,
       onStep: (part, rowsRead) => progress.report(part, rowsRead),
@@ -90,7 +91,7 @@ export interface ReconcileOptions {
 /** The arguments are invalid; `message` says why. */
 export class UsageError extends Error {}
 
-const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+const UNITS_MS: Readonly<Record<string, number>> = { m: MINUTE_MS, h: HOUR_MS, d: DAY_MS };
 const DEFAULT_WINDOW = '2d';
 
 export const RECONCILE_HELP = `npm run reconcile -- [--since <time>] [--no-upstream] [--json]

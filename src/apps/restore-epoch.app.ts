@@ -66,7 +66,7 @@ async function repairTo(
   output: Output,
 ): Promise<number> {
   const changes = auditLog === null ? null : await readChanges(lost, auditLog, restoredTo);
-  const report = await repair.execute({
+  const report = await repair.repair({
     ...{ restoredTo, replaces, opens },
     stopping: new AbortController().signal,
     onProgress: (text) => output.error(`at work: ${text}`),

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { endsWithin } from '../common/ends-within.js';
+import { endsWithin } from '../common/time-limit.js';
 import { type AppConfig, ConfigError, loadConfig } from '../config/index.js';
 import { startAdmin } from './admin.app.js';
 import { startApi } from './api.app.js';
@@ -61,11 +61,8 @@ export async function startRole(
     // Close everything that takes work concurrently: callers that do not read their responses must not keep the workers
     // from draining. A queue whose server has just come back may never finish closing; nothing is lost with it (D1).
     const closed = Promise.all(working.map((app) => app.close(shutdownTimeoutMs * CALLS_SHARE)));
-    const inTime = await endsWithin(
-      closed.then(() => undefined),
-      shutdownTimeoutMs,
-    );
-    if (!inTime) resources.logger.warn({ event: 'process.stop_cut' }, 'app did not close in time');
+    if (!(await endsWithin(closed, shutdownTimeoutMs)))
+      resources.logger.warn({ event: 'process.stop_cut' }, 'app did not close in time');
     const share = working.length > 0 ? WATCHING_SHARE : CALLS_SHARE;
     await Promise.all(watching.map((app) => app.close(shutdownTimeoutMs * share)));
     await resources.close();

@@ -19,7 +19,7 @@ export class PurgeRateBuckets {
   constructor(private readonly buckets: RateBucketsRepository) {}
 
   /** Returns the number of deleted buckets. */
-  async execute(stopping?: AbortSignal, maxKeptRows = MAX_KEPT_ROWS): Promise<number> {
+  async purge(stopping?: AbortSignal, maxKeptRows = MAX_KEPT_ROWS): Promise<number> {
     let kept = 0;
     return purgeWhileMore(async () => {
       const { isEnd, ...page } = await this.purgePage();

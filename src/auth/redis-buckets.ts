@@ -2,6 +2,7 @@ import { Inject, Injectable, type OnApplicationShutdown, Optional } from '@nestj
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { type Counter, Gauge, Registry } from 'prom-client';
+import { withinLimit } from '../common/time-limit.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { LOGGER } from '../infra/logging.js';
 import { counterIn, METRICS } from '../infra/metrics.js';
@@ -107,15 +108,17 @@ export class RedisBuckets implements OnApplicationShutdown {
     shape: RateLimitShape,
   ): Promise<Map<string, BucketState>> {
     const keys = [...calls.keys()];
-    const charged = redis.eval(
-      CHARGE_SCRIPT,
-      keys.length,
-      ...keys.map((key) => `rate:${key}`),
-      shape.burst,
-      shape.microsecondsPerToken,
-      ...calls.values(),
-    );
-    const reply = (await withinLimit(charged)) as (string | number)[];
+    const charge = () =>
+      redis.eval(
+        CHARGE_SCRIPT,
+        keys.length,
+        ...keys.map((key) => `rate:${key}`),
+        shape.burst,
+        shape.microsecondsPerToken,
+        ...calls.values(),
+      );
+    const late = new Error('Redis did not answer in time');
+    const reply = (await withinLimit(ANSWER_LIMIT_MS, late, charge)) as (string | number)[];
     const nowUs = Number(reply[0]);
     return new Map(
       keys.map((key, i) => [
@@ -148,20 +151,5 @@ export class RedisBuckets implements OnApplicationShutdown {
     clearTimeout(this.asking);
     this.redis?.disconnect();
     await Promise.resolve();
-  }
-}
-
-/** @throws Error when the time is over */
-async function withinLimit<T>(work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<never>((_, reject) => {
-    const giveUp = (): void => reject(new Error('Redis timed out'));
-    // A loop that was held up runs its timers first: what came meanwhile is read before Redis is called late.
-    timer = setTimeout(() => setImmediate(giveUp), ANSWER_LIMIT_MS);
-  });
-  try {
-    return await Promise.race([work, limit]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,6 +1,7 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
+import { MINUTE_MS } from '../common/durations.js';
 import { LastUsedRepository } from '../api-keys/index.js';
 import { Batcher } from '../infra/batcher.js';
 import type { CallRecorder, FinishedCall } from '../infra/http/edge/index.js';
@@ -14,7 +15,6 @@ import { RefusedCallCap, UnknownCallerCap } from './row-caps.js';
 /** Well below the second within which a row must be visible (D38). */
 const GATHER_MS = 200;
 const FLUSH_AT_CALLS = 500;
-const MINUTE_MS = 60_000;
 
 /**
  * Logs calls of both HTTP ports: a line and a row per call, written in batches off the request path (D38). Nest ends it

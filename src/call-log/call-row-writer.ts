@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { endsWithin } from '../common/ends-within.js';
+import { endsWithin } from '../common/time-limit.js';
 import { Batcher, ItemDropped } from '../infra/batcher.js';
 import { mayBeOfOneRow, sqlState } from '../infra/database/index.js';
 import type { CallRow, CallRowsRepository } from './call-log.repository.js';

@@ -1,8 +1,8 @@
+import { MINUTE_MS } from '../common/durations.js';
 import type { FinishedCall } from '../infra/http/edge/index.js';
 import { callerNetwork } from '../infra/network/ip-address.js';
 import type { CallRow } from './call-log.repository.js';
 
-const MINUTE_MS = 60_000;
 const ROWS_PER_MINUTE = 60;
 /**
  * Limit for all unknown callers together, because a caller from many networks has the 60 rows of each. It equals ten

@@ -23,14 +23,14 @@ export class RefreshCatalog {
    * For a sale at `soldAt` whose price the provider has refused. A synchronization begun after the sale has read the
    * new price: a hundred refused orders cause one synchronization.
    */
-  async execute(tx: Tx, soldAt: Date): Promise<void> {
+  async refresh(tx: Tx, soldAt: Date): Promise<void> {
     await this.syncs.requestUnlessBegunSince(tx, soldAt);
   }
 
   /** Same for a top-up, whose price the provider may reveal only in its list of fitting top-ups. */
   async ofTopup(tx: Tx, packageId: string, soldAt: Date): Promise<void> {
     await this.fits.wantAgain(tx, packageId);
-    await this.execute(tx, soldAt);
+    await this.refresh(tx, soldAt);
   }
 
   /**
@@ -61,7 +61,7 @@ export class ReportCostOverrun {
   ) {}
 
   /** Requests a synchronization; one alert in ten minutes covers all such sales of a provider. */
-  async execute(
+  async report(
     tx: Tx,
     type: Extract<AlertType, 'order.needs_review' | 'topup.needs_review'>,
     sale: CostOverrun,

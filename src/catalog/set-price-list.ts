@@ -15,7 +15,7 @@ export class SetPriceList {
   ) {}
 
   /** @throws NotFound */
-  async execute(
+  async set(
     tx: Tx,
     by: ChangeAuthor,
     partnerId: string,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
-import { DAY_MS } from '../common/day.js';
+import { DAY_MS } from '../common/durations.js';
 import { sql } from '../infra/database/index.js';
 import type { CatalogPackage } from './package.js';
 import { MAGIC_PACKAGES } from './sandbox/sandbox-packages.js';

@@ -1,7 +1,6 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../common/durations.js';
 import { type EsimEntity, USAGE_THRESHOLDS } from '../esims/index.js';
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
 
 /** Poll interval of an eSIM that is about to change. */
 export const OFTEN_MS = 30 * MINUTE_MS;
@@ -10,11 +9,11 @@ export const IN_USE_MS = 6 * HOUR_MS;
 /** Poll interval when all data is used: only its end or a top-up can follow, and we know those first. */
 export const SPENT_MS = 12 * HOUR_MS;
 /** Poll interval of a dormant eSIM, which was not installed since its issue. */
-export const DORMANT_MS = 24 * HOUR_MS;
+export const DORMANT_MS = DAY_MS;
 /** Most eSIMs are installed soon after the purchase; after this time an eSIM counts as dormant. */
 const NEW_MS = 2 * HOUR_MS;
 /** An installed eSIM without use for this long is dormant too. */
-const UNUSED_MS = 24 * HOUR_MS;
+const UNUSED_MS = DAY_MS;
 /** Lets a poll discover an end that the provider has moved before our own end takes effect. */
 const NEAR_END_MS = 2 * HOUR_MS;
 

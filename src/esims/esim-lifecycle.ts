@@ -1,4 +1,4 @@
-import { DAY_MS } from '../common/day.js';
+import { DAY_MS } from '../common/durations.js';
 import { AppError } from '../common/errors/index.js';
 import type { UsageSource } from './esim.js';
 import type { EsimEntity } from './esim.entity.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { ActivationPolicy } from '../catalog/index.js';
-import { DAY_MS } from '../common/day.js';
+import { DAY_MS } from '../common/durations.js';
 import { newId } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
 import { SecretBox } from '../infra/crypto/index.js';
@@ -48,7 +48,7 @@ export class IssueEsims {
   ) {}
 
   /** Returns each order's eSIMs, in the order of `issues`. */
-  execute(tx: Tx, issues: readonly EsimIssue[]): readonly (readonly IssuedEsim[])[] {
+  issue(tx: Tx, issues: readonly EsimIssue[]): readonly (readonly IssuedEsim[])[] {
     const rows = issues.map(({ terms, profiles }) => profiles.map((profile) => this.toRow(terms, profile)));
     if (rows.length > 0) this.esims.insert(tx, rows.flat());
     return rows.map((some) => some.map(({ id, iccid }) => ({ esim_id: id, iccid })));

@@ -1,4 +1,4 @@
-import { DAY_MS } from '../common/day.js';
+import { DAY_MS } from '../common/durations.js';
 import type { ProviderUsageReport } from '../providers/index.js';
 import type { EsimStatus, UsageSource } from './esim.js';
 import type { EsimEntity } from './esim.entity.js';

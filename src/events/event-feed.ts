@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { HOUR_MS } from '../common/durations.js';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { isId } from '../common/ids.js';
 import { type Mode, perMode } from '../common/mode.js';
@@ -108,7 +109,6 @@ export class EventFeed {
   }
 }
 
-const HOUR_MS = 3_600_000;
 /** Interval for searching all days, for events recorded by a process with a wrong clock. */
 const ANYWHERE_EVERY_MS = 60_000;
 

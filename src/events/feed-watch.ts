@@ -1,6 +1,6 @@
 import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { Logger } from 'pino';
-import type { Mode } from '../common/mode.js';
+import { type Mode, perMode } from '../common/mode.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import { LOGGER } from '../infra/logging.js';
 import { EventFeed } from './event-feed.js';
@@ -50,7 +50,7 @@ interface ModeWatch {
  */
 @Injectable()
 export class FeedWatch implements OnModuleDestroy {
-  private readonly modes: Readonly<Record<Mode, ModeWatch>> = { sandbox: newWatch(), live: newWatch() };
+  private readonly modes = perMode(newWatch);
   /** Waiting calls by key id and by partner and mode. */
   private readonly counts = new Map<string, number>();
   private waiting = 0;

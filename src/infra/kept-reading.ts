@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { Gauge, type Registry } from 'prom-client';
-import { endsWithin } from '../common/ends-within.js';
+import { endsWithin } from '../common/time-limit.js';
 
 /** A scraper that asks more often gets the last answer. */
 const KEPT_MS = 10_000;

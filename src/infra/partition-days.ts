@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { DAY_MS } from '../common/day.js';
+import { DAY_MS } from '../common/durations.js';
 import { idFloor, type IdPrefix } from '../common/ids.js';
 import { sql } from './database/index.js';
 

@@ -76,7 +76,7 @@ export class CompleteOrder {
       return end ? [{ ...outcome, end }] : [];
     });
     const issued = ended.filter(({ profiles }) => profiles.length > 0);
-    const esims = this.issueEsims.execute(tx, issued.map(toIssue));
+    const esims = this.issueEsims.issue(tx, issued.map(toIssue));
     const esimsOf = new Map(issued.map(({ order }, index) => [order.id, esims[index]!]));
     await this.events.record(
       tx,
@@ -100,10 +100,10 @@ export class CompleteOrder {
   /** Alerts the portal team and requests a catalog refresh, in the rare cases that need it. */
   private async report(tx: Tx, { order, failure, result }: EndedOrder): Promise<void> {
     // The next order must not be sold at a price that the provider has just refused.
-    if (failure?.code === 'price_changed') await this.refreshCatalog.execute(tx, order.createdAt);
+    if (failure?.code === 'price_changed') await this.refreshCatalog.refresh(tx, order.createdAt);
     if (result.state === 'rejected') return;
     if (result.actualCost)
-      await this.reportCostOverrun.execute(tx, 'order.needs_review', order, result.actualCost);
+      await this.reportCostOverrun.report(tx, 'order.needs_review', order, result.actualCost);
     await this.reportOverDelivery(tx, order, result.profiles.length);
   }
 

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
-import { NotFound } from '../common/errors/index.js';
 import { mapPage, type Page } from '../common/page.js';
 import type { PartnerScope, ReadScope, TenantScope } from '../common/tenant-scope.js';
 import { EsimsRepository } from '../esims/index.js';
@@ -64,9 +63,7 @@ export class ReadOrders {
   /** @throws NotFound */
   async getById(scope: ReadScope, id: string): Promise<OrderWithEsims> {
     return this.manager.transaction('REPEATABLE READ', async (manager) => {
-      const order = await this.orders.find(scope, id, manager);
-      if (!order) throw new NotFound();
-      return this.withEsims(order, manager);
+      return this.withEsims(await this.orders.getById(scope, id, manager), manager);
     });
   }
 

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { AppError } from '../common/errors/index.js';
+import { withinLimit } from '../common/time-limit.js';
 import type { AppConfig } from '../config/index.js';
 import { type EsimProvider, ProviderOutcomeUnknown, ProviderUnavailable } from './esim-provider.js';
 
@@ -35,20 +36,10 @@ export async function callProvider<T>(
   const deadlineAt = since + timeoutMs;
   const leftMs = deadlineAt - performance.now();
   if (leftMs <= 0) throw new ProviderUnavailable(RETRY_LATE_MS);
-  const controller = new AbortController();
-  deadlines.set(controller.signal, deadlineAt);
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      reject(new ProviderOutcomeUnknown());
-      controller.abort();
-    }, leftMs);
+  return withinLimit(leftMs, new ProviderOutcomeUnknown(), (signal) => {
+    deadlines.set(signal, deadlineAt);
+    return call(signal);
   });
-  try {
-    return await Promise.race([call(controller.signal), deadline]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
-import { AppError } from '../common/errors/index.js';
+import { AppError, NotFound } from '../common/errors/index.js';
 import { MODES, type Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
 import type { PartnerScope, ReadScope, TenantScope } from '../common/tenant-scope.js';
@@ -83,12 +83,15 @@ export abstract class PurchasesRepository<
     }
   }
 
-  async find(
+  /** A purchase of one partner and mode; anything else is the same 404 (D14). @throws NotFound */
+  async getById(
     { partnerId, mode }: ReadScope,
     id: string,
     manager: EntityManager = this.manager,
-  ): Promise<P | null> {
-    return this.findOne(manager, { partnerId, mode: modeIn(mode), id });
+  ): Promise<P> {
+    const found = await this.findOne(manager, { partnerId, mode: modeIn(mode), id });
+    if (!found) throw new NotFound();
+    return found;
   }
 
   /** Any partner's purchase in any mode, for support. */

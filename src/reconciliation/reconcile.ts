@@ -23,7 +23,7 @@ export class Reconcile {
   ) {}
 
   /** @throws Error of the database; the abort reason of `stopping` */
-  async execute({ since, journal, stopping }: ReconcileCommand): Promise<void> {
+  async reconcile({ since, journal, stopping }: ReconcileCommand): Promise<void> {
     await walk(this.books.parts(), journal, stopping);
     if (since) await walkAtOnce(this.providers.partsByProvider(since), journal, stopping);
   }

@@ -53,12 +53,12 @@ export class ReportBooks {
   ) {}
 
   /** @throws Error of the database; the abort reason of `stopping` */
-  async execute({ providerWindowMs, stopping, onStep }: ReportCommand): Promise<ReconciliationReport> {
+  async report({ providerWindowMs, stopping, onStep }: ReportCommand): Promise<ReconciliationReport> {
     const startedMs = performance.now();
     const startedAt = await this.transactions.run(databaseNow);
     const since = providerWindowMs === null ? null : new Date(startedAt.getTime() - providerWindowMs);
     const journal = new ReportJournal(onStep);
-    await this.reconcile.execute({ since, journal, stopping });
+    await this.reconcile.reconcile({ since, journal, stopping });
     const durationMs = Math.round(performance.now() - startedMs);
     return { startedAt, durationMs, since, checks: BOOK_CHECKS.length, ...journal.result() };
   }

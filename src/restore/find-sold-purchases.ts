@@ -35,7 +35,7 @@ export class FindSoldPurchases {
   }
 
   /** Queries the providers one after the other. @throws the abort reason of `stopping` */
-  async execute(
+  async find(
     since: Date,
     stopping: AbortSignal,
     onPage: (provider: string, read: number) => void,

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
+import { DAY_MS, HOUR_MS } from '../common/durations.js';
 import { EventsRepository } from '../events/index.js';
 import { Transactions } from '../infra/database/index.js';
 import { type AskedProvider, FindSoldPurchases } from './find-sold-purchases.js';
@@ -7,11 +8,10 @@ import { type MovedRows, type RestoreEpoch, RestoreEpochsRepository } from './re
 import { type UnclaimedPurchase, UnclaimedPurchasesRepository } from './unclaimed-purchases.repository.js';
 import { WRITES_KEPT_MS } from './writes-guard.js';
 
-const HOUR_MS = 3_600_000;
 /** Purchases from shortly before the restored time are included: clocks differ, and commits follow calls. */
 const LOOK_BACK_MS = HOUR_MS;
 /** How long a partner may repeat a POST with its key (D17). */
-const LOOK_FIRST_MS = 24 * HOUR_MS;
+const LOOK_FIRST_MS = DAY_MS;
 /**
  * Every write that passed the guard before the refusal has ended by then, including its waits for a connection, locks
  * and a statement.
@@ -79,7 +79,7 @@ export class RepairRestore {
   ) {}
 
   /** @throws WorkersConnected, OtherRestoreOpen; Error of the database; the abort reason of `stopping` */
-  async execute(command: RepairCommand): Promise<RepairReport> {
+  async repair(command: RepairCommand): Promise<RepairReport> {
     const { stopping, onProgress } = command;
     await this.refuseWorkers();
     const epoch = await this.open(command);
@@ -90,7 +90,7 @@ export class RepairRestore {
     const moved = epoch.movedAt === null ? await this.move(epoch) : null;
     onProgress('waiting for the last open writes, and until the wholesalers show their latest sales');
     await this.waitUntilOpenFor(epoch, Math.max(LAST_WRITE_MS, this.sold.readLagMs), stopping);
-    const asked = await this.sold.execute(this.sinceOf(epoch), stopping, (provider, read) =>
+    const asked = await this.sold.find(this.sinceOf(epoch), stopping, (provider, read) =>
       onProgress(`${provider}: ${read} of our purchases read`),
     );
     return this.conclude(epoch, moved, await this.withoutGaps(epoch, asked), command.opens);

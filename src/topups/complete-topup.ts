@@ -111,7 +111,7 @@ export class CompleteTopup {
     if (failureOf(result)?.code === 'price_changed')
       await this.refreshCatalog.ofTopup(tx, topup.packageId, topup.createdAt);
     if (result.state === 'completed' && result.actualCost)
-      await this.reportCostOverrun.execute(tx, 'topup.needs_review', topup, result.actualCost);
+      await this.reportCostOverrun.report(tx, 'topup.needs_review', topup, result.actualCost);
   }
 }
 

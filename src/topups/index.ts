@@ -11,4 +11,4 @@ export { type AppliedTopup, CompleteTopup } from './complete-topup.js';
 export { TOPUP_STATUSES, TopupEntity, type TopupStatus, toProviderTopupRequest } from './topup.js';
 export { TOPUP_JOBS, TopupJobsRepository } from './topup-jobs.repository.js';
 export { TopupsApiModule, TopupsModule, TopupsPortalModule, TopupsWorkerModule } from './topups.module.js';
-export { ReadTopups, TopupsRepository } from './topups.repository.js';
+export { TopupsRepository } from './topups.repository.js';

@@ -10,13 +10,13 @@ import { CatalogSyncModule } from '../catalog-sync/index.js';
 import { TopupsController } from './api/topups.controller.js';
 import { CompleteTopup } from './complete-topup.js';
 import { PlaceTopup } from './place-topup.js';
-import { ReadTopups, TopupsRepository } from './topups.repository.js';
+import { TopupsRepository } from './topups.repository.js';
 import { TopupJobsRepository, TopupNotifierModule } from './topup-jobs.repository.js';
 import { PortalTopupsController } from './portal/portal-topups.controller.js';
 import { FulfilTopup } from './worker/fulfil-topup.js';
 import { TopupWorker } from './worker/topup-worker.js';
 
-const PROVIDERS = [TopupsRepository, TopupJobsRepository, PlaceTopup, CompleteTopup, ReadTopups];
+const PROVIDERS = [TopupsRepository, TopupJobsRepository, PlaceTopup, CompleteTopup];
 
 @Module({
   imports: [

@@ -2,9 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { NotFound } from '../common/errors/index.js';
-import type { Page } from '../common/page.js';
-import type { PartnerScope, ReadScope } from '../common/tenant-scope.js';
-import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
+import { KeysetPages, sql, type Tx } from '../infra/database/index.js';
 import { PurchasesRepository } from '../purchases/index.js';
 import { type TopupEntity, type TopupFilters, TOPUPS } from './topup.js';
 
@@ -49,23 +47,5 @@ export class TopupsRepository extends PurchasesRepository<
 
   protected override narrow(query: SelectQueryBuilder<TopupEntity>, { esimId }: TopupFilters): void {
     if (esimId !== undefined) query.andWhere('t.esim_id = :esimId', { esimId });
-  }
-}
-
-/** Reads top-ups of one partner and mode; anything else is the same 404 (D14). */
-@Injectable()
-export class ReadTopups {
-  constructor(private readonly topups: TopupsRepository) {}
-
-  /** @throws NotFound */
-  async getById(scope: ReadScope, id: string): Promise<TopupEntity> {
-    const topup = await this.topups.find(scope, id);
-    if (!topup) throw new NotFound();
-    return topup;
-  }
-
-  /** @throws AppError `invalid_cursor` */
-  async list(scope: PartnerScope, filters: TopupFilters, options: ListOptions): Promise<Page<TopupEntity>> {
-    return this.topups.list(scope, filters, options);
   }
 }

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../common/mode.js';
-import { DAY_MS } from '../common/day.js';
+import { DAY_MS } from '../common/durations.js';
 import { idFloor } from '../common/ids.js';
 import type { DailyTable, Day } from '../infra/partition-days.js';
 import { sql } from '../infra/database/index.js';

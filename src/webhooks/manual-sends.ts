@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { HOUR_MS, MINUTE_MS } from '../common/durations.js';
 import { type AdminOrPortalPrincipal, AdminPrincipal, GcraThrottlerStorage } from '../auth/index.js';
 import { AppError } from '../common/errors/index.js';
 
@@ -7,8 +8,6 @@ export const SENT_WITHOUT_STEP_UP = 1_000;
 /** Limit of one partner's resends, replays and tests per minute. */
 export const MANUAL_SENDS_PER_MINUTE = 60;
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
 
 /** Limits manual sends of all of a partner's sessions together, on every route. Admin tokens do not count. */
 @Injectable()

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
+import { DAY_MS, HOUR_MS } from '../common/durations.js';
 import { timeOfId } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
@@ -239,8 +240,7 @@ function lastAttemptConditions(
   return conditions;
 }
 
-const HOUR_MS = 3_600_000;
-const WEEK_MS = 7 * 24 * HOUR_MS;
+const WEEK_MS = 7 * DAY_MS;
 
 function latest(a: Date, b: Date): Date {
   return a > b ? a : b;

@@ -70,7 +70,7 @@ describe('the purge of rate-limit buckets (D44)', () => {
     await insertBucket('key_young', -9);
     await insertBucket('key_charged', 1);
     await insertBucket('key_clock_set_back', 60 * 24);
-    expect(await newPurge().execute()).toBe(2);
+    expect(await newPurge().purge()).toBe(2);
     expect(await bucketKeys()).toEqual(['key_charged', 'key_clock_set_back', 'key_young']);
   });
 
@@ -87,17 +87,17 @@ describe('the purge of rate-limit buckets (D44)', () => {
   it('goes on past any number that it takes, and past so many that stay; the next run goes on behind them', async () => {
     await fill(6_000, 'i > 3500');
     const purge = newPurge();
-    expect(await purge.execute(undefined, 2_000)).toBe(0);
-    expect(await purge.execute(undefined, 2_000)).toBe(2_500);
+    expect(await purge.purge(undefined, 2_000)).toBe(0);
+    expect(await purge.purge(undefined, 2_000)).toBe(2_500);
     expect(await bucketKeys()).toHaveLength(3_500);
     await insertBucket('bucket 000000', -60);
-    expect(await purge.execute(undefined, 2_000)).toBe(1);
+    expect(await purge.purge(undefined, 2_000)).toBe(1);
   });
 
   it('reads a thousand buckets a step, however many there are (D43)', async () => {
     await fill(20_000, 'i % 10 = 0');
     await database.pool.query('ANALYZE rate_buckets');
-    const queries = await explainQueriesOf(dataSource, () => newPurge().execute(undefined, 1));
+    const queries = await explainQueriesOf(dataSource, () => newPurge().purge(undefined, 1));
     expect(queries.map(({ scanned }) => scanned)).toEqual([[], []]);
     expect(queries[0]!.rows).toBeLessThanOrEqual(2_100);
     // The full ones of the page once more by their keys, to be locked and to be deleted.
@@ -114,7 +114,7 @@ describe('a call beside the purge', () => {
     await call.query(`BEGIN; UPDATE rate_buckets SET tat = tat WHERE key = 'key_a'`);
     const inTime = dataSource.manager.transaction(async (manager) => {
       await manager.query(`SET LOCAL lock_timeout = '1ms'`);
-      return new PurgeRateBuckets(new RateBucketsRepository(manager)).execute();
+      return new PurgeRateBuckets(new RateBucketsRepository(manager)).purge();
     });
     expect(await inTime.finally(() => call.query('COMMIT').finally(() => call.release()))).toBe(1);
     expect(await bucketKeys()).toEqual(['key_a']);
@@ -154,7 +154,7 @@ describe('a call beside the purge', () => {
     const stop = new AbortController();
     const purging = (async () => {
       const purge = newPurge();
-      while (!stop.signal.aborted) await purge.execute();
+      while (!stop.signal.aborted) await purge.purge();
     })();
     const granted = await Promise.all(
       keys.map(async (key) => {

@@ -112,7 +112,7 @@ describe('the purge of Sandbox orders', () => {
       { id: 'open_2', age: '400 days', status: 'canceling' },
       { id: 'topped', age: '400 days', topupAge: '89 days' },
     ]);
-    expect(await sandboxOrderPurge(service).execute()).toBe(3);
+    expect(await sandboxOrderPurge(service).purge()).toBe(3);
     expect(await wholeOrders()).toEqual([
       'live_1',
       'live_2',
@@ -122,18 +122,18 @@ describe('the purge of Sandbox orders', () => {
       'young_1',
       'young_2',
     ]);
-    expect(await sandboxOrderPurge(service).execute()).toBe(0);
+    expect(await sandboxOrderPurge(service).purge()).toBe(0);
   });
 
   it('passes over an order that somebody has locked, and takes it later', async () => {
     await insertOrders(['a', 'b', 'c'].map((id) => ({ id, age: '91 days' })));
     const other = await service.database.pool.connect();
     await other.query(`BEGIN; SELECT 1 FROM orders WHERE id = 'b' FOR UPDATE`);
-    expect(await sandboxOrderPurge(service).execute()).toBe(2);
+    expect(await sandboxOrderPurge(service).purge()).toBe(2);
     expect(await wholeOrders()).toEqual(['b']);
     await other.query('COMMIT');
     other.release();
-    expect(await sandboxOrderPurge(service).execute()).toBe(1);
+    expect(await sandboxOrderPurge(service).purge()).toBe(1);
   });
 
   it('that is killed in the middle leaves whole steps behind, and the next one ends it', async () => {
@@ -142,7 +142,7 @@ describe('the purge of Sandbox orders', () => {
     const other = await service.database.pool.connect();
     // Of the second step: it waits here, in the middle of its transaction.
     await other.query(`BEGIN; SELECT 1 FROM esims WHERE order_id = 'o_070' FOR UPDATE`);
-    const purge = sandboxOrderPurge(service).execute();
+    const purge = sandboxOrderPurge(service).purge();
     const failure = expect(purge).rejects.toThrow('terminating connection');
     await eventually('it waits', async () => {
       const { rowCount } = await query(
@@ -155,7 +155,7 @@ describe('the purge of Sandbox orders', () => {
     expect(await wholeOrders()).toEqual(ids.slice(50));
     await other.query('COMMIT');
     other.release();
-    expect(await sandboxOrderPurge(service).execute()).toBe(70);
+    expect(await sandboxOrderPurge(service).purge()).toBe(70);
     expect(await wholeOrders()).toEqual([]);
   });
 });
@@ -180,14 +180,14 @@ describe('an order that cannot be purged', () => {
     await query(`INSERT INTO kept_esims VALUES ('o_060_1')`);
     const failed: unknown[] = [];
     const logger = pino({}, { write: (line) => void failed.push(JSON.parse(line)) });
-    expect(await sandboxOrderPurge(service, logger).execute()).toBe(118);
+    expect(await sandboxOrderPurge(service, logger).purge()).toBe(118);
     expect(await wholeOrders()).toEqual(['o_000', 'o_060']);
     expect(failed).toMatchObject(
       ['o_000', 'o_060'].map((orderId) => ({ event: 'retention.order_failed', orderId })),
     );
     expect((await query('SELECT count(*)::int AS n FROM topups')).rows).toEqual([{ n: 2 }]);
     await query('DROP TABLE kept_esims');
-    expect(await sandboxOrderPurge(service).execute()).toBe(1);
+    expect(await sandboxOrderPurge(service).purge()).toBe(1);
     expect(await wholeOrders()).toEqual(['o_000']);
   });
 
@@ -199,7 +199,7 @@ describe('an order that cannot be purged', () => {
        CREATE TRIGGER takes_long BEFORE DELETE ON orders FOR EACH ROW WHEN (OLD.id = 'a') EXECUTE FUNCTION takes_long()`,
     );
     const purged = await sandboxOrderPurge(service)
-      .execute()
+      .purge()
       .finally(() => query('DROP FUNCTION takes_long CASCADE'));
     expect(purged).toBe(2);
     expect(await wholeOrders()).toEqual(['a']);
@@ -244,7 +244,7 @@ describe('an order with many top-ups', () => {
     await topUpOften('b_2', 2_100);
     let purged = 0;
     const steps = await deletedByStep(async () => {
-      purged = await sandboxOrderPurge(service).execute();
+      purged = await sandboxOrderPurge(service).purge();
     });
     expect(purged).toBe(3);
     expect(steps).toEqual([500, 500, 500, 500, 100]);
@@ -257,11 +257,11 @@ describe('an order with many top-ups', () => {
       { id: 'b', age: '200 days' },
     ]);
     await topUpOften('a_1', 1_200);
-    expect(await deletedByStep(() => sandboxOrderPurge(service).execute())).toEqual([0]);
+    expect(await deletedByStep(() => sandboxOrderPurge(service).purge())).toEqual([0]);
     await query(
       `UPDATE topups SET created_at = now() - interval '91 days', status = 'processing', completed_at = NULL WHERE id = 'top_a'`,
     );
-    expect(await deletedByStep(() => sandboxOrderPurge(service).execute())).toEqual([]);
+    expect(await deletedByStep(() => sandboxOrderPurge(service).purge())).toEqual([]);
     expect(await wholeOrders()).toEqual(['a']);
     expect((await query('SELECT count(*)::int AS n FROM topups')).rows).toEqual([{ n: 1_201 }]);
   });
@@ -272,7 +272,7 @@ describe('an order with many top-ups', () => {
     await query('ANALYZE orders, esims, topups, sandbox_upstream_topups');
     const stop = new AbortController();
     const queries = await explainQueriesOf(service.process.resources.dataSource, () => {
-      const purged = sandboxOrderPurge(service).execute(stop.signal);
+      const purged = sandboxOrderPurge(service).purge(stop.signal);
       stop.abort();
       return purged;
     });

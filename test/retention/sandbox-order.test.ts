@@ -55,7 +55,7 @@ async function letTimePass(): Promise<void> {
   for (const table of ['orders', 'esims', 'topups'])
     await pool.query(`UPDATE ${table} SET created_at = created_at - interval '91 days'`);
   await pool.query(`UPDATE idempotency_keys SET expires_at = now() - interval '1 second'`);
-  expect(await sandboxOrderPurge(service).execute()).toBe(1);
+  expect(await sandboxOrderPurge(service).purge()).toBe(1);
   await new IdempotencyKeysRepository().purgeExpired(service.process.resources.dataSource.manager, 1_000);
   // As many days ahead as partitions are made: today is past them all.
   const past = { live: -8, sandbox: -8 };

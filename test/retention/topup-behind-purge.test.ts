@@ -36,7 +36,7 @@ it('a top-up that waits while its order is purged is the same 404 as for an eSIM
   // The purge holds the order and waits here, in the middle of its transaction.
   await other.query('BEGIN');
   await other.query('SELECT 1 FROM esims WHERE id = $1 FOR UPDATE', [esimId]);
-  const purge = sandboxOrderPurge(service).execute();
+  const purge = sandboxOrderPurge(service).purge();
   await waiting('DELETE FROM esims');
   const topup = partner.sandbox.post('/v1/topups', { esim_id: esimId, package_id: TOPUP_1GB_7D });
   await waiting('FROM orders WHERE id = $1 FOR SHARE');

@@ -197,8 +197,8 @@ describe('what a disabled endpoint holds', () => {
     await query(`UPDATE webhook_endpoints SET updated_at = now() WHERE id = $1`, [
       endpointOf('ptn_2', 'live'),
     ]);
-    expect(await discard.execute({ of: 'held', mode: 'sandbox', days: 30 })).toBe(1);
-    expect(await discard.execute({ of: 'held', mode: 'live', days: 90 })).toBe(0);
+    expect(await discard.discard({ of: 'held', mode: 'sandbox', days: 30 })).toBe(1);
+    expect(await discard.discard({ of: 'held', mode: 'live', days: 90 })).toBe(0);
     await maintainDays(service);
     const { rows } = await query('SELECT id, status FROM webhook_deliveries');
     expect(Object.fromEntries(rows.map(({ id, status }) => [id, status]))).toEqual({

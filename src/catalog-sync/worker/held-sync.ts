@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { untilAborted } from '../../common/time-limit.js';
 import type { Transactions, Tx } from '../../infra/database/index.js';
 import {
   callProvider,
@@ -44,21 +45,18 @@ export class HeldSync {
    * @throws SyncOvertaken, SyncStopped: the call is then aborted
    */
   async waitFor<T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const controller = new AbortController();
-    const ended = Promise.withResolvers<never>();
-    // Nobody may be listening any more when the renewal fails.
-    ended.promise.catch(() => undefined);
-    const stop = () => ended.reject(new SyncStopped());
     if (this.ending.aborted) throw new SyncStopped();
+    const controller = new AbortController();
+    const stop = () => controller.abort(new SyncStopped());
     this.ending.addEventListener('abort', stop, { once: true });
     const renewal = setInterval(() => {
       this.write(() => Promise.resolve()).catch((error: unknown) => {
         // A database that is away says nothing of the lease: the next write finds out.
-        if (error instanceof SyncOvertaken) ended.reject(error);
+        if (error instanceof SyncOvertaken) controller.abort(error);
       });
     }, this.running.leaseMs / RENEWALS_PER_LEASE);
     try {
-      return await Promise.race([call(controller.signal), ended.promise]);
+      return await untilAborted(controller.signal, call);
     } finally {
       clearInterval(renewal);
       this.ending.removeEventListener('abort', stop);

@@ -89,7 +89,7 @@ export class RefreshTopupFits {
   ): Promise<void> {
     const seller = sellerOf(liveProvider);
     const packages = toLivePackages(seller, offered, this.terms);
-    const { refused } = await this.packages.execute(seller, packages, (some) =>
+    const { refused } = await this.packages.store(seller, packages, (some) =>
       this.transactions.run((tx) => this.catalog.write(tx, seller, some)),
     );
     const ids = packages.map(({ item }) => item.id).filter((id) => !refused.includes(id));

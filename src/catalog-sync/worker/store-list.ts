@@ -67,7 +67,7 @@ export class StoreList {
     const progress = new ListInProgress(sold);
     let changed = 0;
     const store = async (packages: readonly LivePackage[]) => {
-      const stored = await this.packages.execute(seller, packages, (some) =>
+      const stored = await this.packages.store(seller, packages, (some) =>
         held.write((tx) => this.catalog.write(tx, seller, some)),
       );
       changed += stored.changed;
@@ -99,7 +99,7 @@ export class StoreList {
     let changed = 0;
     for await (const page of pages) {
       const offered = toLivePackages(seller, page, terms);
-      const stored = await this.packages.execute(seller, offered, (some) =>
+      const stored = await this.packages.store(seller, offered, (some) =>
         held.write((tx) => this.writeKnown(tx, seller, some)),
       );
       changed += stored.changed;

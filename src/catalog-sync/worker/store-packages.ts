@@ -25,7 +25,7 @@ export class StorePackages {
    * @param write writes packages in one transaction and returns the number of new or changed ones
    * @throws any error of `write` that no package caused
    */
-  async execute(
+  async store(
     { provider }: PackageSeller,
     packages: readonly LivePackage[],
     write: (packages: readonly LivePackage[]) => Promise<number>,

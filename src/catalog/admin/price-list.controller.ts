@@ -31,7 +31,7 @@ export class PriceListController {
     @Body() body: PriceListDto,
   ): Promise<PriceListResponse> {
     const terms = toPriceListTerms(body);
-    const list = await this.transactions.run((tx) => this.setPriceList.execute(tx, by, partnerId, terms));
+    const list = await this.transactions.run((tx) => this.setPriceList.set(tx, by, partnerId, terms));
     return toPriceListResponse(partnerId, list);
   }
 }

@@ -108,7 +108,7 @@ export class EsimPoller implements OnApplicationBootstrap, BeforeApplicationShut
 
   private async run(batch: PollBatch): Promise<JobEnd> {
     try {
-      await this.batches.execute(batch, this.stopping.signal);
+      await this.batches.poll(batch, this.stopping.signal);
       this.batchSizes.set(batch.provider, this.sizeOf('poll', batch.provider) * 2);
     } catch (error) {
       await this.giveBack(batch, error);

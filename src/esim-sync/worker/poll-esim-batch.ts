@@ -29,7 +29,7 @@ export class PollEsimBatch {
   ) {}
 
   /** @throws ProviderOutcomeUnknown, ProviderUnavailable when nothing was read; Error of the database */
-  async execute(batch: PollBatch, stopping: AbortSignal): Promise<void> {
+  async poll(batch: PollBatch, stopping: AbortSignal): Promise<void> {
     const liveProvider = this.providers.getLiveProvider(batch.provider);
     const found = await callProvider(liveProvider, (signal) =>
       liveProvider.fetchUsage(batch.polls, AbortSignal.any([signal, stopping])),

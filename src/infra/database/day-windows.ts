@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../common/day.js';
+import { DAY_MS } from '../../common/durations.js';
 
 /** A statement over more days than these would lock and plan the partitions of all of them. */
 const MAX_DAYS = 16;

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { endsWithin } from '../../common/ends-within.js';
+import { endsWithin } from '../../common/time-limit.js';
 
 /** What a look at the database came to. */
 type Finding = 'accepts writes' | 'is read-only' | 'does not respond';

@@ -1,4 +1,4 @@
-import { endsWithin } from '../../common/ends-within.js';
+import { endsWithin } from '../../common/time-limit.js';
 import { AppError } from '../../common/errors/index.js';
 
 /** How long a duplicate waits for the first call (D18). */

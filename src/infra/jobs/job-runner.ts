@@ -1,4 +1,4 @@
-import { endsWithin } from '../../common/ends-within.js';
+import { endsWithin } from '../../common/time-limit.js';
 import { type Mode, perMode } from '../../common/mode.js';
 import { Batcher } from '../batcher.js';
 import { boundedCache } from '../bounded-cache.js';

@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns';
 import { lookup, Resolver } from 'node:dns/promises';
-import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
+import { endsWithin } from '../../common/time-limit.js';
 
 /** All addresses of a host name; rejects with an error that has a DNS `code`. */
 export type ResolveAddresses = (hostname: string) => Promise<readonly LookupAddress[]>;
@@ -142,14 +142,7 @@ async function bothFamilies(
   const all = Promise.allSettled(queries);
   const first = await Promise.any(queries).catch(() => null);
   if (first !== null) {
-    const cancel = new AbortController();
-    // The answer may have come while the process stood still: timers run before sockets are read.
-    const late = delay(WAIT_FOR_MS[first === 4 ? 6 : 4], undefined, { signal: cancel.signal }).then(() =>
-      nextTurn(),
-    );
-    await Promise.race([all, late]);
-    cancel.abort();
-    late.catch(() => undefined);
+    await endsWithin(all, WAIT_FOR_MS[first === 4 ? 6 : 4]);
     return [...answers[4], ...answers[6]];
   }
   const errors = (await all).flatMap((result) =>

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { Alerts } from '../../alerts/index.js';
-import { DAY_MS } from '../../common/day.js';
+import { DAY_MS } from '../../common/durations.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { Transactions } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging.js';
@@ -51,7 +51,7 @@ export class RunReconciliation {
     const progress = await runs.listProgress(run.id);
     const journal = new RunJournal(run, progress, { runs, alerts, transactions, logger });
     const since = await this.changedSince(run);
-    await this.reconcile.execute({ since, journal, stopping });
+    await this.reconcile.reconcile({ since, journal, stopping });
     await journal.complete();
   }
 

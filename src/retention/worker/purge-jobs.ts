@@ -38,8 +38,8 @@ export class PurgeJobs {
       help: "Rows deleted by this process's purges, by kind. A Sandbox order counts as one, without its dependent rows.",
       labelNames: ['what'],
     });
-    this.register('sandbox_orders', (stopping) => sandboxOrders.execute(stopping));
-    this.register('rate_buckets', (stopping) => rateBuckets.execute(stopping), BUCKETS_EVERY_MS);
+    this.register('sandbox_orders', (stopping) => sandboxOrders.purge(stopping));
+    this.register('rate_buckets', (stopping) => rateBuckets.purge(stopping), BUCKETS_EVERY_MS);
     this.register('alerts', (stopping) =>
       purgeInSteps((limit) => alerts.purge(retention.alertDays, limit), { stopping }),
     );

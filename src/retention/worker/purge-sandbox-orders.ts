@@ -47,7 +47,7 @@ export class PurgeSandboxOrders {
   ) {}
 
   /** Returns the number of deleted orders. An order that cannot be deleted is left to the next run. */
-  async execute(stopping?: AbortSignal): Promise<number> {
+  async purge(stopping?: AbortSignal): Promise<number> {
     const walk: Walk = { after: null, alone: 0, past: null };
     return purgeWhileMore(() => this.step(walk), stopping);
   }

@@ -13,7 +13,7 @@ import {
   toOrderResponse,
 } from '../../orders/index.js';
 import {
-  ReadTopups,
+  TopupsRepository,
   TopupResponse,
   TopupsQueryDto,
   toTopupFilters,
@@ -47,7 +47,7 @@ export class PartnerOrdersController {
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1/partners/:pid/topups')
 export class PartnerTopupsController {
-  constructor(private readonly topups: ReadTopups) {}
+  constructor(private readonly topups: TopupsRepository) {}
 
   @Get()
   @RespondsPage(TopupResponse, {

@@ -12,7 +12,7 @@ import {
   type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import { PlaceTopup } from '../place-topup.js';
-import { ReadTopups } from '../topups.repository.js';
+import { TopupsRepository } from '../topups.repository.js';
 import { PlaceTopupDto, toPlaceTopup, toTopupFilters, TopupsQueryDto } from './topup-requests.dto.js';
 import { TopupResponse, toTopupResponse } from './topup.response.js';
 
@@ -22,7 +22,7 @@ import { TopupResponse, toTopupResponse } from './topup.response.js';
 export class TopupsController {
   constructor(
     private readonly placing: PlaceTopup,
-    private readonly topups: ReadTopups,
+    private readonly topups: TopupsRepository,
     private readonly idempotent: IdempotentExecutor,
   ) {}
 

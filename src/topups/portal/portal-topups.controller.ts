@@ -7,7 +7,7 @@ import { ListResponse, PathId, PortalMode, toListOptions } from '../../infra/htt
 import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import { TopupsQueryDto, toTopupFilters } from '../api/topup-requests.dto.js';
 import { TopupResponse, toTopupResponse } from '../api/topup.response.js';
-import { ReadTopups } from '../topups.repository.js';
+import { TopupsRepository } from '../topups.repository.js';
 
 export class PortalTopupsQueryDto extends TopupsQueryDto {
   @PortalMode()
@@ -19,7 +19,7 @@ export class PortalTopupsQueryDto extends TopupsQueryDto {
 @UseGuards(PortalSessionGuard)
 @Controller('portal/v1/topups')
 export class PortalTopupsController {
-  constructor(private readonly topups: ReadTopups) {}
+  constructor(private readonly topups: TopupsRepository) {}
 
   @Get()
   @NeedsScope('orders:read')

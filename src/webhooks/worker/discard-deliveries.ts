@@ -41,7 +41,7 @@ export class DiscardDeliveries {
    * or that PostgreSQL refuses is left to a later run and does not hold up the others (D43).
    * @throws AggregateError after all others, when some were refused; Error of the database when it is unavailable
    */
-  async execute(which: Discards, { stopping, maxSteps = Infinity }: DiscardOptions = {}): Promise<number> {
+  async discard(which: Discards, { stopping, maxSteps = Infinity }: DiscardOptions = {}): Promise<number> {
     const name = Object.values(which).join();
     const passedOver = this.left.get(name) ?? new Set<string>();
     const walk: Walk = { which, maxSteps, passedOver, refusals: [], steps: 0 };

@@ -52,7 +52,7 @@ export class WebhookMaintenance {
     const counts = { held: 0, jobs: 0, endpoints: 0, stats: 0 };
     const held = (mode: 'sandbox' | 'live') => (): Promise<number> => {
       const days = Math.max(eventDays[mode], MIN_HELD_DAYS);
-      return this.discardDeliveries.execute({ of: 'held', mode, days }, { stopping });
+      return this.discardDeliveries.discard({ of: 'held', mode, days }, { stopping });
     };
     const inSteps = (step: (limit: number) => Promise<number>) => (): Promise<number> =>
       purgeInSteps(step, { stopping });
@@ -78,7 +78,7 @@ export class WebhookMaintenance {
     const parts: readonly (() => Promise<unknown>)[] = [
       () => this.discardAll(stopping),
       () => this.discards.forgetOld(),
-      () => this.discardDeliveries.execute({ of: 'abandoned' }, { stopping }),
+      () => this.discardDeliveries.discard({ of: 'abandoned' }, { stopping }),
     ];
     await runEach(parts, (run) => run(), { stopping });
   }
@@ -94,7 +94,7 @@ export class WebhookMaintenance {
     let discarded = 0;
     const limits = { stopping, maxSteps: MOST_DISCARD_STEPS };
     const discardFrom = async (dueFrom: string | null): Promise<void> => {
-      discarded += await this.discardDeliveries.execute({ of: 'endpoint', endpointId, dueFrom }, limits);
+      discarded += await this.discardDeliveries.discard({ of: 'endpoint', endpointId, dueFrom }, limits);
     };
     try {
       // Start with deliveries due after the discard: claims read from there and would meet them.

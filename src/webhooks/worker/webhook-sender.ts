@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type Socket } from 'node:net';
+import { untilAborted } from '../../common/time-limit.js';
 import { Allowances } from '../../infra/allowances.js';
 import { JobInterrupted } from '../../infra/jobs/index.js';
 import { connectToAny } from '../../infra/network/connect-to-any.js';
@@ -87,7 +88,7 @@ export class WebhookSender {
     const timer = setTimeout(() => control.abort(new DeadlineReached()), this.options.timeoutMs);
     try {
       if (this.options.policy.refuseUrl(webhook.url)) throw new TargetRefused();
-      const answer = await untilAborted(this.exchange(webhook, control.signal, clock), control.signal);
+      const answer = await untilAborted(control.signal, (signal) => this.exchange(webhook, signal, clock));
       return await readAnswer(answer, clock);
     } catch (error) {
       return failedBy(control.signal.aborted ? control.signal.reason : error, clock);
@@ -170,22 +171,6 @@ export class WebhookSender {
       });
       request.end(body);
     });
-  }
-}
-
-/** Does not wait for Node to notice: whatever hangs in it, the deadline is kept. */
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stopListening = (): void => undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason as Error);
-    if (signal.aborted) return onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    stopListening = () => signal.removeEventListener('abort', onAbort);
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    stopListening();
   }
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { endsWithin } from '../../../common/ends-within.js';
+import { endsWithin } from '../../../common/time-limit.js';
 import { Batcher } from '../../batcher.js';
 import { mayBeOfOneRow } from '../../database/index.js';
 import type { SignalChannel } from './signal-channel.js';

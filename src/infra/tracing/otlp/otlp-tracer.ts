@@ -22,7 +22,7 @@ import {
 } from '@opentelemetry/sdk-trace';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import { endsWithin } from '../../../common/ends-within.js';
+import { endsWithin } from '../../../common/time-limit.js';
 import type { TracingConfig } from '../../../config/index.js';
 import { PACKAGE_ROOT } from '../../package-root.js';
 import type { TraceContext } from '../traceparent.js';

@@ -1,2 +1,0 @@
-/** Milliseconds of a UTC day. */
-export const DAY_MS = 86_400_000;
