@@ -173,7 +173,7 @@ async function purgeOrders(purge: PurgeSandboxOrders, manager: EntityManager): P
     },
   };
   const own = Object.create(purge, { transactions: { value: transactions } }) as PurgeSandboxOrders;
-  if ((await own.execute(stop.signal)) === 0) throw new Error('no Sandbox order is past its retention');
+  if ((await own.purge(stop.signal)) === 0) throw new Error('no Sandbox order is past its retention');
 }
 
 /** Creates and drops a day that has no rows: today's would block the calls. */

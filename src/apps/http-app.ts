@@ -39,9 +39,9 @@ export interface PortOptions extends Omit<
   readonly port: string;
   readonly module: DynamicModule | Type;
   readonly listen: ListenAddress;
-  services(app: NestFastifyApplication): EdgeServices;
+  readonly services: (app: NestFastifyApplication) => EdgeServices;
   /** Checks the app, or adds routes beside Nest's, before the app initializes. @throws Error */
-  prepare?(app: NestFastifyApplication, fastify: FastifyInstance): void;
+  readonly prepare?: (app: NestFastifyApplication, fastify: FastifyInstance) => void;
 }
 
 /**

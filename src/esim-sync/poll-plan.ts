@@ -1,7 +1,6 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../common/durations.js';
 import { type EsimEntity, USAGE_THRESHOLDS } from '../esims/index.js';
 
-
 /** Poll interval of an eSIM that is about to change. */
 export const OFTEN_MS = 30 * MINUTE_MS;
 /** Poll interval of an eSIM in use whose next threshold is far away. */

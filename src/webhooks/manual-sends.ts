@@ -8,7 +8,6 @@ export const SENT_WITHOUT_STEP_UP = 1_000;
 /** Limit of one partner's resends, replays and tests per minute. */
 export const MANUAL_SENDS_PER_MINUTE = 60;
 
-
 /** Limits manual sends of all of a partner's sessions together, on every route. Admin tokens do not count. */
 @Injectable()
 export class ManualSends {

@@ -65,8 +65,8 @@ describe('the listener for callbacks', () => {
       call(PATH, { method: 'GET' }),
       call(PATH, { method: 'PUT' }),
     ]);
-    for (const answer of answers) expect(withoutId(answer)).toEqual(withoutId(answers[0]!));
-    expect(answers[0]!.status).toBe(404);
+    for (const answer of answers) expect(withoutId(answer)).toEqual(withoutId(answers[0]));
+    expect(answers[0].status).toBe(404);
     const heads = await Promise.all(
       [`/callbacks/esim_access/${wrong}`, '/'].map((path) => call(path, { method: 'HEAD' })),
     );

@@ -58,7 +58,7 @@ export class CallbackAuthenticator implements Authenticator {
     const isSender = this.senders === null || this.senders.includes(remoteAddress);
     const isKnown = this.options.knows(provider ?? '');
     const isMethod = method === 'POST' || method === 'HEAD';
-    return isSecret && isSender && isKnown && isMethod ? provider! : null;
+    return isSecret && isSender && isKnown && isMethod ? provider : null;
   }
 
   /** Charges only senders that know the secret: strangers must not make the database write. */
