@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type Behaviour, Receiver, TROUBLES } from './receivers.js';
+import { type Behavior, Receiver, TROUBLES } from './receivers.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type RoleEnd, type RoleName, ROOT, RoleProcess, runCommand, SimulatorProcess } from './processes.js';
 import { DatabaseProxy } from './database-proxy.js';
@@ -226,11 +226,11 @@ export class ChaosBed {
       if (rows.length === LIVE_UPSTREAM_IDS.length) return rows.map((row) => row.package_id);
       await new Promise((resolve) => setTimeout(resolve, 250));
     }
-    throw new Error('the live catalogue is not synchronised');
+    throw new Error('the live catalog is not synchronized');
   }
 
   /** Keys of both modes, money, and for each mode a good endpoint and a troubled one. */
-  private async addPartner(trouble: Behaviour): Promise<void> {
+  private async addPartner(trouble: Behavior): Promise<void> {
     const { id } = await this.callAdmin<{ id: string }>('POST', '/internal/v1/partners', { name: 'Chaos' });
     const path = `/internal/v1/partners/${id}`;
     const key = async (mode: Mode): Promise<string> =>
@@ -241,12 +241,12 @@ export class ChaosBed {
       reference: 'chaos',
     });
     for (const mode of ['sandbox', 'live'] as const)
-      for (const behaviour of ['good', this.options.troubles ? trouble : 'good'] as const)
-        await this.register(path, mode, behaviour);
+      for (const behavior of ['good', this.options.troubles ? trouble : 'good'] as const)
+        await this.register(path, mode, behavior);
   }
 
-  private async register(partnerPath: string, mode: Mode, behaviour: Behaviour): Promise<void> {
-    const receiver = await Receiver.start(behaviour);
+  private async register(partnerPath: string, mode: Mode, behavior: Behavior): Promise<void> {
+    const receiver = await Receiver.start(behavior);
     const collection = `${partnerPath}/webhook-endpoints`;
     const { id, secret } = await this.callAdmin<{ id: string; secret: string }>('POST', collection, {
       mode,

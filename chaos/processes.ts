@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export const ROOT = path.resolve(import.meta.dirname, '../..');
 /** On a machine that others fill, a start of Node.js alone takes minutes. */
 const START_LIMIT_MS = 600_000;
-/** Compiled code, as the image brings it and `npm start` keeps it: a third of what a start takes from its neighbours. */
+/** Compiled code, as the image brings it and `npm start` keeps it: a third of what a start takes from its neighbors. */
 const COMPILED = 'node_modules/.cache/compiled';
 const LAST_WORDS = 2_000;
 /** What a balancer takes to notice that a process is to go (`preStop` of the chart). */

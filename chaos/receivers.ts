@@ -5,22 +5,15 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
 /** How a receiver treats us until the end of the storm. */
-export type Behaviour = 'good' | 'slow' | 'failing' | 'hanging' | 'resetting' | 'flapping' | 'lying';
+export type Behavior = 'good' | 'slow' | 'failing' | 'hanging' | 'resetting' | 'flapping' | 'lying';
 
-export const TROUBLES: readonly Behaviour[] = [
-  'slow',
-  'failing',
-  'hanging',
-  'resetting',
-  'flapping',
-  'lying',
-];
+export const TROUBLES: readonly Behavior[] = ['slow', 'failing', 'hanging', 'resetting', 'flapping', 'lying'];
 
 const SLOW_MS = 500;
 const FLAP_EVERY_MS = 3_000;
 let lies = 0;
 
-const BEHAVIOURS: Record<Behaviour, (response: ServerResponse) => void> = {
+const BEHAVIORS: Record<Behavior, (response: ServerResponse) => void> = {
   good: (response) => void response.writeHead(200).end(),
   slow: (response) => void setTimeout(() => response.writeHead(200).end(), SLOW_MS),
   failing: (response) => void response.writeHead(500).end(),
@@ -60,19 +53,19 @@ export class Receiver {
 
   private constructor(
     private readonly server: Server,
-    readonly behaviour: Behaviour,
+    readonly behavior: Behavior,
   ) {}
 
-  static async start(behaviour: Behaviour): Promise<Receiver> {
+  static async start(behavior: Behavior): Promise<Receiver> {
     const server = createServer();
-    const receiver = new Receiver(server, behaviour);
+    const receiver = new Receiver(server, behavior);
     server.on('request', (request, response) => {
       void text(request).then(
         (body) => {
           receiver.note(request.headers, body);
           receiver.mostOpen = Math.max(receiver.mostOpen, ++receiver.open);
           response.once('close', () => receiver.open--);
-          BEHAVIOURS[receiver.isCalm ? 'good' : behaviour](response);
+          BEHAVIORS[receiver.isCalm ? 'good' : behavior](response);
         },
         () => undefined,
       );

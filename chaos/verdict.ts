@@ -157,12 +157,10 @@ async function deliveries(bed: ChaosBed): Promise<Check> {
   );
   const receivers = new Map(bed.endpoints.map(({ id, receiver }) => [id, receiver]));
   const breaches = rows.flatMap(({ endpoint_id: endpoint, event_id: event, status }) => {
-    const { behaviour, events } = receivers.get(endpoint)!;
+    const { behavior, events } = receivers.get(endpoint)!;
     if (status === 'delivered' && !events.has(event))
-      return [`${event} was never at ${behaviour} ${endpoint}`];
-    return behaviour === 'good' && status !== 'delivered'
-      ? [`${event} is ${status} at good ${endpoint}`]
-      : [];
+      return [`${event} was never at ${behavior} ${endpoint}`];
+    return behavior === 'good' && status !== 'delivered' ? [`${event} is ${status} at good ${endpoint}`] : [];
   });
   const unsigned = bed.endpoints.reduce((sum, { receiver }) => sum + receiver.badSignatures, 0);
   if (unsigned > 0) breaches.push(`${unsigned} webhooks had a wrong signature`);
@@ -258,7 +256,7 @@ export async function judgeFaults(
   const repeated = logged.flatMap(({ id, endpoint_id: endpoint, attempts, again }) => {
     const requests = receivers.get(endpoint)!.deliveries.get(id) ?? 0;
     if (requests > attempts) return [`${id} was sent ${requests} times and has ${attempts} attempts`];
-    const isGood = receivers.get(endpoint)!.behaviour === 'good';
+    const isGood = receivers.get(endpoint)!.behavior === 'good';
     return isGood && requests > 1 + again ? [`${id} was sent ${requests} times without a reason`] : [];
   });
   const cut = logged.reduce((sum, one) => sum + one.cut, 0);

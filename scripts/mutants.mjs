@@ -25,12 +25,12 @@ import { createTemplate } from '../test/harness/template-database.ts';
 import { editFault, listFaults } from '../test/mutants/list-faults.ts';
 import { MUTANTS } from '../test/mutants/mutants.ts';
 
-const MOST_JOBS = 2;
+const MAX_JOBS = 2;
 const root = path.resolve(import.meta.dirname, '..');
 const { values } = parseArgs({
   options: {
     only: { type: 'string', multiple: true, default: [] },
-    jobs: { type: 'string', default: String(MOST_JOBS) },
+    jobs: { type: 'string', default: String(MAX_JOBS) },
     'limit-s': { type: 'string', default: '600' },
     check: { type: 'boolean', default: false },
   },
@@ -42,7 +42,7 @@ if (values.check) {
   process.exit(faults.length > 0 ? 1 : 0);
 }
 const limitMs = Number(values['limit-s']) * 1_000;
-const jobs = Math.min(MOST_JOBS, Math.max(1, Number(values.jobs)));
+const jobs = Math.min(MAX_JOBS, Math.max(1, Number(values.jobs)));
 
 /** What is in the tree but need not be copied. */
 const LEFT_OUT = new Set(['.git', 'node_modules', 'dist', '.data', '.tsbuildinfo']);

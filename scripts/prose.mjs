@@ -24,7 +24,7 @@ const RULES = [
   },
   {
     rule: 'American spelling',
-    at: /\b(catalogue|cancelled|cancelling|behaviour|colour|honour|favour|labelled|initialis|serialis|normalis|authoris|recognis|organis)/i,
+    at: /\b(catalog|canceled|canceling|behavior|color|honor|favor|labelled|initialis|serialis|normalis|authoris|recognis|organis)/i,
   },
   { rule: 'at most 30 words in a sentence', docs: true, over: 30 },
 ];

@@ -26,7 +26,7 @@ const ENTRIES = {
 const SERVES_PAGES = ['', 'portal'];
 
 /** As `engines` in package.json. */
-const LEAST_NODE = [22, 19];
+const MIN_NODE = [22, 19];
 
 const root = path.resolve(import.meta.dirname, '..');
 
@@ -62,7 +62,7 @@ function loadEnv() {
 
 const [role = '', ...rest] = process.argv.slice(2);
 const entry = ENTRIES[role];
-requireNode(LEAST_NODE);
+requireNode(MIN_NODE);
 if (role !== 'dev' && entry === undefined)
   refuse(`unknown role "${role}". Use one of: dev, ${Object.keys(ENTRIES).filter(Boolean).join(', ')}`);
 loadEnv();

@@ -3,7 +3,7 @@ import { CliError, EXIT } from './exit-codes.js';
 import type { Output } from './terminal/output.js';
 
 const FIRST_WAIT_MS = 250;
-const LONGEST_WAIT_MS = 2_000;
+const MAX_WAIT_MS = 2_000;
 
 /**
  * Reads an order or top-up until it is neither pending nor processing.
@@ -16,7 +16,7 @@ export async function waitUntilEnded<T extends { readonly id: string; readonly s
   const progress = output.progress();
   const startedAt = performance.now();
   try {
-    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 1.5, LONGEST_WAIT_MS)) {
+    for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(waitMs * 1.5, MAX_WAIT_MS)) {
       const found = await read();
       if (found.status !== 'pending' && found.status !== 'processing') return found;
       const seconds = (performance.now() - startedAt) / 1_000;

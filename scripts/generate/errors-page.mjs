@@ -1,8 +1,8 @@
-import { ERROR_CATALOGUE } from '../../src/common/errors/error-catalogue.ts';
+import { ERROR_CATALOG } from '../../src/common/errors/error-catalog.ts';
 
 /**
  * What made the service answer a code, and what its caller does about it: prose that no schema holds. One entry for each
- * code of src/common/errors/error-catalogue.ts; `npm run generate` refuses a code without one.
+ * code of src/common/errors/error-catalog.ts; `npm run generate` refuses a code without one.
  */
 const ERROR_ADVICE = {
   bad_request: {
@@ -175,8 +175,8 @@ A code in \`failure.code\` of an order or top-up, and in \`data.code\` of an eve
 
 /** docs/errors.md. @throws Error for a code without advice, or advice for no code */
 export function renderErrorsPage(api) {
-  const codes = Object.keys(ERROR_CATALOGUE);
-  const strays = Object.keys(ERROR_ADVICE).filter((code) => !(code in ERROR_CATALOGUE));
+  const codes = Object.keys(ERROR_CATALOG);
+  const strays = Object.keys(ERROR_ADVICE).filter((code) => !(code in ERROR_CATALOG));
   if (strays.length > 0)
     throw new Error(`scripts/generate/errors-page.mjs: no such code ${strays.join(', ')}`);
   const example = JSON.stringify(api.problemOf('validation_failed') ?? api.problemOf('not_found'), null, 2);
@@ -186,7 +186,7 @@ export function renderErrorsPage(api) {
 
 function overview(codes) {
   const rows = codes.map((code) => {
-    const { status, title, retryable } = ERROR_CATALOGUE[code];
+    const { status, title, retryable } = ERROR_CATALOG[code];
     return `| ${status} | [\`${code}\`](#${code}) | ${title} | ${retryable ? 'yes' : 'no'} |`;
   });
   return `| status | code | title | retryable |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`;
@@ -196,7 +196,7 @@ function section(code, operations, all) {
   const advice = ERROR_ADVICE[code];
   if (advice === undefined)
     throw new Error(`scripts/generate/errors-page.mjs has no cause and cure for ${code}`);
-  const { status, title, retryable } = ERROR_CATALOGUE[code];
+  const { status, title, retryable } = ERROR_CATALOG[code];
   return `## ${code}
 
 **${status}.** ${title} ${retryable ? 'Retryable.' : 'Not retryable.'}

@@ -269,7 +269,7 @@ const codeBlock = (text, label) =>
 
 const jsonBlock = (value, label) => codeBlock(JSON.stringify(value, null, 2), label);
 
-/** The page's whole style; colours follow the reader's system. */
+/** The page's whole style; colors follow the reader's system. */
 const REFERENCE_STYLE = `
 :root { color-scheme: light dark; --line: light-dark(#d8dee6, #3a4450); --soft: light-dark(#f4f6f9, #1b222a);
   --text: light-dark(#1a2230, #e4e9f0); --quiet: light-dark(#536070, #a0acba); --link: light-dark(#0b57a4, #7db8f5);

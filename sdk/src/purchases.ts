@@ -49,7 +49,7 @@ export class IntentConflictError extends Error {
 /**
  * Purchases that a process may die in the midst of: the intent is stored before the first byte leaves, and `resume`, to
  * be called at every start, takes up those that are open. Within 24 hours the idempotency key gives the same purchase,
- * after them the reference, which is unique for ever. The ids of orders and of top-ups are apart, as at the service.
+ * after them the reference, which is unique forever. The ids of orders and of top-ups are apart, as at the service.
  */
 export class Purchases {
   constructor(

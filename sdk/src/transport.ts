@@ -64,7 +64,7 @@ const TIMEOUT_MS = 30_000;
 const DEADLINE_MS = 60_000;
 const MAX_TRIES = 5;
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 8_000;
+const MAX_PAUSE_MS = 8_000;
 
 const HEADER_VALUE = /^[\x21-\x7e]+$/;
 
@@ -273,7 +273,7 @@ export function modeOf(apiKey: string): 'sandbox' | 'live' | null {
   return apiKey.startsWith('svc_sk_live_') ? 'live' : null;
 }
 
-const LONGEST_CAUSE = 200;
+const MAX_CAUSE = 200;
 
 /** `fetch` says "fetch failed" and hides the reason in its cause, or in several when a name has several addresses. */
 function messageOf(error: unknown): string {
@@ -289,7 +289,7 @@ function messageOf(error: unknown): string {
   };
   const said = message || [...new Set(errors.map((each) => each.message))].join('; ') || String(cause);
   const name = typeof code === 'string' && !said.includes(code) ? ` (${code})` : '';
-  return `${said.slice(0, LONGEST_CAUSE)}${name}`;
+  return `${said.slice(0, MAX_CAUSE)}${name}`;
 }
 
 /** Codes of Node's and Bun's that mean: nobody was there to send it to. */
@@ -306,7 +306,7 @@ function waitMsOf({ waitSeconds = 0 }: Call): number {
 
 /** Full jitter: callers that failed together do not come back together. */
 function jitter(tries: number): number {
-  return Math.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (tries - 1));
+  return Math.random() * Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (tries - 1));
 }
 
 /** @throws the reason of `signal` as soon as it aborts */

@@ -10,7 +10,7 @@ export interface WaitOptions {
 const WAIT_MS = 60_000;
 /** No event tells how a cancellation ended. */
 const LOOK_EVERY_MS = 2_000;
-const MOST_WAIT_SECONDS = 25;
+const MAX_WAIT_SECONDS = 25;
 const OPEN = new Set(['pending', 'processing', 'canceling']);
 
 /**
@@ -34,7 +34,7 @@ export async function waitUntilEnded<T extends { readonly id: string; readonly s
       await pause(Math.min(LOOK_EVERY_MS, leftMs), signal);
       continue;
     }
-    const waitSeconds = Math.min(MOST_WAIT_SECONDS, Math.ceil(leftMs / 1_000));
+    const waitSeconds = Math.min(MAX_WAIT_SECONDS, Math.ceil(leftMs / 1_000));
     const page = await events.list(
       { subject: found.id, ...(after ? { after } : {}) },
       { ...options, waitSeconds },

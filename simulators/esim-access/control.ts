@@ -1,5 +1,5 @@
 import type { CallbackHabits, Callbacks } from './callbacks.ts';
-import type { SimPackage } from './catalogue.ts';
+import type { SimPackage } from './catalog.ts';
 import { type FaultsCommand, setFaults } from './faults.ts';
 import type { SimEsim } from './ledger.ts';
 import type { Shop } from './purchasing.ts';
@@ -44,11 +44,11 @@ export function applyControl(shop: Shop, callbacks: Callbacks, command: ControlC
   if (command.faults) setFaults(shop.faults, command.faults);
   Object.assign(callbacks.habits, command.callbacks);
   if (command.balance !== undefined) shop.ledger.balance = command.balance;
-  for (const entry of shop.catalogue)
+  for (const entry of shop.catalog)
     if (entry.packageCode === command.price?.packageCode) entry.price = command.price.price;
-  const gone = shop.catalogue.findIndex((entry) => entry.packageCode === command.withdraw);
-  if (gone >= 0) shop.catalogue.splice(gone, 1);
-  if (command.packages) shop.catalogue.splice(0, shop.catalogue.length, ...command.packages);
+  const gone = shop.catalog.findIndex((entry) => entry.packageCode === command.withdraw);
+  if (gone >= 0) shop.catalog.splice(gone, 1);
+  if (command.packages) shop.catalog.splice(0, shop.catalog.length, ...command.packages);
   if (command.esim) changeEsim(shop, callbacks, command.esim);
 }
 

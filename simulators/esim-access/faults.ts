@@ -1,4 +1,4 @@
-import { type CatalogueHabits, defaultHabits } from './catalogue.ts';
+import { type CatalogHabits, defaultHabits } from './catalog.ts';
 import { noTopupFaults, type TopupFaults } from './topup-faults.ts';
 
 export type GarbageKind =
@@ -43,7 +43,7 @@ export interface Faults {
   /** Exit country in `esim/query`: one or several, such as `NL/FR`. */
   ipExport: string;
   revokeWord: 'REVOKE' | 'REVOKED';
-  catalogue: CatalogueHabits;
+  catalog: CatalogHabits;
   /** Null disables the limit. */
   requestsPerSecond: number | null;
 }
@@ -71,7 +71,7 @@ export function noFaults(requestsPerSecond: number | null): Faults {
     emptyFupPolicy: false,
     ipExport: 'HK',
     revokeWord: 'REVOKE',
-    catalogue: defaultHabits(),
+    catalog: defaultHabits(),
     requestsPerSecond,
   };
 }

@@ -1,5 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto';
-import type { SimPackage } from './catalogue.ts';
+import type { SimPackage } from './catalog.ts';
 import type { Faults } from './faults.ts';
 import type { SimEsim, SimEsimPackage } from './ledger.ts';
 

@@ -1,4 +1,4 @@
-import { inOldForm, packageOnWire, type SimPackage } from './catalogue.ts';
+import { inOldForm, packageOnWire, type SimPackage } from './catalog.ts';
 import { esimOnWire } from './esim-on-wire.ts';
 import type { Faults } from './faults.ts';
 import type { SimEsim } from './ledger.ts';
@@ -27,7 +27,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
 ]);
 
 function listPackages(shop: Shop, fields: Fields): unknown {
-  const { catalogue: habits } = shop.faults;
+  const { catalog: habits } = shop.faults;
   const kind = fields.type === 'TOPUP' ? 'TOPUP' : 'BASE';
   const entries = kind === 'TOPUP' ? topupsFor(shop, fields) : basesLike(shop, fields);
   const isOld = habits.oldForm === 'all' || (habits.oldForm === 'topups' && kind === 'TOPUP');
@@ -40,7 +40,7 @@ function listPackages(shop: Shop, fields: Fields): unknown {
 }
 
 function basesLike(shop: Shop, fields: Fields): SimPackage[] {
-  return shop.catalogue
+  return shop.catalog
     .filter(({ kind }) => kind === 'BASE')
     .filter((entry) => !fields.packageCode || entry.packageCode === fields.packageCode)
     .filter((entry) => !fields.slug || entry.slug === fields.slug);
@@ -48,10 +48,10 @@ function basesLike(shop: Shop, fields: Fields): SimPackage[] {
 
 /** "All of the Top Up plans available for a specific packageCode, slug or ICCID". */
 function topupsFor(shop: Shop, fields: Fields): SimPackage[] {
-  const topups = shop.catalogue.filter(({ kind }) => kind === 'TOPUP');
+  const topups = shop.catalog.filter(({ kind }) => kind === 'TOPUP');
   const { iccid } = fields;
   if (!iccid && !fields.packageCode && !fields.slug) {
-    const { unfilteredTopups } = shop.faults.catalogue;
+    const { unfilteredTopups } = shop.faults.catalog;
     if (unfilteredTopups === 'refused')
       throw new WireError('000105', 'packageCode, slug or iccid is missing');
     return unfilteredTopups === 'all' ? topups : [];
@@ -62,7 +62,7 @@ function topupsFor(shop: Shop, fields: Fields): SimPackage[] {
     ? esim.packages.map(({ packageCode }) => packageCode)
     : basesLike(shop, fields).map(({ packageCode }) => packageCode);
   // Top-ups fit certain plans: here, those of the same place.
-  const bases = shop.catalogue.filter(({ packageCode }) => codes.includes(packageCode));
+  const bases = shop.catalog.filter(({ packageCode }) => codes.includes(packageCode));
   return topups.filter((topup) =>
     bases.some((base) => base.location === topup.location && base.supportTopUpType !== 1),
   );
@@ -174,7 +174,7 @@ function usageTimeOf({ orderUsage, usageReadAtMs }: SimEsim, { nullUsageTimes }:
 }
 
 function listLocations(shop: Shop): unknown {
-  const codes = new Map(shop.catalogue.map((entry) => [entry.locationCode, entry.location]));
+  const codes = new Map(shop.catalog.map((entry) => [entry.locationCode, entry.location]));
   return {
     locationList: [...codes].map(([code, location]) => ({
       code,

@@ -1,4 +1,4 @@
-import type { SimPackage } from './catalogue.ts';
+import type { SimPackage } from './catalog.ts';
 import type { Faults } from './faults.ts';
 import type { Ledger, SimEsim } from './ledger.ts';
 import { mintEsim, newOrderNo } from './minting.ts';
@@ -9,7 +9,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 /** State that the operations share. */
 export interface Shop {
   readonly ledger: Ledger;
-  readonly catalogue: SimPackage[];
+  readonly catalog: SimPackage[];
   readonly faults: Faults;
   /** Remaining queries that return 200010, by order number. */
   readonly allocating: Map<string, number>;
@@ -103,7 +103,7 @@ function linesOf(shop: Shop, { packageInfoList }: Fields): OrderLine[] {
 /** `packageCode` may also contain a slug. @throws WireError */
 export function findPackage(shop: Shop, { packageCode, slug }: Fields, kind: SimPackage['kind']): SimPackage {
   const name = isName(packageCode) ? packageCode : slug;
-  const sold = shop.catalogue.find(
+  const sold = shop.catalog.find(
     (entry) => entry.kind === kind && (entry.packageCode === name || entry.slug === name),
   );
   if (!sold) {

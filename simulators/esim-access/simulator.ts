@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Callbacks } from './callbacks.ts';
-import { defaultCatalogue } from './catalogue.ts';
+import { defaultCatalog } from './catalog.ts';
 import { applyControl, type ControlCommand, type SimulatorState } from './control.ts';
 import { garbageBody, noFaults, takeOne } from './faults.ts';
 import { Ledger } from './ledger.ts';
@@ -51,7 +51,7 @@ class Simulator implements EsimAccessSimulator {
     this.credentials = options.credentials ?? SIMULATOR_CREDENTIALS;
     this.shop = {
       ledger: new Ledger(options.stateFile ?? null),
-      catalogue: defaultCatalogue(),
+      catalog: defaultCatalog(),
       faults: noFaults(options.requestsPerSecond === undefined ? 8 : options.requestsPerSecond),
       allocating: new Map(),
       hidden: new Map(),

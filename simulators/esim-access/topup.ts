@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { SimPackage } from './catalogue.ts';
+import type { SimPackage } from './catalog.ts';
 import type { SimEsim, SimEsimPackage } from './ledger.ts';
 import { boughtPackage, newNumber } from './minting.ts';
 import {

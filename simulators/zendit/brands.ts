@@ -21,7 +21,7 @@ export function brandBody({ brand, brandName }: Brand): Record<string, unknown> 
     brandInfoPdf: '',
     brandLogo: '',
     brandLogoExtension: 'png',
-    description: 'Data plans for travellers',
+    description: 'Data plans for travelers',
     inputMasks: [],
     redemptionInstructions: [],
     requiredFieldsLabels: [],

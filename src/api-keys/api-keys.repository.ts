@@ -23,7 +23,7 @@ const valid = (key: string): string =>
   `${key}.revoked_at IS NULL AND (${key}.expires_at IS NULL OR ${key}.expires_at > clock_timestamp())`;
 
 /** Counts of uses stop here; this value means "at least". */
-export const MOST_USES = 10_000;
+export const MAX_USES = 10_000;
 
 /** SQL of `api_keys`, except the key check of every call (auth) and `last_used_at` (LastUsedThrottle). */
 @Injectable()
@@ -124,7 +124,7 @@ export class ApiKeysRepository {
     return rows.map(({ id }) => id);
   }
 
-  /** Each key's calls of the last 24 hours by key id, at most MOST_USES, in one statement. */
+  /** Each key's calls of the last 24 hours by key id, at most MAX_USES, in one statement. */
   async usesOf(partnerId: string, keyIds: readonly string[], tx?: Tx): Promise<Map<string, number>> {
     const { rows } = await sql<{ id: string; uses: number }>(
       tx?.manager ?? this.manager,
@@ -133,7 +133,7 @@ export class ApiKeysRepository {
          SELECT count(*)::int AS uses FROM (
            SELECT 1 FROM api_calls c
            WHERE c.partner_id = $1 AND c.key_id = k.id AND c.created_at >= now() - interval '24 hours'
-           LIMIT ${MOST_USES}) AS found
+           LIMIT ${MAX_USES}) AS found
        ) AS u`,
       [partnerId, keyIds],
     );

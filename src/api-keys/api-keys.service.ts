@@ -18,7 +18,7 @@ export interface IssuedKey {
   readonly key: string;
 }
 
-/** A key with its number of calls in the last 24 hours, at most MOST_USES. */
+/** A key with its number of calls in the last 24 hours, at most MAX_USES. */
 export interface UsedKey {
   readonly entity: ApiKeyEntity;
   readonly uses24h: number;

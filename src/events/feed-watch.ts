@@ -7,11 +7,11 @@ import { EventFeed } from './event-feed.js';
 import { EventsRepository } from './events.repository.js';
 
 /** Maximum concurrent waiting calls per key in one process. Another call returns at once (D39). */
-export const MOST_WAITING_PER_KEY = 8;
+export const MAX_WAITING_PER_KEY = 8;
 /** Maximum per partner and mode: more keys, or a key and its successor, give a partner no more room. */
-export const MOST_WAITING_PER_PARTNER = 32;
+export const MAX_WAITING_PER_PARTNER = 32;
 /** Maximum for all partners of one mode: Sandbox takes no room from Live (D41). */
-const MOST_WAITING_PER_MODE = 512;
+const MAX_WAITING_PER_MODE = 512;
 
 /** Poll interval while any call waits: the maximum delay between a commit and its discovery. */
 const LOOK_EVERY_MS = 50;
@@ -79,9 +79,9 @@ export class FeedWatch implements OnModuleDestroy {
     if (this.stopped || gone.aborted || forMs <= 0) return 'over';
     const owner = `${scope.partnerId} ${scope.mode}`;
     if (
-      this.countOf(keyId) >= MOST_WAITING_PER_KEY ||
-      this.countOf(owner) >= MOST_WAITING_PER_PARTNER ||
-      watch.waiters.size >= MOST_WAITING_PER_MODE
+      this.countOf(keyId) >= MAX_WAITING_PER_KEY ||
+      this.countOf(owner) >= MAX_WAITING_PER_PARTNER ||
+      watch.waiters.size >= MAX_WAITING_PER_MODE
     )
       return 'no room';
     for (const name of [keyId, owner]) this.counts.set(name, this.countOf(name) + 1);

@@ -29,7 +29,7 @@ export interface DailyTable {
 /** Every process that writes makes them when it starts and every ten minutes: a week without any is what this bridges. */
 export const LAST_DAY = 7;
 /** Ids that are ranges lie at most so many days ahead of the database's clock: later ones have no partition. */
-export const MOST_DAYS_AHEAD = LAST_DAY + 1;
+export const MAX_DAYS_AHEAD = LAST_DAY + 1;
 /** Midnight UTC, `days` after the day of `at`. */
 export function dayOf(at: Date, days = 0): Date {
   return new Date(Math.floor(at.getTime() / DAY_MS) * DAY_MS + days * DAY_MS);

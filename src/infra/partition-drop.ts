@@ -9,7 +9,7 @@ const TRY_MS = 80;
 const PAUSE_MS = 20;
 const STEP_MS = 60_000;
 /** Total time limit; then the next maintenance finishes. */
-const PATIENCE_MS = 2_000;
+const TIME_LIMIT_MS = 2_000;
 
 /** A day's partition to be dropped. */
 interface OldDay {
@@ -85,7 +85,7 @@ async function detach(manager: EntityManager, table: string, partition: string):
 
 /** Retries while only a lock is missing. @throws QueryFailedError of the last attempt */
 async function patiently(manager: EntityManager, step: () => Promise<unknown>): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + TIME_LIMIT_MS;
   await sql(manager, `SET lock_timeout = '${TRY_MS}ms'`);
   for (;;) {
     try {

@@ -12,7 +12,7 @@ export type WithoutServer = 'wait' | 'fail';
 const SENTINEL_ANSWER_MS = 2_000;
 /** Pauses after all sentinels have failed: the same as ioredis makes with one server. */
 const SENTINELS_AGAIN_MS = 50;
-const LONGEST_SENTINELS_AGAIN_MS = 2_000;
+const MAX_SENTINELS_AGAIN_MS = 2_000;
 
 type Connecting = ReturnType<StandaloneConnector['connect']>;
 
@@ -65,7 +65,7 @@ function connectToPrimary(address: RedisBehindSentinels, withoutServer: WithoutS
     ...(password !== undefined && { sentinelPassword: password }),
     ...(address.tls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
     sentinelCommandTimeout: SENTINEL_ANSWER_MS,
-    sentinelRetryStrategy: (times) => Math.min(times * SENTINELS_AGAIN_MS, LONGEST_SENTINELS_AGAIN_MS),
+    sentinelRetryStrategy: (times) => Math.min(times * SENTINELS_AGAIN_MS, MAX_SENTINELS_AGAIN_MS),
     // A frozen or isolated primary keeps its connections: only the sentinels know that it is no longer the primary.
     failoverDetector: true,
     Connector: FailoverConnector,

@@ -2,7 +2,7 @@
  * Orders: a partner buys eSIMs of one package, and may cancel them while they are unused (spec section 5, D19, D22).
  * Owns the table `orders`; reads `topups` to refuse a cancellation.
  * Callers: partners (`/v1/orders`), the worker, `support/` (inspects and resolves), `esim-sync/` (makes orders due).
- * Flow: PlaceOrder (row and hold) -> OrderWorker (claim) -> FulfilOrder (FindOrPlace at the provider, then
+ * Flow: PlaceOrder (row and hold) -> OrderWorker (claim) -> FulfillOrder (FindOrPlace at the provider, then
  * PurchaseEnds, many in one transaction) -> CompleteOrder (eSIMs, money, event). CancelOrder -> OrderWorker ->
  * SettleCancellation -> CompleteCancellation (refund). `purchases/` has the claim and everything else that orders share
  * with top-ups.

@@ -16,7 +16,7 @@ import { OrdersRepository, ReadOrders } from './orders.repository.js';
 import { PastOrdersRepository } from './past-orders.repository.js';
 import { PlaceOrder } from './place-order.js';
 import { PortalOrdersController } from './portal/portal-orders.controller.js';
-import { FulfilOrder } from './worker/fulfil-order.js';
+import { FulfillOrder } from './worker/fulfill-order.js';
 import { OrderWorker } from './worker/order-worker.js';
 import { SettleCancellation } from './worker/settle-cancellation.js';
 
@@ -58,6 +58,6 @@ export class OrdersPortalModule {}
 /** Provisions and cancels orders in the worker. */
 @Module({
   imports: [OrdersModule, EsimsModule, ProvidersModule, PurchaseMetricsModule],
-  providers: [FulfilOrder, SettleCancellation, OrderWorker],
+  providers: [FulfillOrder, SettleCancellation, OrderWorker],
 })
 export class OrdersWorkerModule {}

@@ -64,7 +64,7 @@ export async function askProvider<T>(
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;
 /** Maximum delay between lookups, whatever time the provider names. */
-const LONGEST_WAIT_MS = 60_000;
+const MAX_WAIT_MS = 60_000;
 
 /**
  * Milliseconds to wait after the `attempts`-th lookup without a result: the time that an unavailable provider named,
@@ -72,7 +72,7 @@ const LONGEST_WAIT_MS = 60_000;
  */
 export function retryDelayMs(attempts: number, error?: unknown): number {
   if (error instanceof ProviderUnavailable) {
-    return Math.min(LONGEST_WAIT_MS, Math.max(FIRST_RETRY_MS, error.retryAfterMs));
+    return Math.min(MAX_WAIT_MS, Math.max(FIRST_RETRY_MS, error.retryAfterMs));
   }
   return Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 10));
 }

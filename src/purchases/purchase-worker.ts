@@ -50,7 +50,7 @@ export abstract class PurchaseWorker<P extends Purchase> extends JobWorker<Claim
    * Brings one purchase to its outcome, or releases it for later.
    * @throws ProviderOutcomeUnknown, ProviderUnavailable: it is retried
    */
-  protected abstract fulfil(claimed: ClaimedPurchase<P>): Promise<void>;
+  protected abstract fulfill(claimed: ClaimedPurchase<P>): Promise<void>;
 
   /** Additional attributes of its span. */
   protected attributesOf(_purchase: P): SpanRequest['attributes'] {
@@ -60,7 +60,7 @@ export abstract class PurchaseWorker<P extends Purchase> extends JobWorker<Claim
   protected override async run(claimed: ClaimedPurchase<P>): Promise<JobEnd> {
     await this.parts.tracer.inSpan(this.spanOf(claimed), async (span) => {
       try {
-        await this.fulfil(claimed);
+        await this.fulfill(claimed);
       } catch (error) {
         span.fail((error as Error).name);
         await this.retryLater(claimed, error as Error);

@@ -17,7 +17,7 @@ const ONLY_READS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
  */
 @Injectable()
 export class WritesGuard implements CanActivate {
-  private isOpen = false;
+  private areRefused = false;
   private readAtMs = -Infinity;
   private reading: Promise<void> | null = null;
 
@@ -33,7 +33,7 @@ export class WritesGuard implements CanActivate {
 
   /** @throws AppError `service_unavailable` */
   private decide(): true {
-    if (!this.isOpen) return true;
+    if (!this.areRefused) return true;
     throw new AppError('service_unavailable', {
       detail: 'Writes are blocked while the service is being restored. Retry with the same Idempotency-Key.',
       headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
@@ -43,7 +43,7 @@ export class WritesGuard implements CanActivate {
   private async read(): Promise<void> {
     const startedAtMs = performance.now();
     const { rows } = await sql(this.manager, 'SELECT FROM restore_epochs WHERE completed_at IS NULL LIMIT 1');
-    this.isOpen = rows.length > 0;
+    this.areRefused = rows.length > 0;
     this.readAtMs = startedAtMs;
   }
 }

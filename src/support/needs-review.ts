@@ -10,7 +10,7 @@ import type { Purchase } from '../purchases/index.js';
 import { TopupEntity } from '../topups/index.js';
 
 /** Counts stop here: beyond this it is an outage, whatever the exact number. */
-const MOST_COUNTED = 1_000;
+const MAX_COUNTED = 1_000;
 
 /** A purchase without a result, and since when it has waited for one. */
 export interface NeedingReview<P extends Purchase> {
@@ -58,11 +58,11 @@ abstract class PurchasesNeedingReview<P extends Purchase> {
     return this.listWhere(this.isLate, options);
   }
 
-  /** Length of `list`, at most MOST_COUNTED. */
+  /** Length of `list`, at most MAX_COUNTED. */
   async count(): Promise<number> {
     return readWithin(this.manager, async (manager) => {
       const found = this.select(manager, `(${this.isLate} OR ${IS_PLACED_TWICE})`);
-      const rows = await found.select('t.id', 'id').limit(MOST_COUNTED).getRawMany();
+      const rows = await found.select('t.id', 'id').limit(MAX_COUNTED).getRawMany();
       return rows.length;
     });
   }

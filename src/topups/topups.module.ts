@@ -13,7 +13,7 @@ import { PlaceTopup } from './place-topup.js';
 import { TopupsRepository } from './topups.repository.js';
 import { TopupJobsRepository, TopupNotifierModule } from './topup-jobs.repository.js';
 import { PortalTopupsController } from './portal/portal-topups.controller.js';
-import { FulfilTopup } from './worker/fulfil-topup.js';
+import { FulfillTopup } from './worker/fulfill-topup.js';
 import { TopupWorker } from './worker/topup-worker.js';
 
 const PROVIDERS = [TopupsRepository, TopupJobsRepository, PlaceTopup, CompleteTopup];
@@ -44,6 +44,6 @@ export class TopupsPortalModule {}
 /** Buys and applies top-ups in the worker. */
 @Module({
   imports: [TopupsModule, EsimsModule, ProvidersModule, PurchaseMetricsModule],
-  providers: [FulfilTopup, TopupWorker],
+  providers: [FulfillTopup, TopupWorker],
 })
 export class TopupsWorkerModule {}

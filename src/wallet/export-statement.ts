@@ -3,7 +3,7 @@ import type { LedgerTransactionEntity } from './wallet.entity.js';
 import { WalletsRepository } from './wallets.repository.js';
 
 /** Maximum transactions per file (D43): a few megabytes. */
-export const MOST_EXPORTED = 10_000;
+export const MAX_EXPORTED = 10_000;
 const PAGE = 1_000;
 
 const COLUMNS = [
@@ -23,7 +23,7 @@ const COLUMNS = [
 export class ExportStatement {
   constructor(private readonly wallets: WalletsRepository) {}
 
-  /** RFC 4180, newest first, at most MOST_EXPORTED transactions. */
+  /** RFC 4180, newest first, at most MAX_EXPORTED transactions. */
   async toCsv(partnerId: string): Promise<string> {
     const lines = [COLUMNS.join(',')];
     let cursor: string | undefined;
@@ -31,8 +31,8 @@ export class ExportStatement {
       const page = await this.wallets.listTransactions(partnerId, { limit: PAGE, cursor });
       for (const transaction of page.items) lines.push(toLine(transaction));
       cursor = page.nextCursor ?? undefined;
-    } while (cursor !== undefined && lines.length <= MOST_EXPORTED);
-    return `${lines.slice(0, MOST_EXPORTED + 1).join('\r\n')}\r\n`;
+    } while (cursor !== undefined && lines.length <= MAX_EXPORTED);
+    return `${lines.slice(0, MAX_EXPORTED + 1).join('\r\n')}\r\n`;
   }
 }
 

@@ -8,11 +8,11 @@ import { LATENCY_BOUNDS_MS } from './latency-classes.js';
 export const STATS_BUCKET_SECONDS = 900;
 
 /** Counts stop here; this value means "at least". */
-export const MOST_COUNTED = 10_000;
+export const MAX_COUNTED = 10_000;
 
 /** An endpoint's figures that are not in its row. */
 export interface EndpointFigures {
-  /** Deliveries that are pending or held; at most MOST_COUNTED. */
+  /** Deliveries that are pending or held; at most MAX_COUNTED. */
   readonly waiting: number;
   readonly lastSuccessAt: Date | null;
   /** Deliveries that failed since then: `failed: resend` of the switch sends them again. */
@@ -79,7 +79,7 @@ export class EndpointStatsRepository {
          SELECT count(*)::int AS waiting FROM (
            SELECT 1 FROM webhook_deliveries d
            WHERE d.endpoint_id = w.id AND d.status = 'pending' AND d.created_at >= coalesce(w.discard_before, '-infinity')
-           LIMIT ${MOST_COUNTED}) AS found
+           LIMIT ${MAX_COUNTED}) AS found
        ) AS o
        LEFT JOIN LATERAL (
          SELECT r.at, r.last_success_at, r.given_up_since_success FROM webhook_endpoint_stats r

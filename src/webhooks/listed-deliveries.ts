@@ -1,5 +1,5 @@
 import { isId, timeOfId } from '../common/ids.js';
-import { dayOf, MOST_DAYS_AHEAD } from '../infra/partition-days.js';
+import { dayOf, MAX_DAYS_AHEAD } from '../infra/partition-days.js';
 import type { DeliveryStatus } from './delivery.js';
 
 const ofEndpoint = (column: string): string =>
@@ -40,9 +40,9 @@ export function listedParts(status: DeliveryStatus | undefined): ListedParts {
 }
 
 /**
- * Lower bound of a delivery's creation: it is not older than its event, whose id is at most MOST_DAYS_AHEAD days ahead
+ * Lower bound of a delivery's creation: it is not older than its event, whose id is at most MAX_DAYS_AHEAD days ahead
  * of the database's clock.
  */
 export function earliestDelivery(eventId: string): Date {
-  return isId('evt', eventId) ? dayOf(timeOfId(eventId), -MOST_DAYS_AHEAD) : new Date(0);
+  return isId('evt', eventId) ? dayOf(timeOfId(eventId), -MAX_DAYS_AHEAD) : new Date(0);
 }

@@ -10,7 +10,7 @@ import type { EndpointKey } from './webhook-endpoints.repository.js';
 import { WebhookEndpointsService } from './webhook-endpoints.service.js';
 
 /** Maximum count of a dry run; a total of this value means "at least". */
-export const MOST_COUNTED = 10_000;
+export const MAX_COUNTED = 10_000;
 
 export interface ReplayCommand {
   readonly since: Date;
@@ -46,7 +46,7 @@ export class ReplayEvents {
   async preview(tx: Tx, key: EndpointKey, command: ReplayCommand): Promise<ReplayPreview> {
     const { mode } = await this.endpoints.getById(key, tx);
     const selection = await this.select(tx, key.id, command);
-    return { ...selection, total: await this.jobs.count(tx, selection, mode, MOST_COUNTED) };
+    return { ...selection, total: await this.jobs.count(tx, selection, mode, MAX_COUNTED) };
   }
 
   /**

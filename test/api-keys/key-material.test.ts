@@ -31,7 +31,7 @@ describe('key material', () => {
     expect(chiSquare).toBeLessThan(130);
   });
 
-  it('throws away the bytes that would favour the first letters', () => {
+  it('throws away the bytes that would favor the first letters', () => {
     const served = [Buffer.from([248, 255, 0, 61]), Buffer.from([62, 247, 249, 10])];
     expect(randomBase62(4, () => served.shift()!)).toBe('0z0z');
   });

@@ -103,7 +103,7 @@ describe('rows of the call log', () => {
 });
 
 describe('a row that PostgreSQL does not take', () => {
-  it('nor the code that makes the statement, does not hold up its neighbours (D43)', async () => {
+  it('nor the code that makes the statement, does not hold up its neighbors (D43)', async () => {
     const writer = new CallRowWriter(rows, pino({ level: 'silent' }));
     const calls = Array.from({ length: 4 }, () => finishedCall());
     const poisoned = { ...finishedCall(), remoteAddress: undefined as unknown as string };
@@ -113,7 +113,7 @@ describe('a row that PostgreSQL does not take', () => {
     for (const call of calls) expect(await stored(call)).toHaveLength(1);
   });
 
-  it('does not cost its neighbours theirs, and is told', async () => {
+  it('does not cost its neighbors theirs, and is told', async () => {
     const lines: Record<string, unknown>[] = [];
     const logger = pino(
       {},

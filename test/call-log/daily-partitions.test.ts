@@ -235,7 +235,7 @@ describe('daily partitions', () => {
     expect(Object.values(await placed()).reduce((sum, n) => sum + n, 0)).toBe(written);
   });
 
-  it('take the calls of a process whose clock is days wrong, and of its neighbours', async () => {
+  it('take the calls of a process whose clock is days wrong, and of its neighbors', async () => {
     await partitions.ensure(CALLS);
     const edge = openPool(database.url, 1);
     const days = [-40, 0, 40];

@@ -22,7 +22,7 @@ import {
 import type { Json } from '../harness/order-steps.js';
 import { ScriptedProvider } from './scripted-provider.js';
 
-/** A worker that has nothing but the catalogue's synchronisation, run by the test. */
+/** A worker that has nothing but the catalog's synchronization, run by the test. */
 export class SyncWorker {
   constructor(
     private readonly app: INestApplicationContext,
@@ -55,7 +55,7 @@ export class SyncWorker {
   }
 }
 
-/** A synchronisation as its row says. */
+/** A synchronization as its row says. */
 export interface Sync {
   readonly status: string;
   readonly result: Record<string, SyncOutcome>;
@@ -102,7 +102,7 @@ export class CatalogBench {
     return worker;
   }
 
-  /** No lists, no live packages, no workers: as if nothing had ever been synchronised. */
+  /** No lists, no live packages, no workers: as if nothing had ever been synchronized. */
   async startAfresh(): Promise<void> {
     for (const worker of this.workers.splice(0)) await worker.close();
     for (const each of [this.esimAccess, this.zendit]) {
@@ -124,7 +124,7 @@ export class CatalogBench {
     await this.database.drop();
   }
 
-  /** Asks for a synchronisation, as the portal team does, and has it done by this worker. */
+  /** Asks for a synchronization, as the portal team does, and has it done by this worker. */
   async sync(worker: SyncWorker): Promise<Sync> {
     const asked = await this.office.admin.post('/internal/v1/catalog/sync');
     expect(asked.status, asked.text).toBe(202);
@@ -132,12 +132,12 @@ export class CatalogBench {
     return this.row<Sync>('SELECT status, result FROM catalog_syncs WHERE id = $1', [asked.body.data.id]);
   }
 
-  /** The newest synchronisation. */
+  /** The newest synchronization. */
   newest(): Promise<Sync> {
     return this.row<Sync>('SELECT status, result FROM catalog_syncs ORDER BY started_at DESC LIMIT 1');
   }
 
-  /** The catalogue's version, which is what its ETags are made of. */
+  /** The catalog's version, which is what its ETags are made of. */
   async version(): Promise<number> {
     const sql = `SELECT version::int AS version FROM catalog_versions WHERE mode = 'live'`;
     return (await this.row<{ version: number }>(sql)).version;
@@ -183,7 +183,7 @@ export class CatalogBench {
     return rows.map(({ cost, price, available }) => [cost, price, available]);
   }
 
-  /** As if so many seconds had passed since the last synchronisation began and ended. */
+  /** As if so many seconds had passed since the last synchronization began and ended. */
   async letPass(seconds: number): Promise<void> {
     await this.database.pool.query(
       `UPDATE catalog_syncs SET started_at = started_at - make_interval(secs => $1),

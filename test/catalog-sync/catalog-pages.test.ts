@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import type { DataSource } from 'typeorm';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { manyPackages } from '../../simulators/esim-access/catalogue.js';
+import { manyPackages } from '../../simulators/esim-access/catalog.js';
 import {
   type EsimAccessSimulator,
   SIMULATOR_CREDENTIALS,
@@ -22,7 +22,7 @@ import { openTestDataSource } from '../providers/esim-access-world.js';
 import { CatalogBench, type SyncWorker } from './catalog-bench.js';
 import { newPlacementGuard } from '../providers/provider-world.js';
 
-/** Of an order, as short as a catalogue is long. */
+/** Of an order, as short as a catalog is long. */
 const TIMEOUT_MS = 400;
 /** No test of it but one, which brings its own, meets this end. */
 const CATALOG_TIMEOUT_MS = 600_000;
@@ -104,7 +104,7 @@ async function told(name: string): Promise<unknown> {
 const offersOf = (count: number) =>
   Array.from({ length: count }, (_, i) => offerLike(`ESIM-ES-${i + 1}`, { durationDays: i + 1 }));
 
-describe('a catalogue that takes longer than an order may', () => {
+describe('a catalog that takes longer than an order may', () => {
   it('of 590 packages in one list arrives', async () => {
     esimAccess.control({ packages: manyPackages(590), faults: { slow: 1, slowMs: 5 * TIMEOUT_MS } });
     const synced = await bench.sync(await worker(overEsimAccess()));
@@ -166,7 +166,7 @@ describe('a list that breaks off', () => {
     ['has an entry that nobody can read', { unreadable: 1 }, null],
   ] as const)('loses no base package when that of the top-ups %s', async (_, change, error) => {
     const habits = { unfilteredTopups: 'all', oldForm: 'none', unreadable: 0 } as const;
-    esimAccess.control({ faults: { catalogue: { ...habits, ...change } } });
+    esimAccess.control({ faults: { catalog: { ...habits, ...change } } });
     // Each of the thirty questions below is answered in time, on a busy machine too.
     const one = await worker(overEsimAccess(CATALOG_TIMEOUT_MS, 60_000));
     expect(await bench.sync(one)).toMatchObject({

@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 afterAll(() => bench.close());
 
-describe('the synchronisation of the live catalogue', () => {
+describe('the synchronization of the live catalog', () => {
   it('changes nothing when the lists are the same: no version, no ETag, no row of history', async () => {
     const [version, list] = [await bench.version(), await bench.partner.get('/v1/catalog?limit=100')];
     expect(list.body.data).toHaveLength(LISTED + 12);
@@ -175,7 +175,7 @@ function order(packageId: string) {
   return bench.partner.post('/v1/orders', { package_id: packageId });
 }
 
-/** When the provider's catalogue was last read to its end, as the portal team is told. */
+/** When the provider's catalog was last read to its end, as the portal team is told. */
 async function lastSyncOf(name: string): Promise<string | null> {
   const { data } = (await bench.office.admin.get('/internal/v1/providers')).body;
   return (data as Json[]).find((each) => each['name'] === name)!['last_sync_at'] as string | null;

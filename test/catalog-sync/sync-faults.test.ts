@@ -35,7 +35,7 @@ afterAll(() => bench.close());
 const OLD = { LIVE_MARGIN_BPS: '1000', LIVE_PACKAGE_PROVIDERS: 'FR=none' };
 const NEW = { LIVE_MARGIN_BPS: '9000' };
 
-/** What the portal team is told of the provider's last synchronisation. */
+/** What the portal team is told of the provider's last synchronization. */
 async function lastError(name: string): Promise<unknown> {
   const { data } = (await bench.office.admin.get('/internal/v1/providers')).body;
   return (data as Json[]).find((each) => each['name'] === name)!['last_sync_error'];
@@ -48,7 +48,7 @@ async function syncs(): Promise<[string, number][]> {
   return rows.map(({ status, attempt }) => [status, attempt]);
 }
 
-describe('a worker that was away in the middle of a synchronisation', () => {
+describe('a worker that was away in the middle of a synchronization', () => {
   it.each([
     ['that then gets its list', undefined],
     ['that then gets none', new Error('503')],
@@ -96,7 +96,7 @@ describe('a worker that was away in the middle of a synchronisation', () => {
   });
 });
 
-describe('a synchronisation that failed', () => {
+describe('a synchronization that failed', () => {
   it('is made again after a minute, by a worker of the same settings, and is shown until then', async () => {
     bench.esimAccess.packages = [offer('A')];
     const old = await bench.startWorker();

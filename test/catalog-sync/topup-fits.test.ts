@@ -72,7 +72,7 @@ async function fitting(): Promise<string[]> {
   return answer.body.data.map(({ id }: { id: string }) => id).sort();
 }
 
-/** The API holds the catalogue for a second. */
+/** The API holds the catalog for a second. */
 const fittingIs = (ids: readonly string[]) =>
   eventually(`${ids.join(' and ')} fit`, async () => (await fitting()).join() === ids.join());
 

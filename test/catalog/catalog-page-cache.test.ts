@@ -66,7 +66,7 @@ async function readPage(scope: TenantScope, filters: CatalogFilters, cursor?: st
 
 const FRANCE = { country: 'FR' };
 
-describe('the pages of a catalogue in memory', () => {
+describe('the pages of a catalog in memory', () => {
   it('are serialized once for every partner that asks the same', async () => {
     const first = await readPage(ANNA, FRANCE);
     expect((await readPage(BEN, FRANCE)).itemsJson).toBe(first.itemsJson);
@@ -106,7 +106,7 @@ describe('the pages of a catalogue in memory', () => {
   });
 });
 
-describe('the catalogue of many live partners', () => {
+describe('the catalog of many live partners', () => {
   const partners = Array.from(
     { length: 1_000 },
     (_, i) => ({ partnerId: `ptn_${i}`, mode: 'live' }) as const,

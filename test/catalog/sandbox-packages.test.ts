@@ -24,7 +24,7 @@ function isSortedAndUnique(values: readonly string[]): boolean {
   return values.every((value, index) => index === 0 || (values[index - 1] ?? '') < value);
 }
 
-describe('sandbox catalogue', () => {
+describe('sandbox catalog', () => {
   it('has at least 300 packages over at least 110 countries, each with a base package of its own', () => {
     expect(packages.length).toBeGreaterThanOrEqual(300);
     const sold = new Set(bases.filter((pkg) => pkg.type === 'country').flatMap((pkg) => pkg.coverage));

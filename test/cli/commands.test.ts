@@ -30,7 +30,7 @@ afterAll(async () => {
 describe('exit codes', () => {
   it.each([
     ['a command that is not there', ['frobnicate'], 2],
-    ['an option that is not there', ['catalog', '--colour'], 2],
+    ['an option that is not there', ['catalog', '--color'], 2],
     ['a missing option', ['orders', 'place'], 2],
     ['a word too many', ['orders', 'get', 'ord_1', 'ord_2'], 2],
     ['an order that is not there', ['orders', 'get', 'ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7'], 4],
@@ -249,7 +249,7 @@ describe('esim orders', () => {
     expect(ids[0]).toBe(ids[1]);
   });
 
-  it('has colours at a terminal, none with NO_COLOR, and none in a pipe', async () => {
+  it('has colors at a terminal, none with NO_COLOR, and none in a pipe', async () => {
     expect((await user.run(['doctor'])).stdout).not.toContain('\u001B[');
     const atTerminal = async (env: Record<string, string>): Promise<string> =>
       (

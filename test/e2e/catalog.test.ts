@@ -153,7 +153,7 @@ describe('GET /v1/catalog', () => {
     ['?updated_since=yesterday', '?updated_since'],
     ['?updated_since=2026-02-30T00:00:00Z', '?updated_since'],
     ['?updated_since=2026-02-03T00:00:00', '?updated_since'],
-    ['?colour=red', '?colour'],
+    ['?color=red', '?color'],
     ['?limit[]=5', '?limit[]'],
   ])('refuses %s', async (query, pointer) => {
     expect(new Set(invalidFields(await api.get(`/v1/catalog${query}`)))).toEqual(new Set([pointer]));

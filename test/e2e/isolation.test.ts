@@ -212,7 +212,7 @@ describe('cursors', () => {
   });
 });
 
-describe('the catalogue', () => {
+describe('the catalog', () => {
   it('shows and sells nothing of live to sandbox', async () => {
     expect((await aLive.get('/v1/catalog/pkg_live_only')).status).toBe(200);
     for (const api of [a.sandbox, b.sandbox]) {

@@ -98,7 +98,7 @@ describe('Cache-Control: no-store (D46)', () => {
     expect([answer.status, answer.headers['cache-control']]).toEqual([401, 'no-store']);
   });
 
-  it('is not on the catalogue, which may be kept and asked about', async () => {
+  it('is not on the catalog, which may be kept and asked about', async () => {
     const list = await partner.sandbox.get('/v1/catalog?limit=1');
     expect([list.status, list.headers.get('cache-control')]).toEqual([200, 'private, no-cache']);
     const etag = list.headers.get('etag')!;

@@ -63,7 +63,7 @@ describe('POST /v1/orders', () => {
     const answer = await api.post('/v1/orders', {
       package_id: 'pkg_fr_1gb_7d',
       reference: 'booking-1',
-      metadata: { traveller: 'A-17' },
+      metadata: { traveler: 'A-17' },
     });
     expect(answer.status).toBe(202);
     expect(answer.headers.get('location')).toBe(`/v1/orders/${answer.body.data.id}`);
@@ -82,7 +82,7 @@ describe('POST /v1/orders', () => {
       quantity_issued: 1,
       quantity_failed: 0,
       reference: 'booking-1',
-      metadata: { traveller: 'A-17' },
+      metadata: { traveler: 'A-17' },
       failure: null,
     });
     const [esim] = order['esims'];

@@ -85,7 +85,7 @@ describe('fields of POST /v1/orders', () => {
     [{ package_id: null }, ['/package_id']],
     [{ package_id: '' }, ['/package_id']],
     [{ package_id: 'p'.repeat(65) }, ['/package_id']],
-    [{ ...PACKAGE, colour: 'red' }, ['/colour']],
+    [{ ...PACKAGE, color: 'red' }, ['/color']],
     [{ ...PACKAGE, 'a/b~c': 1 }, ['/a~1b~0c']],
     [{ ...PACKAGE, Quantity: 2 }, ['/Quantity']],
     [{ ...PACKAGE, max_unit_price: 500 }, ['/max_unit_price']],
@@ -118,9 +118,9 @@ describe('fields of POST /v1/orders', () => {
   });
 
   it('names every invalid field at once', async () => {
-    const body = { package_id: 1, quantity: 0, reference: 'é', metadata: 1, colour: 1 };
+    const body = { package_id: 1, quantity: 0, reference: 'é', metadata: 1, color: 1 };
     const found = new Set(invalidFields(await api.post('/v1/orders', body)));
-    expect(found).toEqual(new Set(['/package_id', '/quantity', '/reference', '/metadata', '/colour']));
+    expect(found).toEqual(new Set(['/package_id', '/quantity', '/reference', '/metadata', '/color']));
   });
 
   it.each(['[]', '"text"', '7', 'null', 'true'])('refuses the body %s', async (body) => {

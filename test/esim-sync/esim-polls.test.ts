@@ -80,7 +80,7 @@ describe('claims of polls', () => {
     expect((await lookedInVain()).at).toBeNull();
   });
 
-  it('begin with the one that is due longest, and take its neighbours in time of issue', async () => {
+  it('begin with the one that is due longest, and take its neighbors in time of issue', async () => {
     await addDue(30);
     await database.pool.query(`UPDATE esims SET next_poll_at = now() - interval '2 hours' WHERE id = 'e10'`);
     expect(idsOf(await claim('poll', 5))).toEqual(['e10', 'e11', 'e12', 'e8', 'e9']);

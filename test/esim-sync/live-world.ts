@@ -86,7 +86,7 @@ export class LiveWorld {
   }
 
   async package(provider: Provider): Promise<string> {
-    return eventually('the catalogue is synchronised', async () => {
+    return eventually('the catalog is synchronized', async () => {
       const { rows } = await this.database.pool.query<{ package_id: string }>(
         'SELECT package_id FROM package_sources WHERE provider = $1 AND upstream_id = $2',
         [provider, UPSTREAM_PACKAGES[provider]],

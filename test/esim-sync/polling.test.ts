@@ -126,7 +126,7 @@ describe('polls', () => {
     );
   });
 
-  it('at Zendit lose one eSIM that it cannot answer, not its neighbours, and ask for that one again in hours', async () => {
+  it('at Zendit lose one eSIM that it cannot answer, not its neighbors, and ask for that one again in hours', async () => {
     const [before, broken, after] = await world.issue('zendit', 3);
     const startAt = new Date(Date.now() - 2 * HOUR_MS).toISOString();
     const plan = { usedGB: 0.1, startAt };

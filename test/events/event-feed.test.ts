@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { FeedWatch, MOST_WAITING_PER_KEY, MOST_WAITING_PER_PARTNER } from '../../src/events/feed-watch.js';
+import { FeedWatch, MAX_WAITING_PER_KEY, MAX_WAITING_PER_PARTNER } from '../../src/events/feed-watch.js';
 import {
   type ApiAnswer,
   eventually,
@@ -126,8 +126,8 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
   });
 
   it('holds neither a connection nor a turn at lists, and one more than may wait is answered at once', async () => {
-    const waiting = Array.from({ length: MOST_WAITING_PER_KEY }, () => watched(waitFor(25)));
-    await untilWaiting(MOST_WAITING_PER_KEY);
+    const waiting = Array.from({ length: MAX_WAITING_PER_KEY }, () => watched(waitFor(25)));
+    await untilWaiting(MAX_WAITING_PER_KEY);
     const crowded = await waitFor(20);
     expect(crowded.headers.get('preference-applied')).toBeNull();
     expect(crowded.body.data).toEqual([]);
@@ -150,27 +150,27 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
       ),
     );
     const keys = [partner.sandboxKey, ...made.map(({ body }) => body.data.key as string)];
-    const each = Math.ceil(MOST_WAITING_PER_PARTNER / keys.length);
+    const each = Math.ceil(MAX_WAITING_PER_PARTNER / keys.length);
     const calls = keys.flatMap((key) =>
       Array.from({ length: each }, () => other.partnerApi(key).get('/v1/events', wait(25))),
     );
-    await untilWaiting(MOST_WAITING_PER_PARTNER);
+    await untilWaiting(MAX_WAITING_PER_PARTNER);
     const live = other.partnerApi(await service.createKey(partner.id, 'live'));
     expect((await live.get('/v1/events', wait(1))).headers.get('preference-applied')).toBe('wait=1');
     await recordEvents(service, [{ partnerId: partner.id }]);
     const applied = (await Promise.all(calls)).map(({ headers }) => headers.get('preference-applied'));
-    expect(applied.filter((preference) => preference === 'wait=25')).toHaveLength(MOST_WAITING_PER_PARTNER);
+    expect(applied.filter((preference) => preference === 'wait=25')).toHaveLength(MAX_WAITING_PER_PARTNER);
   });
 
   it('gives the place of a caller that has hung up to the next', async () => {
     const hangUp = new AbortController();
-    const calls = Array.from({ length: MOST_WAITING_PER_KEY }, () =>
+    const calls = Array.from({ length: MAX_WAITING_PER_KEY }, () =>
       fetch(`${other.process.api!.url}/v1/events`, {
         headers: { authorization: `Bearer ${partner.sandboxKey}`, ...wait(25) },
         signal: hangUp.signal,
       }).catch(() => null),
     );
-    await untilWaiting(MOST_WAITING_PER_KEY);
+    await untilWaiting(MAX_WAITING_PER_KEY);
     hangUp.abort();
     expect(await Promise.all(calls)).toEqual(calls.map(() => null));
     await untilWaiting(0);

@@ -18,7 +18,7 @@ import { type EventFields, recordEvents, registerEndpoint } from '../webhooks/su
 /** Writers at once; each holds one connection of the process for as long as its transaction is open. */
 const WRITERS = 8;
 const TRANSACTIONS_EACH = 12;
-const LONGEST_TRANSACTION_MS = 150;
+const MAX_TRANSACTION_MS = 150;
 
 const random = new Random(20_261_121);
 
@@ -27,7 +27,7 @@ async function writeOutOfOrder(service: TestService, partnerId: string): Promise
   const writer = async (): Promise<void> => {
     for (let i = 0; i < TRANSACTIONS_EACH; i++) {
       const events = Array.from({ length: random.between(1, 3) }, () => ({ partnerId }));
-      const openMs = random.between(0, LONGEST_TRANSACTION_MS);
+      const openMs = random.between(0, MAX_TRANSACTION_MS);
       await recordEvents(service, events, () => sleep(openMs));
     }
   };

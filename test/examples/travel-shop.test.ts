@@ -57,7 +57,7 @@ describe.each(SHOPS)('the example %s', (name) => {
   async function buy(packageId: string): Promise<string> {
     const answer = await fetch(`http://127.0.0.1:${port}/buy`, {
       method: 'POST',
-      body: JSON.stringify({ email: 'traveller@example.com', package_id: packageId }),
+      body: JSON.stringify({ email: 'traveler@example.com', package_id: packageId }),
     });
     expect(answer.status).toBe(202);
     return ((await answer.json()) as { booking: string }).booking;
@@ -89,7 +89,7 @@ describe.each(SHOPS)('the example %s', (name) => {
     const text = await mailOf(booking);
     const [order] = await ordersOf(booking);
     const esim = (await partner.sandbox.get(`/v1/esims/${order!.esims[0]!.esim_id}`)).body.data;
-    expect(text).toContain('To: traveller@example.com');
+    expect(text).toContain('To: traveler@example.com');
     expect(text).toContain(esim.install.ios_url);
     expect(text).toContain(esim.install.android_url);
   });

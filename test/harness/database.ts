@@ -10,7 +10,7 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** A database of its own, migrated and with the Sandbox catalogue: a clone of the template. */
+/** A database of its own, migrated and with the Sandbox catalog: a clone of the template. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const url = await cloneDatabase(urlOf(TEMPLATE_DATABASE));
   const pool = openPool(url, 4);

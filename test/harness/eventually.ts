@@ -30,7 +30,7 @@ export async function eventually<T>(
   }
 }
 
-const MOST_TRIES = 30;
+const MAX_TRIES = 30;
 
 /**
  * The least that one of up to `mostTries` measured, which end with the first one below `promised`: where the cores are busy
@@ -39,7 +39,7 @@ const MOST_TRIES = 30;
 export async function leastOf(
   promised: number,
   attempt: (nth: number) => Promise<number>,
-  mostTries = MOST_TRIES,
+  mostTries = MAX_TRIES,
 ): Promise<number> {
   let least = Infinity;
   for (let nth = 0; nth < mostTries && least >= promised; nth++) least = Math.min(least, await attempt(nth));

@@ -138,7 +138,7 @@ export class LiveService {
 
 async function waitForPackages(database: TestDatabase): Promise<readonly string[]> {
   const { pool } = database;
-  const packages = await eventually('the live catalogue is synchronised', async () => {
+  const packages = await eventually('the live catalog is synchronized', async () => {
     const { rows } = await pool.query<{ package_id: string }>(
       `SELECT package_id FROM package_sources WHERE kind = 'base' AND upstream_id = ANY($1) ORDER BY 1`,
       [SOLD],

@@ -118,7 +118,7 @@ export class LiveShop {
   }
 }
 
-/** What one costs this partner now, in cents, as the catalogue says. */
+/** What one costs this partner now, in cents, as the catalog says. */
 export async function priceOf({ api }: Buyer, packageId: string): Promise<number> {
   // What is shown may lag the table by a second.
   const answer = await eventually('the package is shown', async () => {

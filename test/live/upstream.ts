@@ -21,7 +21,7 @@ export interface Upstream {
   readonly url: string;
   /** Settings that connect the service to it at `url`. */
   settings(url: string): Record<string, string>;
-  /** 1 GB for 7 days, as our catalogue names it, and a top-up that fits it. */
+  /** 1 GB for 7 days, as our catalog names it, and a top-up that fits it. */
   readonly packageId: string;
   readonly topupPackageId: string;
   /** Null for a call that only asks. */

@@ -31,7 +31,7 @@ const ONCE_UNSEEN: readonly Mutant[] = [
     tests: ['test/orders-live/late-words.test.ts'],
   },
   {
-    name: 'batch-fails-its-neighbours',
+    name: 'batch-fails-its-neighbors',
     file: 'src/infra/batcher.ts',
     find: 'if (entries.length === 1) return this.retryAlone(entries, failure);',
     replace: 'return this.giveUp(entries, failure.error);',

@@ -1,7 +1,7 @@
 import type { SchemaObject } from '@nestjs/swagger';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createDocuments, type Documents } from '../../src/apps/openapi.js';
-import { ERROR_CATALOGUE, ERROR_CODES, PROBLEM_CONTENT_TYPE } from '../../src/common/errors/index.js';
+import { ERROR_CATALOG, ERROR_CODES, PROBLEM_CONTENT_TYPE } from '../../src/common/errors/index.js';
 import { EVENT_TYPES } from '../../src/events/index.js';
 import type { Port } from '../../src/infra/http/openapi/document/operation.js';
 import {
@@ -116,7 +116,7 @@ describe('every operation', () => {
 });
 
 describe('problems', () => {
-  it('are problem+json with codes of the catalogue under their own status', () => {
+  it('are problem+json with codes of the catalog under their own status', () => {
     for (const operation of operations) {
       const statuses = problemsOf(operation).map(({ status }) => status);
       expect(statuses, operation.name).toEqual(
@@ -125,7 +125,7 @@ describe('problems', () => {
       for (const response of problemsOf(operation)) {
         expect(Object.keys(response.content), operation.name).toEqual([PROBLEM_CONTENT_TYPE]);
         const codes = codesOf(response);
-        expect(codes.map((code) => ERROR_CATALOGUE[code].status)).toEqual(
+        expect(codes.map((code) => ERROR_CATALOG[code].status)).toEqual(
           codes.map(() => Number(response.status)),
         );
       }
@@ -147,7 +147,7 @@ describe('problems', () => {
     ).toEqual([]);
   });
 
-  it('cover the whole catalogue', () => {
+  it('cover the whole catalog', () => {
     const covered = new Set(operations.flatMap((operation) => problemsOf(operation).flatMap(codesOf)));
     expect(ERROR_CODES.filter((code) => !covered.has(code))).toEqual([]);
   });

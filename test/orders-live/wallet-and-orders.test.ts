@@ -47,7 +47,7 @@ describe('what a live order costs', () => {
   );
 
   it.each<[string, object | null, number]>([
-    ['the price of the catalogue without a list', null, PRICE],
+    ['the price of the catalog without a list', null, PRICE],
     ['that price with an empty list', {}, PRICE],
     ['cost and margin with a margin', { margin_bps: MARGIN_BPS }, WITH_MARGIN],
     ["the list's own price, whatever the margin", own(usd(299), MARGIN_BPS), 299],
@@ -57,7 +57,7 @@ describe('what a live order costs', () => {
       { prices: [{ package_id: 'pkg_x', price: usd(1) }] },
       PRICE,
     ],
-  ])('is %s, and the catalogue shows it', async (_what, list, price) => {
+  ])('is %s, and the catalog shows it', async (_what, list, price) => {
     const buyer = await buyerWith(list);
     const shown = (await buyer.live.get(`/v1/catalog/${PACKAGE}`)).body.data;
     expect(shown.price).toEqual(usd(price));

@@ -14,9 +14,9 @@ import { count, OPEN_ORDERS } from '../chaos/books.js';
 import { BASE } from '../topups/topup-steps.js';
 
 const BURST = 200;
-const MOST_STATEMENTS = 2;
+const MAX_STATEMENTS = 2;
 /** On a machine whose cores are busy jobs come to a batch one by one: a burst or two may need more. */
-const MOST_BURSTS = 5;
+const MAX_BURSTS = 5;
 /** No sweep, no heartbeat and no feed of its own begins while orders are counted. */
 const ENV = { SWEEP_INTERVAL_MS: '60000', LEASE_MS: '120000' };
 
@@ -66,12 +66,12 @@ async function ordersOf(partners: readonly TestPartner[]): Promise<void> {
 }
 
 describe(`the worker at a burst of ${BURST}`, () => {
-  it(`needs at most ${MOST_STATEMENTS} statements for each sandbox order of 25 partners`, async () => {
+  it(`needs at most ${MAX_STATEMENTS} statements for each sandbox order of 25 partners`, async () => {
     const partners = () => Promise.all(Array.from({ length: 25 }, () => office.createPartner()));
     const attempt = async (): Promise<number> => {
       await ordersOf(await partners());
       return statementsPerJob();
     };
-    expect(await leastOf(MOST_STATEMENTS, attempt, MOST_BURSTS)).toBeLessThanOrEqual(MOST_STATEMENTS);
+    expect(await leastOf(MAX_STATEMENTS, attempt, MAX_BURSTS)).toBeLessThanOrEqual(MAX_STATEMENTS);
   });
 });

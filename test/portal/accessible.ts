@@ -12,7 +12,7 @@ const EVERY_RULE: axe.RunOptions = {
   // Of WCAG 2.2, and off by default.
   rules: { 'target-size': { enabled: true } },
 };
-/** All that a colour scheme changes: `light-dark()` gives nothing but colours. */
+/** All that a color scheme changes: `light-dark()` gives nothing but colors. */
 const CONTRAST: axe.RunOptions = {
   runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] },
 };

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../src/common/ids.js';
 import { EVENT_TYPES } from '../../src/events/index.js';
-import { MOST_COUNTED } from '../../src/webhooks/replay-events.js';
+import { MAX_COUNTED } from '../../src/webhooks/replay-events.js';
 import {
   type ApiAnswer,
   startReceiver,
@@ -226,7 +226,7 @@ describe('a replay in an old session', () => {
 describe('a dry run', () => {
   it('counts no further than ten thousand', async () => {
     const endpoint = await endpointOf('sandbox');
-    await delivered(endpoint, MOST_COUNTED + 7);
+    await delivered(endpoint, MAX_COUNTED + 7);
     expect((await replay(endpoint, { dry_run: true })).body.data.total).toBe(10_000);
     const path = `/internal/v1/partners/${partner.id}/webhook-endpoints/${endpoint}/replay`;
     const asked = await service.admin.post(path, { since: SINCE, dry_run: true });

@@ -78,12 +78,12 @@ describe.skipIf(missing !== null)('a portal under another name', { timeout: BROW
       const link = page.getByRole('main').getByRole('link', { name: 'Webhooks' });
       for (const colorScheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme });
-        const colour = await styleOf(link, 'color');
-        expect(colour).not.toBe(OWN_ACCENT);
+        const color = await styleOf(link, 'color');
+        expect(color).not.toBe(OWN_ACCENT);
         // As it is where it can be read, and darker or lighter where it cannot.
-        expect(colour === fill).toBe(colorScheme === schemeThatFits);
+        expect(color === fill).toBe(colorScheme === schemeThatFits);
         await link.focus();
-        expect(await styleOf(link, 'outlineColor')).toBe(colour);
+        expect(await styleOf(link, 'outlineColor')).toBe(color);
       }
       await expectAccessible(portal);
       await open('/developers/api-keys');

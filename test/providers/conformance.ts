@@ -171,7 +171,7 @@ function describeTopups(get: () => ProviderWorld): void {
     expect(await get().sim.topupsOf(topup.reference)).toBe(1);
   });
 
-  it('is lost on its way for ever: repeated once, unless the provider says that it is the same request', async () => {
+  it('is lost on its way forever: repeated once, unless the provider says that it is the same request', async () => {
     const { provider, sim } = get();
     const topup = newTopup(get(), await newEsim());
     await sim.dropAnswersBeforeCommit(3);

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { pino } from 'pino';
 import type { DataSource } from 'typeorm';
-import { defaultCatalogue, packageOnWire } from '../../simulators/esim-access/catalogue.js';
+import { defaultCatalog, packageOnWire } from '../../simulators/esim-access/catalog.js';
 import { SIMULATOR_CREDENTIALS } from '../../simulators/esim-access/simulator.js';
 import { EsimAccessProvider } from '../../src/providers/esim-access/esim-access-provider.js';
 import { toLivePackage } from '../../src/catalog-sync/live-packages.js';
@@ -33,7 +33,7 @@ describe('eSIM Access', () => {
 
   /** The first packages of the simulator, each in one of the currencies. */
   async function listIn(...currencies: readonly string[]) {
-    const sold = defaultCatalogue().slice(0, currencies.length).map(packageOnWire);
+    const sold = defaultCatalog().slice(0, currencies.length).map(packageOnWire);
     const packageList = sold.map((item, i) => ({ ...item, currencyCode: currencies[i] }));
     server = await startAnsweringServer(() => ({
       status: 200,
@@ -49,14 +49,14 @@ describe('eSIM Access', () => {
   }
 
   it('lists what it sells in dollars, the currency of its orders, and nothing else', async () => {
-    const [inDollars] = defaultCatalogue();
+    const [inDollars] = defaultCatalog();
     const packages = await listIn('USD', 'EUR', 'JPY', 'usd');
     expect(new Set(packages.map((item) => item.upstreamId))).toEqual(new Set([inDollars!.packageCode]));
     expect(new Set(packages.map((item) => item.cost.currency))).toEqual(new Set(['USD']));
   });
 });
 
-describe('the live catalogue', () => {
+describe('the live catalog', () => {
   const suite = ZenditSuite.use();
 
   it.each(['USD', 'EUR', 'GBP'])('sells what costs hundredths: %s', async (currency) => {

@@ -5,7 +5,7 @@ import {
   type LiveProvider,
 } from '../../src/providers/index.js';
 
-/** All pages of all lists, as the synchronisation reads them. */
+/** All pages of all lists, as the synchronization reads them. */
 export async function listPackages(provider: LiveProvider): Promise<readonly ProviderPackage[]> {
   const packages: ProviderPackage[] = [];
   for (const list of provider.listPackages()) {

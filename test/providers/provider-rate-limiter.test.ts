@@ -137,7 +137,7 @@ describe('the pace of calls to a provider', () => {
     expect(performance.now() - startedAt).toBeLessThan(9_000);
   });
 
-  it('lets the catalogue wait until such a backlog is short, and refuses it when it would wait too long', async () => {
+  it('lets the catalog wait until such a backlog is short, and refuses it when it would wait too long', async () => {
     const pace = new ProviderRateLimiter(sources[0]!.manager, 100);
     await setBacklog('w', 20_000);
     await expect(waitFor(pace, 'catalog', 2_000)).rejects.toBeInstanceOf(ProviderUnavailable);

@@ -239,7 +239,7 @@ describe('an order with many top-ups', () => {
     }
   }
 
-  it('goes in steps of 500 of them, the order and its neighbours with the last', async () => {
+  it('goes in steps of 500 of them, the order and its neighbors with the last', async () => {
     await insertOrders(['a', 'b', 'c'].map((id, n) => ({ id, age: `${200 - n} days` })));
     await topUpOften('b_2', 2_100);
     let purged = 0;
@@ -320,7 +320,7 @@ describe('the purges of other tables', () => {
     expect((await query('SELECT id FROM alerts')).rows).toEqual([{ id: 'alr_young' }]);
   });
 
-  it('take prices and synchronisations at their age; the last price of a package stays', async () => {
+  it('take prices and synchronizations at their age; the last price of a package stays', async () => {
     await query(
       `INSERT INTO package_price_history (package_id, price_amount, currency, available, changed_at)
        SELECT p, 1, 'USD', true, now() - age FROM (VALUES

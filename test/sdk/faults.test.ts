@@ -163,7 +163,7 @@ describe('a client behind a network that breaks', () => {
 
   it('throws the reason of a signal that aborts behind the commit, and has told the key before it left', async () => {
     const stop = new AbortController();
-    const reason = new Error('the traveller went away');
+    const reason = new Error('the traveler went away');
     const target = service.process.api!.url;
     const proxy = await startFaultProxy(target, () => 'answer cut after the commit');
     const keys: (string | null)[] = [];

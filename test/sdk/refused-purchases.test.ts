@@ -98,7 +98,7 @@ describe.each(['file', 'sql'])('a purchase that is refused, its intents in %s', 
     const resumed = await whileNotSold(() => new Purchases(esim, store).resume());
     expect(resumed).toMatchObject([{ error: null, result: { id: bought.id } }]);
     expect(await store.listOpen()).toEqual([]);
-    // And it stays bought: the same id is the same purchase for ever.
+    // And it stays bought: the same id is the same purchase forever.
     await service.database.pool.query('DELETE FROM idempotency_keys');
     const again = await whileNotSold(() => new Purchases(esim, store).placeOrder(id('delisted'), ORDER));
     expect(again.id).toBe(bought.id);

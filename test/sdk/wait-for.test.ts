@@ -73,7 +73,7 @@ describe('top-ups', () => {
     calls.length = 0;
     expect(await esim.topups.waitFor(id, { timeoutMs: 0 })).toMatchObject({ id });
     expect(calls).toEqual([`/v1/topups/${id}`]);
-    const gone = new Error('the traveller went away');
+    const gone = new Error('the traveler went away');
     const stopped = esim.topups.waitFor(id, { signal: AbortSignal.abort(gone) });
     await expect(stopped).rejects.toBe(gone);
   });

@@ -137,7 +137,7 @@ describe('what a live top-up costs', () => {
   beforeAll(() => shop.connectPartnerApi());
 
   it.each<[string, object | null, number]>([
-    ['the price of the catalogue without a list', null, PRICE],
+    ['the price of the catalog without a list', null, PRICE],
     ['cost and margin with a margin', { margin_bps: MARGIN_BPS }, WITH_MARGIN],
     ["the list's own price, whatever the margin", own(usd(299), MARGIN_BPS), 299],
     ['nothing at an own price of 0', own(usd(0)), 0],

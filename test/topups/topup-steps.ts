@@ -5,7 +5,7 @@ import type { Json } from '../harness/order-steps.js';
 
 export const GB = 1_000_000_000;
 export const DAY_MS = 86_400_000;
-/** Bases and top-ups of the sandbox catalogue that fit each other. */
+/** Bases and top-ups of the sandbox catalog that fit each other. */
 export const BASE = 'pkg_fr_1gb_7d';
 export const TOPUP_1GB_7D = 'pkg_fr_topup_1gb_7d';
 export const TOPUP_DAYS = 'pkg_fr_topup_7d';

@@ -62,7 +62,7 @@ describe('POST /v1/topups', () => {
       package_id: TOPUP_1GB_7D,
       reference: 'extension-1',
       max_price: price,
-      metadata: { traveller: 'A-17' },
+      metadata: { traveler: 'A-17' },
     });
     expect(answer.status, answer.text).toBe(202);
     const accepted = answer.body.data as Json;
@@ -77,7 +77,7 @@ describe('POST /v1/topups', () => {
       data_added_bytes: GB,
       validity_added_days: 7,
       reference: 'extension-1',
-      metadata: { traveller: 'A-17' },
+      metadata: { traveler: 'A-17' },
       failure: null,
       created_at: expect.any(String) as string,
       failed_at: null,
@@ -151,7 +151,7 @@ describe('POST /v1/topups', () => {
     },
   );
 
-  it('takes a reference once for ever, apart from those of orders', async () => {
+  it('takes a reference once forever, apart from those of orders', async () => {
     await placeOrder(api, { package_id: BASE, reference: 'shared' });
     const body = { esim_id: await issueEsim(api, BASE), package_id: TOPUP_1GB_7D, reference: 'shared' };
     await placeTopup(api, body);
@@ -360,7 +360,7 @@ describe('a refused top-up', () => {
     unchanged = await device.read(esimId);
     await service.database.pool.query('UPDATE packages SET available = false WHERE id = $1', [TOPUP_5GB_30D]);
     await service.database.pool.query('UPDATE catalog_versions SET version = version + 1');
-    await eventually('the catalogue has noticed it', async () => {
+    await eventually('the catalog has noticed it', async () => {
       const { text } = await api.get(`/v1/esims/${esimId}/topup-packages?limit=100`);
       return !text.includes(TOPUP_5GB_30D);
     });

@@ -265,7 +265,7 @@ describe('a claim and the record of attempts', () => {
   /** Of an endpoint that is disabled: nothing of what is done here is about them. */
   const WAITING = 5_000;
   /** Each delivery is found, locked and written, and so are its versions before. */
-  const MOST_ROWS = 12 * ENDPOINTS;
+  const MAX_ROWS = 12 * ENDPOINTS;
   /** From the sixth time on a connection keeps its plan. */
   const TIMES_BEFORE = 6;
 
@@ -356,7 +356,7 @@ describe('a claim and the record of attempts', () => {
     expect(used.sort()).toEqual(['webhook_deliveries_due', 'webhook_deliveries_open_pkey']);
     const all = Object.values(rows);
     expect(Math.min(...all), JSON.stringify(rows)).toBeGreaterThanOrEqual(ENDPOINTS);
-    expect(Math.max(...all), JSON.stringify(rows)).toBeLessThan(MOST_ROWS);
+    expect(Math.max(...all), JSON.stringify(rows)).toBeLessThan(MAX_ROWS);
   });
 
   /** Of two, one is delivered and one is to be tried again. */

@@ -86,7 +86,7 @@ describe(`an endpoint that has given up ${GIVEN_UP} deliveries, which are not wr
     }
   });
 
-  it('costs a claim of it and its neighbours a few rows, and what came later is claimed', async () => {
+  it('costs a claim of it and its neighbors a few rows, and what came later is claimed', async () => {
     await lease(endpoints);
     const claimed = await claim(endpoints);
     const ids = [...claimed.values()].flatMap((each) => each.deliveries.map(({ id }) => id));

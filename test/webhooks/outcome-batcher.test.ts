@@ -78,7 +78,7 @@ describe('OutcomeBatcher', () => {
   it.each([
     ['a fault of the code that makes the statement', () => new TypeError('not a string')],
     ['an error that looks like a server that is away, until the patience ends', () => databaseError('57P01')],
-  ])('lets one poisoned attempt fail no neighbour: %s (D43)', async (_what, poison) => {
+  ])('lets one poisoned attempt fail no neighbor: %s (D43)', async (_what, poison) => {
     const { batcher } = batcherOn((ids) => {
       if (ids.includes('dlv_2')) throw poison();
     }, 200);

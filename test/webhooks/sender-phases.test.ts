@@ -45,7 +45,7 @@ function missedBy(attempts: readonly AttemptPhases[]): readonly number[][] {
   return BOUNDS.filter(isMissed).map(({ of }) => attempts.map(of));
 }
 
-const MOST_ATTEMPTS = 30;
+const MAX_ATTEMPTS = 30;
 
 describe('the phases of an attempt', () => {
   it('are measured apart: name, connection, TLS, first byte, all', async () => {
@@ -75,7 +75,7 @@ describe('the phases of an attempt', () => {
     expect(again).toMatchObject({ outcome: 'delivered', reusedConnection: true });
     expect(again.phases).toMatchObject({ dnsMs: null, connectMs: null, tlsMs: null });
     expect(again.phases!.firstByteMs).toBeGreaterThan(95);
-    while (missedBy(attempts).length > 0 && attempts.length < MOST_ATTEMPTS) await attempt();
+    while (missedBy(attempts).length > 0 && attempts.length < MAX_ATTEMPTS) await attempt();
     expect(missedBy(attempts)).toEqual([]);
   });
 

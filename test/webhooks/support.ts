@@ -53,7 +53,7 @@ export async function listDeliveries(
   return answer.body.data as WebhookDeliveryResponse[];
 }
 
-/** Waits until the only delivery of the endpoint fulfils `test`, and answers it with its attempts. */
+/** Waits until the only delivery of the endpoint fulfills `test`, and answers it with its attempts. */
 export async function deliveryThat(
   service: TestService,
   endpoint: RegisteredEndpoint,

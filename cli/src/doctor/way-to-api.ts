@@ -13,8 +13,8 @@ import { codeOf, type Finding, finding, isHealthy, notChecked } from './finding.
 
 const CHECK_TIMEOUT_MS = 10_000;
 /** Receivers refuse what is 300 s off; a clock that is a tenth of that off is worth a word. */
-const MOST_SKEW_SECONDS = 30;
-const LEAST_CERTIFICATE_DAYS = 7;
+const MAX_SKEW_SECONDS = 30;
+const MIN_CERTIFICATE_DAYS = 7;
 
 /** Why nobody was reached, by the code of the error. */
 const NOT_REACHED: Readonly<Record<string, string>> = {
@@ -112,7 +112,7 @@ async function tlsOf({ baseUrl }: Context): Look {
     await once(socket, 'secureConnect', { signal: AbortSignal.timeout(CHECK_TIMEOUT_MS) });
     const days = Math.floor((Date.parse(socket.getPeerCertificate().valid_to) - Date.now()) / 86_400_000);
     const detail = `${socket.getProtocol()}, certificate valid for ${counted(days, 'more day')}`;
-    return days >= LEAST_CERTIFICATE_DAYS
+    return days >= MIN_CERTIFICATE_DAYS
       ? { status: 'ok', detail }
       : bad(`${detail}. Tell the operator of the API to renew it.`);
   } finally {
@@ -125,7 +125,7 @@ function clockFinding(date: string | null): Finding {
   if (date === null) return { check, status: 'ok', detail: 'not checked: the API sent no Date header' };
   const skew = Math.abs(Math.round((Date.now() - Date.parse(date)) / 1_000));
   const detail = `${skew} s off; servers reject webhooks that are more than 300 s off`;
-  if (skew <= MOST_SKEW_SECONDS) return { check, status: 'ok', detail };
+  if (skew <= MAX_SKEW_SECONDS) return { check, status: 'ok', detail };
   return { check, status: 'bad', detail: `${detail}. Synchronize this machine's clock (NTP).` };
 }
 

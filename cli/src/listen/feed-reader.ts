@@ -8,7 +8,7 @@ const WAIT_SECONDS = 25;
 /** Between empty pages of a service that does not hold them back: half a token a second. */
 const POLL_MS = 2_000;
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 15_000;
+const MAX_PAUSE_MS = 15_000;
 const PAGE_LIMIT = 100;
 
 export interface FeedPage {
@@ -26,7 +26,7 @@ export interface FeedReaderOptions {
   readonly onRecovered: () => void;
 }
 
-/** Reads the event feed from a position on, for ever; a lost connection, a sleep and a restart only make it late. */
+/** Reads the event feed from a position on, forever; a lost connection, a sleep and a restart only make it late. */
 export class FeedReader {
   constructor(private readonly options: FeedReaderOptions) {}
 
@@ -73,5 +73,5 @@ const isRateLimit = (error: unknown): boolean => error instanceof ApiError && er
 function pauseBefore(error: unknown, failures: number): number | null {
   if (error instanceof ApiError && !error.retryable) return null;
   if (!(error instanceof ApiError) && !(error instanceof ConnectionError)) return null;
-  return Math.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures);
+  return Math.random() * Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures);
 }

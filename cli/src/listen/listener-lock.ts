@@ -8,7 +8,7 @@ import { makeFolder } from '../credentials/make-folder.js';
 import { CliError, EXIT } from '../exit-codes.js';
 
 /** A longer one is cut off in silence: `sockaddr_un` has 104 bytes on macOS, 108 on Linux. */
-const LONGEST_SOCKET_PATH = 103;
+const MAX_SOCKET_PATH = 103;
 /** What connecting to a socket ends with that nobody holds, or that is gone. */
 const NOT_HELD = /^(ECONNREFUSED|ENOENT|ENOTSOCK)$/;
 
@@ -61,7 +61,7 @@ function placeOf(cursorFile: string): { folder: string; prefix: string } {
   const folder = path.dirname(cursorFile);
   const prefix = `${path.basename(cursorFile, '.json')}.`;
   const longest = path.join(folder, `${prefix}4194304.abcdef.lock.new`);
-  if (Buffer.byteLength(longest) <= LONGEST_SOCKET_PATH) return { folder, prefix };
+  if (Buffer.byteLength(longest) <= MAX_SOCKET_PATH) return { folder, prefix };
   return { folder: tmpdir(), prefix: `esim-${digest(cursorFile)}.` };
 }
 

@@ -7,7 +7,7 @@ import type { DeliveryResult, LocalServer } from './local-delivery.js';
 
 const FIRST_RETRY_MS = 1_000;
 /** The server is being worked on, on this machine: who has repaired it waits no longer than this. */
-const LONGEST_RETRY_MS = 5_000;
+const MAX_RETRY_MS = 5_000;
 
 export type OnFailure = 'retry' | 'skip' | 'stop';
 
@@ -62,7 +62,7 @@ export class Listener {
 
   private async forward(event: ServiceEvent): Promise<void> {
     const { server, onFailure, onAttempt, signal } = this.options;
-    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS)) {
+    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)) {
       const result = await server.deliver(event);
       const again = !result.delivered && onFailure === 'retry';
       onAttempt(event, result, again ? retryMs : null);

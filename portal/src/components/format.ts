@@ -28,10 +28,10 @@ export const counted = (number: number, noun: string): string =>
   `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
 
 /** The service stops counting pending, held and failed deliveries here. */
-const MOST_COUNTED = 10_000;
+const MAX_COUNTED = 10_000;
 
 export const countOrMore = (number: number): string =>
-  number >= MOST_COUNTED ? `${count(MOST_COUNTED)} or more` : count(number);
+  number >= MAX_COUNTED ? `${count(MAX_COUNTED)} or more` : count(number);
 
 /** Turns a code such as `partially_issued` into words. */
 export const words = (code: string): string => code.replaceAll('_', ' ');

@@ -74,7 +74,7 @@ function WalletCard({ wallet }: { wallet: Wallet }) {
 }
 
 /** Maximum rows of the service's file. */
-const MOST_EXPORTED = 10_000;
+const MAX_EXPORTED = 10_000;
 
 /** The browser reads the file after the click, so its address must stay valid for a while. */
 const KEPT_MS = 60_000;
@@ -97,7 +97,7 @@ function Statement() {
       <div className="screen-head">
         <h2 id="statement">Statement</h2>
         <div className="actions">
-          <span className="hint">newest {count(MOST_EXPORTED)} transactions</span>
+          <span className="hint">newest {count(MAX_EXPORTED)} transactions</span>
           <button
             type="button"
             className="button"

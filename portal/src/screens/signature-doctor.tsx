@@ -13,7 +13,7 @@ import { useMode } from '../layout/use-mode.ts';
 const doctorRoute = getRouteApi('/developers/signature-doctor');
 
 /** More than a partner can have per mode, so one page has all. */
-const MOST_ENDPOINTS = 100;
+const MAX_ENDPOINTS = 100;
 
 /** Parses one `Name: value` per line, as tools print them; a bare `t=…,v1=…` is the signature. */
 function parseHeaders(text: string): Record<string, string> {
@@ -31,7 +31,7 @@ function parseHeaders(text: string): Record<string, string> {
 export function SignatureDoctor() {
   const mode = useMode();
   const { endpoint: preset } = doctorRoute.useSearch();
-  const { data } = useInfiniteQuery(pages<Endpoint>('webhook-endpoints', mode, { limit: MOST_ENDPOINTS }));
+  const { data } = useInfiniteQuery(pages<Endpoint>('webhook-endpoints', mode, { limit: MAX_ENDPOINTS }));
   const endpoints = data?.pages.flatMap((page) => page.data) ?? [];
   const [chosen, setChosen] = useState(preset ?? '');
   const [headers, setHeaders] = useState('');

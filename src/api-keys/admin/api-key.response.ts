@@ -3,7 +3,7 @@ import { MODES, type Mode } from '../../common/mode.js';
 import { mapPage, type Page } from '../../common/page.js';
 import type { IdempotentResponse } from '../../infra/idempotency/index.js';
 import { KEY_STATUSES, type KeyStatus } from '../api-key.entity.js';
-import { MOST_USES } from '../api-keys.repository.js';
+import { MAX_USES } from '../api-keys.repository.js';
 import type { IssuedKey, UsedKey } from '../api-keys.service.js';
 import { keyPrefix } from '../key-material.js';
 
@@ -51,8 +51,8 @@ export class ApiKeyResponse {
 
   @ApiProperty({
     type: 'integer',
-    maximum: MOST_USES,
-    description: `Calls in the last 24 hours; ${MOST_USES} means that many or more.`,
+    maximum: MAX_USES,
+    description: `Calls in the last 24 hours; ${MAX_USES} means that many or more.`,
   })
   uses_24h!: number;
 

@@ -68,7 +68,7 @@ export class HeldSync {
 /** A page that did not come is asked for again, and not the list. */
 const RETRY_AFTER_MS: readonly number[] = [1_000, 2_000];
 /** A provider that asks to wait longer than this (a key that it does not take) is left alone. */
-const LONGEST_WAIT_MS = 10_000;
+const MAX_WAIT_MS = 10_000;
 
 /**
  * The pages of a list in their order, until `deadlineAt` by `performance.now()`.
@@ -115,6 +115,6 @@ async function readPage(list: PackageList, from: number, call: PageCall): Promis
 }
 
 function isWorthRepeating(error: unknown): boolean {
-  if (error instanceof ProviderUnavailable) return error.retryAfterMs <= LONGEST_WAIT_MS;
+  if (error instanceof ProviderUnavailable) return error.retryAfterMs <= MAX_WAIT_MS;
   return error instanceof ProviderOutcomeUnknown;
 }

@@ -14,7 +14,7 @@ export interface StoredPackages {
 }
 
 /** Maximum ids per log line, for a whole page refused by our own fault. */
-const MOST_NAMED = 20;
+const MAX_NAMED = 20;
 
 /** Stores a provider's packages except those that PostgreSQL refuses, for example for a NUL in a title (D43). */
 @Injectable()
@@ -49,7 +49,7 @@ export class StorePackages {
   }
 
   private logRefused(provider: string, refused: readonly string[], err: unknown): void {
-    const packageIds = refused.slice(0, MOST_NAMED);
+    const packageIds = refused.slice(0, MAX_NAMED);
     const line = { event: 'catalog.packages_refused', provider, refused: refused.length, packageIds, err };
     this.logger.error(line, 'some packages of the list could not be stored');
   }

@@ -1,4 +1,4 @@
-import { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.js';
+import { ERROR_CATALOG, type ErrorCode } from './error-catalog.js';
 
 /** One invalid field: `pointer` is an RFC 6901 pointer into the body, or `?name` for the query. */
 export interface FieldError {
@@ -26,16 +26,16 @@ export class AppError extends Error {
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: ErrorCode, options: AppErrorOptions = {}) {
-    super(`${code}: ${options.detail ?? ERROR_CATALOGUE[code].advice}`, { cause: options.cause });
+    super(`${code}: ${options.detail ?? ERROR_CATALOG[code].advice}`, { cause: options.cause });
     this.name = 'AppError';
     this.code = code;
-    this.detail = options.detail ?? ERROR_CATALOGUE[code].advice;
+    this.detail = options.detail ?? ERROR_CATALOG[code].advice;
     this.errors = options.errors;
     this.headers = options.headers ?? {};
   }
 
   get status(): number {
-    return ERROR_CATALOGUE[this.code].status;
+    return ERROR_CATALOG[this.code].status;
   }
 }
 
@@ -80,7 +80,7 @@ export interface Problem {
 
 /** The response body for `error` in the call `requestId`. */
 export function toProblem(error: AppError, requestId: string): Problem {
-  const entry = ERROR_CATALOGUE[error.code];
+  const entry = ERROR_CATALOG[error.code];
   return {
     type: `urn:partner-esim:problem:${error.code}`,
     title: entry.title,

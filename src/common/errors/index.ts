@@ -8,4 +8,4 @@ export {
   toProblem,
   ValidationFailed,
 } from './app-error.js';
-export { ERROR_CATALOGUE, ERROR_CODES, type ErrorCode } from './error-catalogue.js';
+export { ERROR_CATALOG, ERROR_CODES, type ErrorCode } from './error-catalog.js';

@@ -7,7 +7,7 @@ import {
   contentOf,
   ensurePassword,
   giveTo,
-  initialiseCluster,
+  initializeCluster,
   ownerOf,
   readPassword,
   removeAbandonedDrafts,
@@ -46,7 +46,7 @@ export async function openCluster(directory: string, durable: boolean): Promise<
     if (account && owner?.uid !== account.uid) await giveTo(account, dataDir);
   } else {
     await ensurePassword(dataDir);
-    await initialiseCluster({ dataDir, initdb, prefix, account, durable });
+    await initializeCluster({ dataDir, initdb, prefix, account, durable });
   }
   return { dataDir, password: await readPassword(dataDir), postgres, prefix };
 }

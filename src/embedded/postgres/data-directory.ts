@@ -96,7 +96,7 @@ async function ageMs(file: string): Promise<number> {
 }
 
 /** Parameters for creating a cluster. */
-export interface InitialiseOptions {
+export interface InitializeOptions {
   readonly dataDir: string;
   readonly initdb: string;
   readonly prefix: readonly string[];
@@ -110,7 +110,7 @@ export interface InitialiseOptions {
  * killed halfway thus leaves nothing that could be mistaken for a cluster (D2).
  * @throws EmbeddedPostgresError when initdb fails or the folder cannot be written
  */
-export async function initialiseCluster(options: InitialiseOptions): Promise<void> {
+export async function initializeCluster(options: InitializeOptions): Promise<void> {
   const draft = newDraftName(options.dataDir);
   try {
     await orExplain('cannot create the PostgreSQL data directory', async () => {
@@ -134,7 +134,7 @@ export async function setAside(dataDir: string): Promise<void> {
   );
 }
 
-async function runInitdb(draft: string, options: InitialiseOptions): Promise<void> {
+async function runInitdb(draft: string, options: InitializeOptions): Promise<void> {
   const args = ['-D', draft, '-U', 'postgres', '--auth=scram-sha-256', '--encoding=UTF8', '--locale=C'];
   args.push(`--pwfile=${passwordFileOf(options.dataDir)}`, '--no-instructions');
   if (!options.durable) args.push('--no-sync');

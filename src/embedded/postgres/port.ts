@@ -12,14 +12,14 @@ export const HOST = '127.0.0.1';
 export const PORT_FILE = 'embedded.port';
 
 /** Maximum path length of a Unix-domain socket on macOS; Linux allows four bytes more. */
-const LONGEST_SOCKET_PATH = 103;
+const MAX_SOCKET_PATH = 103;
 
 /**
  * Folder for the server's Unix-domain socket, which costs less per statement than TCP. It is the data folder, which no
  * other user can enter. Empty if PostgreSQL or the system does not support one there.
  */
 export function socketDirectoryOf(dataDir: string): string {
-  const isShort = Buffer.byteLength(socketIn(dataDir, 65_535)) <= LONGEST_SOCKET_PATH;
+  const isShort = Buffer.byteLength(socketIn(dataDir, 65_535)) <= MAX_SOCKET_PATH;
   // PostgreSQL parses the setting as a list of folders.
   return isShort && !/[,"]|^\s|\s$/.test(dataDir) ? dataDir : '';
 }

@@ -224,7 +224,7 @@ function throwIfFinal(error: unknown, cluster: Cluster, lock: ServerLock): void 
 /**
  * Grace period of such a server in milliseconds. Ending it too early loses nothing, because committed data is on disk.
  */
-const PATIENCE_MS = 3_000;
+const TIME_LIMIT_MS = 3_000;
 
 /**
  * Ends a server that has outlived its owner but neither serves nor stops (D2). PostgreSQL 18.4 hangs like this when the
@@ -244,7 +244,7 @@ export class HungServerWatch {
     // A starting server may have hours of changes to recover.
     if (!lock || lock.status === 'starting') return;
     if (lock.pid !== this.suspect.pid) this.suspect = { pid: lock.pid, since: Date.now() };
-    if (Date.now() - this.suspect.since < PATIENCE_MS) return;
+    if (Date.now() - this.suspect.since < TIME_LIMIT_MS) return;
     if (!(await isPostgresOf(lock.pid, this.dataDir))) return;
     if (await hasLivingOwner(this.dataDir, lock)) return;
     await shutDown(lock.pid, untilGone(lock.pid, this.dataDir), 'SIGQUIT');

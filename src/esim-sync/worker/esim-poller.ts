@@ -17,8 +17,8 @@ import { PollEsimBatch } from './poll-esim-batch.js';
 const HINTED_BATCH_SIZE = 10;
 /** Sweeps between two polls: gathering due eSIMs makes reading neighbors together cheaper. */
 const SWEEPS_PER_POLL = 5;
-const SHORTEST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 60_000;
+const MIN_PAUSE_MS = 1_000;
+const MAX_PAUSE_MS = 60_000;
 /** Pause after a missing or unreadable response. */
 const PAUSE_MS = 5_000;
 const MAX_PROVIDERS = 64;
@@ -142,5 +142,5 @@ export class EsimPoller implements OnApplicationBootstrap, BeforeApplicationShut
 
 function pauseAfter(error: unknown): number {
   if (!(error instanceof ProviderUnavailable)) return PAUSE_MS;
-  return Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, error.retryAfterMs));
+  return Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, error.retryAfterMs));
 }

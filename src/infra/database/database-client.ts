@@ -175,7 +175,7 @@ class ConnectionAbandoned extends Error {
  * statement may take, and closes itself when it proves read-only, broken or dead, so that its pool does not reuse it.
  */
 export class DatabaseClient extends Client implements ServerSession {
-  heardAtMs = -Infinity;
+  lastMessageAtMs = -Infinity;
   silentSinceMs = 0;
   /** Maximum wait for a statement's response; 0: no limit. */
   private answerLimitMs: number;
@@ -305,7 +305,7 @@ export class DatabaseClient extends Client implements ServerSession {
   }
 
   private hear(): void {
-    this.heardAtMs = this.silentSinceMs = performance.now();
+    this.lastMessageAtMs = this.silentSinceMs = performance.now();
     this.unanswered = Math.max(0, this.unanswered - 1);
     this.looksWithoutAnswer = 0;
   }

@@ -4,8 +4,8 @@ import { IDLE_CONNECTION_MS } from './database.module.js';
 
 const MAX = 4;
 /** When callers may wait longer for a connection, a statement may take as long too, within these bounds (D43). */
-const SHORTEST_TIMEOUT_MS = 4_000;
-const LONGEST_TIMEOUT_MS = 10_000;
+const MIN_TIMEOUT_MS = 4_000;
+const MAX_TIMEOUT_MS = 10_000;
 
 export type EdgePoolSettings = Omit<
   DatabaseClientSettings,
@@ -16,7 +16,7 @@ export type EdgePoolSettings = Omit<
 export function openEdgePool(settings: EdgePoolSettings): Pool {
   const { connectTimeoutMs } = settings;
   // Only one statement runs at a time, so a hanging one must not block every caller of the port.
-  const statementTimeoutMs = Math.min(Math.max(SHORTEST_TIMEOUT_MS, connectTimeoutMs), LONGEST_TIMEOUT_MS);
+  const statementTimeoutMs = Math.min(Math.max(MIN_TIMEOUT_MS, connectTimeoutMs), MAX_TIMEOUT_MS);
   return new Pool({
     ...clientConfig({ ...settings, statementTimeoutMs, isBrief: true }),
     max: MAX,

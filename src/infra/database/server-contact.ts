@@ -7,7 +7,7 @@ export interface ServerSession {
   /** Start of the oldest wait for a response; meaningless while nothing waits. */
   readonly silentSinceMs: number;
   /** Time of the server's last response. */
-  readonly heardAtMs: number;
+  readonly lastMessageAtMs: number;
   /** `I` outside a transaction. */
   getTransactionStatus(): string | null;
   /** Closes the connection without notifying the server. */
@@ -72,7 +72,7 @@ export class ServerContact {
   /** Closes the sessions without a response since `sinceMs`, after one of them proved dead. */
   closeUnheard(sinceMs: number, error: Error): void {
     this.lostAtMs = performance.now();
-    this.closeAll(error, (client) => client.heardAtMs < sinceMs);
+    this.closeAll(error, (client) => client.lastMessageAtMs < sinceMs);
   }
 
   /** Closes the idle sessions, after one of them proved read-only. */

@@ -24,7 +24,7 @@ interface Caller {
 }
 
 /** More than a key's burst of waiting calls means that the caller does not intend to read the responses. */
-const MOST_WAITING = 256;
+const MAX_WAITING = 256;
 
 /**
  * Limits one kind of work in a process, per caller and in total, so that capacity remains for other callers and other
@@ -77,7 +77,7 @@ export class CallerSlots {
   }
 
   private waitFor(name: string, caller: Caller): Promise<void> {
-    if (caller.waiting.length >= MOST_WAITING) return Promise.reject(this.refusal(caller));
+    if (caller.waiting.length >= MAX_WAITING) return Promise.reject(this.refusal(caller));
     // The work may have resumed by the end of the wait, and the caller is still not to blame.
     const stoodStill = this.settings.standsStill?.();
     return new Promise<void>((resolve, reject) => {

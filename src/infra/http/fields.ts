@@ -97,7 +97,7 @@ export const METADATA_SCHEMA = {
   // OpenAPI 3.1 has this keyword; Swagger's types do not.
   propertyNames: { type: 'string', minLength: 1, maxLength: METADATA_MAX_KEY },
   additionalProperties: { type: 'string', maxLength: METADATA_MAX_VALUE },
-  example: { traveller: 'A-17' },
+  example: { traveler: 'A-17' },
 } as const;
 
 /** At most 20 string pairs, keys of 1 to 40, values of up to 500 characters (D10). */

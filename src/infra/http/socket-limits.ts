@@ -28,7 +28,7 @@ export const DEFAULT_SOCKET_LIMITS: SocketLimits = {
 };
 
 const LOOKS_PER_TIMEOUT = 4;
-const LONGEST_LOOK_MS = 5_000;
+const MAX_LOOK_MS = 5_000;
 
 interface Watched {
   readonly network: string;
@@ -59,7 +59,7 @@ export function limitSockets(
 ): void {
   const guard = new SocketGuard(limits, isIdle);
   server.on('connection', (socket: Socket) => guard.take(socket));
-  const everyMs = Math.min(LONGEST_LOOK_MS, Math.ceil(limits.writeTimeoutMs / LOOKS_PER_TIMEOUT));
+  const everyMs = Math.min(MAX_LOOK_MS, Math.ceil(limits.writeTimeoutMs / LOOKS_PER_TIMEOUT));
   const timer = setInterval(() => guard.cutStalled(performance.now()), everyMs).unref();
   server.once('close', () => clearInterval(timer));
 }

@@ -3,7 +3,7 @@ const NEAR_MS = 1_000;
 /** Tolerance for the due time of one job, which is converted from the database's clock and therefore jitters. */
 const SAME_MS = 100;
 /** Minimum wait: a due but unclaimed job is locked by another transaction, and polling it must not be a hot loop. */
-const SHORTEST_MS = 25;
+const MIN_MS = 25;
 /** From this many groups on, past times are removed before one is added. */
 const MANY = 1_000;
 
@@ -23,7 +23,7 @@ export class ClaimScheduler {
 
   /** @param waitMs milliseconds from now; 0 or less means now */
   schedule(group: string, waitMs: number): void {
-    const dueMs = Date.now() + Math.max(waitMs, SHORTEST_MS);
+    const dueMs = Date.now() + Math.max(waitMs, MIN_MS);
     if (waitMs < NEAR_MS) this.setTimer(group, dueMs);
     else this.askQueue(group, dueMs);
   }

@@ -4,8 +4,8 @@ import { type GroupSlots, modeOf, type Pace } from './slot-shares.js';
 /** Live before Sandbox (D41), and endpoints that answer in time before others (D42). */
 const MODE_ORDER: readonly Mode[] = ['live', 'sandbox'];
 const PACE_ORDER: readonly Pace[] = ['fast', 'new', 'slow'];
-/** Every so many, the one of its mode that has waited longest is next: nobody waits for ever behind faster ones. */
-const LONGEST_WAITING_EVERY = 4;
+/** Every so many, the one of its mode that has waited longest is next: nobody waits forever behind faster ones. */
+const MAX_WAITING_EVERY = 4;
 
 /** What `SlotShares` says of free slots. */
 export interface Room<Group> {
@@ -56,7 +56,7 @@ export class WaitingGroups<Group extends GroupSlots> {
    * time before others, then the one with the fewest jobs under way, then the longest waiting.
    */
   takeNext(): Group | null {
-    const byRank = (this.taken + 1) % LONGEST_WAITING_EVERY !== 0;
+    const byRank = (this.taken + 1) % MAX_WAITING_EVERY !== 0;
     for (const mode of MODE_ORDER) {
       const next = byRank ? this.firstByRank(mode) : this.longestWaiting(mode);
       if (!next) continue;

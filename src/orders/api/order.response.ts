@@ -63,7 +63,7 @@ export class OrderResponse {
   @ApiProperty({ type: String, nullable: true, example: 'booking-4711' })
   reference!: string | null;
 
-  @ApiProperty({ type: 'object', additionalProperties: { type: 'string' }, example: { traveller: 'A-17' } })
+  @ApiProperty({ type: 'object', additionalProperties: { type: 'string' }, example: { traveler: 'A-17' } })
   metadata!: Record<string, string>;
 
   @ApiProperty({ type: [OrderEsimResponse], example: [] })

@@ -9,7 +9,7 @@ import type { ProviderWorkerConfig } from '../../providers/index.js';
 import { type ClaimedPurchase, PurchaseWorker } from '../../purchases/index.js';
 import type { OrderEntity } from '../order.js';
 import { ORDER_JOBS, OrderJobsRepository } from '../order-jobs.repository.js';
-import { FulfilOrder } from './fulfil-order.js';
+import { FulfillOrder } from './fulfill-order.js';
 import { SettleCancellation } from './settle-cancellation.js';
 
 /** Provisions and cancels orders. */
@@ -17,7 +17,7 @@ import { SettleCancellation } from './settle-cancellation.js';
 export class OrderWorker extends PurchaseWorker<OrderEntity> {
   constructor(
     jobs: OrderJobsRepository,
-    private readonly fulfilOrder: FulfilOrder,
+    private readonly fulfillOrder: FulfillOrder,
     private readonly cancellation: SettleCancellation,
     @InjectNotifier(ORDER_JOBS) notifier: WorkerNotifier,
     @Inject(APP_CONFIG) config: ProviderWorkerConfig,
@@ -27,9 +27,9 @@ export class OrderWorker extends PurchaseWorker<OrderEntity> {
     super(jobs, { concurrency: 128, notifier, config, logger, tracer });
   }
 
-  protected override async fulfil(claimed: ClaimedPurchase<OrderEntity>): Promise<void> {
+  protected override async fulfill(claimed: ClaimedPurchase<OrderEntity>): Promise<void> {
     if (claimed.purchase.status === 'canceling') await this.cancellation.settle(claimed);
-    else await this.fulfilOrder.fulfil(claimed);
+    else await this.fulfillOrder.fulfill(claimed);
   }
 
   protected override attributesOf({ quantity }: OrderEntity): SpanRequest['attributes'] {

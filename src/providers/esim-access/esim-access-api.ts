@@ -66,7 +66,7 @@ export interface CallOptions {
 const RETRY_BUSY_MS = 1_000;
 const RETRY_SETUP_MS = 60_000;
 /** Longest wait for a slot inside one poll; for a longer one, the call fails and the caller waits. */
-const LONGEST_WAIT_MS = 1_000;
+const MAX_WAIT_MS = 1_000;
 const MAX_WAITS = 10;
 
 /** Client of the open API: signs requests and reads the response envelope. */
@@ -223,7 +223,7 @@ export async function retryShortWaits<T>(call: () => Promise<T>, { signal }: Cal
     try {
       return await call();
     } catch (error) {
-      const isShort = error instanceof ProviderUnavailable && error.retryAfterMs < LONGEST_WAIT_MS;
+      const isShort = error instanceof ProviderUnavailable && error.retryAfterMs < MAX_WAIT_MS;
       if (!isShort || waits >= MAX_WAITS || signal.aborted) throw error;
       await delay(error.retryAfterMs);
     }

@@ -192,7 +192,7 @@ interface IssueGroup {
 }
 
 /** A longer gap between two issue times starts a new group. */
-const LONGEST_PAUSE_MS = 3_600_000;
+const MAX_PAUSE_MS = 3_600_000;
 /** Usual maximum time between the provider's creation of an eSIM and our issuing it. */
 const MADE_BEFORE_MS = 600_000;
 const CLOCK_SKEW_MS = 120_000;
@@ -204,7 +204,7 @@ function groupByIssueTime(refs: readonly ProviderEsimRef[]): readonly IssueGroup
   let lastMs = -Infinity;
   for (const ref of ordered) {
     const atMs = ref.issuedAt.getTime();
-    if (atMs - lastMs > LONGEST_PAUSE_MS) groups.push([]);
+    if (atMs - lastMs > MAX_PAUSE_MS) groups.push([]);
     groups.at(-1)!.push(ref);
     lastMs = atMs;
   }

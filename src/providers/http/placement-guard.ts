@@ -5,7 +5,7 @@ import { type PlacementOperation, ProviderUnavailable, type RepeatPolicy } from 
 /** Nothing more is placed, so later lookups only wait for a late result. */
 const RETRY_REFUSED_MS = 300_000;
 /** Same limit as the constraint `provider_placements_one_repeat`. */
-const MOST_PLACEMENTS = 2;
+const MAX_PLACEMENTS = 2;
 
 /** One call that buys, tops up or cancels. */
 export interface ProviderPlacement {
@@ -103,7 +103,7 @@ export class PlacementGuard {
            SET placements = placed.placements + 1, last_placed_at = clock_timestamp()
            WHERE placed.placements < $5
          RETURNING placements`,
-        [provider, operation, key, reference, listener ? MOST_PLACEMENTS : 1],
+        [provider, operation, key, reference, listener ? MAX_PLACEMENTS : 1],
       );
       if (!rows[0]) throw new RepeatLimitReached();
       if (rows[0].placements > 1) await listener!(tx, placement);

@@ -12,7 +12,7 @@ export type CallPurpose = 'order' | 'topup' | 'poll' | 'catalog' | 'probe';
  * order waits behind at most that much of them. Top-ups stop while orders may still continue. The catalog waits until
  * the backlog is short enough; the other purposes are refused.
  */
-const LONGEST_BACKLOG_MS: Readonly<Record<CallPurpose, number>> = {
+const MAX_BACKLOG_MS: Readonly<Record<CallPurpose, number>> = {
   order: 5_000,
   topup: 2_500,
   probe: 1_000,
@@ -32,7 +32,7 @@ const TOLERATED_LATENESS_MS = 50;
 const LATENESS_OF_SLOTS_MS = [TOLERATED_LATENESS_MS, 150, 500] as const;
 const RETRY_MISSED_MS = 1_000;
 const SLOWER_BY = 2;
-const MOST_SLOWER_BY = 8;
+const MAX_SLOWER_BY = 8;
 const NEXT_SLOWING_MS = 1_000;
 const SLOWER_FOR_MS = 60_000;
 /** Retry delay for a caller when the database cannot grant a slot. */
@@ -108,7 +108,7 @@ export class ProviderRateLimiter {
     const nowMs = performance.now();
     // Calls that were in flight at the first refusal say nothing about the rate after it.
     if (nowMs - this.refusedAt < NEXT_SLOWING_MS) return;
-    this.slowerBy = Math.min(MOST_SLOWER_BY, this.slowerNow(nowMs) * SLOWER_BY);
+    this.slowerBy = Math.min(MAX_SLOWER_BY, this.slowerNow(nowMs) * SLOWER_BY);
     this.refusedAt = nowMs;
   }
 
@@ -121,7 +121,7 @@ export class ProviderRateLimiter {
     const extraMs = latenessMs - TOLERATED_LATENESS_MS;
     const lengthMs = this.slotMs * this.slowerNow(askedAt) + extraMs;
     // A call that missed a slot was already admitted, and longer slots are not a backlog caused by others.
-    const longestMs = extraMs > 0 ? leftMs : Math.min(LONGEST_BACKLOG_MS[call.purpose], leftMs);
+    const longestMs = extraMs > 0 ? leftMs : Math.min(MAX_BACKLOG_MS[call.purpose], leftMs);
     const row = await this.upsert(call.provider, lengthMs, longestMs).catch((error: unknown) => {
       throw new ProviderUnavailable(RETRY_WITHOUT_DATABASE_MS, error);
     });

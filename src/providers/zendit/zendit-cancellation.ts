@@ -24,7 +24,7 @@ const REFUSED = {
  * Refunds an order's purchases. It looks for a refund before it posts one, so a repeat follows the first refund. It
  * never posts two in one call, because a repeated POST is undocumented.
  */
-export class ZenditCancelling {
+export class ZenditCanceling {
   constructor(private readonly api: ZenditApi) {}
 
   /** @throws ProviderOutcomeUnknown while a refund is in progress (look again), ProviderUnavailable */

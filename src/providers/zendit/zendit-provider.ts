@@ -22,7 +22,7 @@ import type {
 } from '../esim-provider.js';
 import { lookupTimeout, type PlacementGuard, type ProviderHttpClient } from '../http/index.js';
 import { REPEATS, ZenditApi } from './zendit-api.js';
-import { findCancelStatuses, ZenditCancelling } from './zendit-cancellation.js';
+import { findCancelStatuses, ZenditCanceling } from './zendit-cancellation.js';
 import { ZenditCatalog } from './zendit-catalog.js';
 import { ZenditEsimReader } from './zendit-map-usage.js';
 import { findParts, listPurchases } from './zendit-order-parts.js';
@@ -65,7 +65,7 @@ export class ZenditProvider implements LiveProvider {
 
   private readonly api: ZenditApi;
   private readonly purchasing: ZenditPurchasing;
-  private readonly cancelling: ZenditCancelling;
+  private readonly canceling: ZenditCanceling;
   private readonly catalog: ZenditCatalog;
   private readonly reader: ZenditEsimReader;
 
@@ -74,7 +74,7 @@ export class ZenditProvider implements LiveProvider {
     this.readLagMs = options.readLagMs;
     this.api = new ZenditApi(options);
     this.purchasing = new ZenditPurchasing(this.api, options.logger);
-    this.cancelling = new ZenditCancelling(this.api);
+    this.canceling = new ZenditCanceling(this.api);
     this.catalogTimeoutMs = options.catalogTimeoutMs ?? CATALOG_TIMEOUT_MS;
     this.catalog = new ZenditCatalog(this.api, options.logger, this.catalogTimeoutMs);
     this.reader = new ZenditEsimReader(this.api, options.logger);
@@ -100,7 +100,7 @@ export class ZenditProvider implements LiveProvider {
   }
 
   cancelOrder(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState> {
-    return this.cancelling.cancel(request, signal);
+    return this.canceling.cancel(request, signal);
   }
 
   findCancelStatuses(

@@ -47,7 +47,7 @@ export class TopupResponse {
   @ApiProperty({ type: String, nullable: true, example: 'extension-4711' })
   reference!: string | null;
 
-  @ApiProperty({ type: 'object', additionalProperties: { type: 'string' }, example: { traveller: 'A-17' } })
+  @ApiProperty({ type: 'object', additionalProperties: { type: 'string' }, example: { traveler: 'A-17' } })
   metadata!: Record<string, string>;
 
   @ApiProperty({ type: FailureResponse, nullable: true })

@@ -9,14 +9,14 @@ import type { ProviderWorkerConfig } from '../../providers/index.js';
 import { type ClaimedPurchase, PurchaseWorker } from '../../purchases/index.js';
 import type { TopupEntity } from '../topup.js';
 import { TOPUP_JOBS, TopupJobsRepository } from '../topup-jobs.repository.js';
-import { FulfilTopup } from './fulfil-topup.js';
+import { FulfillTopup } from './fulfill-topup.js';
 
 /** Buys and applies top-ups. */
 @Processor(TOPUP_JOBS, { concurrency: 20 })
 export class TopupWorker extends PurchaseWorker<TopupEntity> {
   constructor(
     jobs: TopupJobsRepository,
-    private readonly fulfilTopup: FulfilTopup,
+    private readonly fulfillTopup: FulfillTopup,
     @InjectNotifier(TOPUP_JOBS) notifier: WorkerNotifier,
     @Inject(APP_CONFIG) config: ProviderWorkerConfig,
     @Inject(LOGGER) logger: Logger,
@@ -25,7 +25,7 @@ export class TopupWorker extends PurchaseWorker<TopupEntity> {
     super(jobs, { concurrency: 64, notifier, config, logger, tracer });
   }
 
-  protected override async fulfil(claimed: ClaimedPurchase<TopupEntity>): Promise<void> {
-    await this.fulfilTopup.fulfil(claimed);
+  protected override async fulfill(claimed: ClaimedPurchase<TopupEntity>): Promise<void> {
+    await this.fulfillTopup.fulfill(claimed);
   }
 }

@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { MODES, type Mode } from '../../common/mode.js';
 import { mapPage, type Page } from '../../common/page.js';
 import { EVENT_TYPES, type EventType } from '../../events/index.js';
-import { MOST_COUNTED } from '../endpoint-stats.repository.js';
+import { MAX_COUNTED } from '../endpoint-stats.repository.js';
 import type { ShownEndpoint } from '../show-endpoints.js';
 import { SIGNATURE_SCHEMES, type SignatureScheme } from '../signature.js';
 import {
@@ -12,7 +12,7 @@ import {
   type EndpointStatus,
 } from '../webhook-endpoint.entity.js';
 
-const AT_LEAST = `Number of deliveries; ${MOST_COUNTED} means that many or more.`;
+const AT_LEAST = `Number of deliveries; ${MAX_COUNTED} means that many or more.`;
 
 export class WebhookEndpointResponse {
   @ApiProperty({ type: String, example: 'whe_01KAEXAMPLE000000000000000' })
@@ -80,10 +80,10 @@ export class WebhookEndpointResponse {
   })
   last_success_at!: string | null;
 
-  @ApiProperty({ type: 'integer', maximum: MOST_COUNTED, description: AT_LEAST })
+  @ApiProperty({ type: 'integer', maximum: MAX_COUNTED, description: AT_LEAST })
   pending_count!: number;
 
-  @ApiProperty({ type: 'integer', maximum: MOST_COUNTED, description: AT_LEAST })
+  @ApiProperty({ type: 'integer', maximum: MAX_COUNTED, description: AT_LEAST })
   held_count!: number;
 
   @ApiProperty({

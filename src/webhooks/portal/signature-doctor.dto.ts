@@ -3,9 +3,9 @@ import { IsString, Matches, MaxLength, ValidateBy } from 'class-validator';
 import { Optional, Rfc3339 } from '../../infra/http/index.js';
 import { type Diagnosis, type DiagnosisCode, DIAGNOSES } from '../signature-doctor.js';
 
-const MOST_HEADERS = 100;
-const MOST_CHARACTERS = 60_000;
-const MOST_COMPUTED = 200;
+const MAX_HEADERS = 100;
+const MAX_CHARACTERS = 60_000;
+const MAX_COMPUTED = 200;
 
 export class SignatureDoctorDto {
   @ApiProperty({ type: String, pattern: '^whe_[0-9A-Z]{1,60}$', example: 'whe_01KAEXAMPLE000000000000000' })
@@ -26,11 +26,11 @@ export class SignatureDoctorDto {
 
   @ApiProperty({
     type: String,
-    maxLength: MOST_CHARACTERS,
+    maxLength: MAX_CHARACTERS,
     description: 'The body as your code verifies it.',
   })
   @IsString({ message: 'must be text' })
-  @MaxLength(MOST_CHARACTERS, { message: `must have at most ${MOST_CHARACTERS} characters` })
+  @MaxLength(MAX_CHARACTERS, { message: `must have at most ${MAX_CHARACTERS} characters` })
   body!: string;
 
   @ApiPropertyOptional({
@@ -44,19 +44,19 @@ export class SignatureDoctorDto {
 
   @ApiPropertyOptional({
     type: String,
-    maxLength: MOST_COMPUTED,
+    maxLength: MAX_COMPUTED,
     description: 'The signature that your code computed, in hex or Base64.',
   })
   @Optional()
   @IsString({ message: 'must be text' })
-  @MaxLength(MOST_COMPUTED, { message: `must have at most ${MOST_COMPUTED} characters` })
+  @MaxLength(MAX_COMPUTED, { message: `must have at most ${MAX_COMPUTED} characters` })
   computed?: string;
 }
 
 function isHeaders(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const values = Object.values(value);
-  return values.length <= MOST_HEADERS && values.every((each) => typeof each === 'string');
+  return values.length <= MAX_HEADERS && values.every((each) => typeof each === 'string');
 }
 
 export class DiagnosisResponse {

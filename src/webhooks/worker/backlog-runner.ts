@@ -20,7 +20,7 @@ const JOBS_PER_TICK = 100;
 /** A large job takes turns with the others. */
 const STEPS_PER_TURN = 10;
 /** A delayed replay catches up at most this much time. */
-const LONGEST_PAUSE_MS = 1_000;
+const MAX_PAUSE_MS = 1_000;
 
 /**
  * Advances backlog jobs, one small transaction at a time (D32, D33). Replays create a limited number of deliveries per
@@ -101,7 +101,7 @@ export class BacklogRunner {
     job: BacklogJobEntity,
   ): Promise<{ readonly fromMs: number; readonly most: number }> {
     const now = (await databaseNow(tx)).getTime();
-    const fromMs = Math.max(job.pacedTo?.getTime() ?? 0, now - LONGEST_PAUSE_MS);
+    const fromMs = Math.max(job.pacedTo?.getTime() ?? 0, now - MAX_PAUSE_MS);
     const allowed = Math.floor((this.perSecond * (now - fromMs)) / 1_000);
     const waiting = await this.jobs.countPending(tx, job.id);
     const left = Math.floor(this.ofOwner.left(partnerGroup(job)));

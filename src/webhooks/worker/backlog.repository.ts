@@ -13,7 +13,7 @@ export interface DeliveryCount {
 }
 
 /** Counts stop here: beyond this the exact size of a backlog does not matter. */
-export const MOST_OPEN_COUNTED = 100_000;
+export const MAX_OPEN_COUNTED = 100_000;
 
 /**
  * SQL over all pending deliveries: counts for operators (D33), and purges of rows that nothing refers to any more
@@ -78,7 +78,7 @@ export class BacklogRepository {
     );
   }
 
-  /** Counts open deliveries up to MOST_OPEN_COUNTED. @throws Error when it takes too long */
+  /** Counts open deliveries up to MAX_OPEN_COUNTED. @throws Error when it takes too long */
   async countOpen(): Promise<readonly DeliveryCount[]> {
     return readWithin(this.manager, async (manager) => {
       const { rows } = await sql<DeliveryCount>(
@@ -94,7 +94,7 @@ export class BacklogRepository {
          UNION ALL
          -- given up while their last attempts are under way
          SELECT kind, 'discarded', count(*)::int FROM webhook_deliveries WHERE status = 'discarding' GROUP BY 1`,
-        [MOST_OPEN_COUNTED],
+        [MAX_OPEN_COUNTED],
       );
       return rows;
     });

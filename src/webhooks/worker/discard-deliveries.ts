@@ -6,12 +6,12 @@ import { type Discards, DiscardsRepository } from './discards.repository.js';
 
 const STEP_ROWS = 1_000;
 /** Maximum refusals per run, because each costs statements of its own; the next run continues. */
-const MOST_REFUSED = 50;
+const MAX_REFUSED = 50;
 /** Maximum deliveries, refused or locked, that consecutive runs skip before starting over. */
-const MOST_PASSED_OVER = 10_000;
+const MAX_PASSED_OVER = 10_000;
 const RUNS_LEFT = 100;
 /** Maximum refusals named in a run's error. */
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 export interface DiscardOptions {
   readonly stopping?: AbortSignal | undefined;
@@ -31,7 +31,7 @@ interface Walk {
 /** Ends deliveries that were discarded or held for too long (D32, D44). */
 @Injectable()
 export class DiscardDeliveries {
-  /** Positions of runs that stopped at MOST_REFUSED, by kind; the next run continues there. */
+  /** Positions of runs that stopped at MAX_REFUSED, by kind; the next run continues there. */
   private readonly left = boundedCache<Set<string>>(RUNS_LEFT);
 
   constructor(private readonly discards: DiscardsRepository) {}
@@ -47,7 +47,7 @@ export class DiscardDeliveries {
     const walk: Walk = { which, maxSteps, passedOver, refusals: [], steps: 0 };
     this.left.delete(name);
     const total = await purgeWhileMore(() => this.step(walk), stopping);
-    if (hasRefusedMost(walk) && walk.passedOver.size < MOST_PASSED_OVER) this.left.set(name, walk.passedOver);
+    if (hasRefusedMost(walk) && walk.passedOver.size < MAX_PASSED_OVER) this.left.set(name, walk.passedOver);
     throwRefusals(walk);
     return total;
   }
@@ -76,12 +76,12 @@ export class DiscardDeliveries {
 }
 
 function hasRefusedMost({ refusals }: Walk): boolean {
-  return refusals.length >= MOST_REFUSED;
+  return refusals.length >= MAX_REFUSED;
 }
 
 function throwRefusals({ refusals }: Walk): void {
   if (refusals.length === 0) return;
-  const named = refusals.slice(0, MOST_NAMED);
+  const named = refusals.slice(0, MAX_NAMED);
   const text = named.map(({ id, error }) => `${id}: ${String(error)}`).join('; ');
   const others = refusals.length - named.length;
   throw new AggregateError(

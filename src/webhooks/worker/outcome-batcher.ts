@@ -28,7 +28,7 @@ const GATHER_MS = 15;
 const MANY = 16;
 const MAX_BATCH = 500;
 const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 2_000;
+const MAX_PAUSE_MS = 2_000;
 
 /** Records attempts: a single one at once, those that end within the next few milliseconds together. */
 export class OutcomeBatcher {
@@ -66,7 +66,7 @@ export class OutcomeBatcher {
 }
 
 function pauseAfter(failures: number): number {
-  return Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (failures - 1));
+  return Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (failures - 1));
 }
 
 function isTooLate(outcomes: readonly Outcome[], pauseMs: number): boolean {

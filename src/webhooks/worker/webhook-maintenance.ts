@@ -12,7 +12,7 @@ import { DiscardsRepository, type GivingUp } from './discards.repository.js';
 
 const PURGE_EVERY_MS = 600_000;
 /** Steps per endpoint and run, so that the others get their turn. */
-const MOST_DISCARD_STEPS = 50;
+const MAX_DISCARD_STEPS = 50;
 
 /** Name of a purge for the metrics, and the function that runs it. */
 type PurgePart = readonly [what: 'held' | 'jobs' | 'endpoints' | 'stats', purge: () => Promise<number>];
@@ -92,7 +92,7 @@ export class WebhookMaintenance {
 
   private async discardOf({ endpointId, before }: GivingUp, stopping: AbortSignal): Promise<void> {
     let discarded = 0;
-    const limits = { stopping, maxSteps: MOST_DISCARD_STEPS };
+    const limits = { stopping, maxSteps: MAX_DISCARD_STEPS };
     const discardFrom = async (dueFrom: string | null): Promise<void> => {
       discarded += await this.discardDeliveries.discard({ of: 'endpoint', endpointId, dueFrom }, limits);
     };

@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { KeptReading, showReading, showReadings } from '../../infra/kept-reading.js';
 import { LATENCY_SECONDS, METRICS } from '../../infra/metrics.js';
 import type { FinishedAttempt } from './attempt-result.js';
-import { BacklogRepository, type DeliveryCount, MOST_OPEN_COUNTED } from './backlog.repository.js';
+import { BacklogRepository, type DeliveryCount, MAX_OPEN_COUNTED } from './backlog.repository.js';
 import { EndedDeliveryCounts } from './ended-delivery-counts.js';
 
 /**
@@ -74,7 +74,7 @@ export class WebhookMetrics {
       name: 'webhook_deliveries',
       help:
         'Deliveries by kind and status; the kind `event` adds up to events x endpoints (D33). Of those that have not ' +
-        `ended ${MOST_OPEN_COUNTED} are counted; webhook_deliveries_counted_seconds says how old the others' count is.`,
+        `ended ${MAX_OPEN_COUNTED} are counted; webhook_deliveries_counted_seconds says how old the others' count is.`,
       labelNames: ['kind', 'status'],
       registers,
       async collect() {

@@ -24,7 +24,7 @@ import {
 } from './workbench.js';
 
 const ANSWER = [{ answer: 42 }];
-const MOST_KILLS = 10;
+const MAX_KILLS = 10;
 
 if (!isLinux) console.warn('some tests are skipped: the signal of a dead parent exists on Linux only');
 
@@ -188,7 +188,7 @@ async function orphanServer(dataDir: string): Promise<number> {
 
 /** A data directory of which a killed application has left nothing but a draft: tries until it dies in the middle of initdb. */
 async function killedInInitdb(): Promise<string> {
-  for (let nth = 0; nth < MOST_KILLS; nth++) {
+  for (let nth = 0; nth < MAX_KILLS; nth++) {
     const dataDir = newDataDir();
     const application = Application.launch(dataDir);
     const hasBegun = (draft: string): boolean =>
@@ -198,7 +198,7 @@ async function killedInInitdb(): Promise<string> {
     // Seen too late on a busy machine: it was complete.
     if (!existsSync(dataDir)) return dataDir;
   }
-  throw new Error(`${MOST_KILLS} kills have all left a data directory`);
+  throw new Error(`${MAX_KILLS} kills have all left a data directory`);
 }
 
 function draftsOf(dataDir: string): string[] {

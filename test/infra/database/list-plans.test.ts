@@ -10,7 +10,7 @@ import { fillListedTables, GROWING } from './list-rows.js';
 
 const LIMIT = 25;
 /** A page and what tells that another follows, in index and table, with what is looked up for each row. */
-const MOST_ROWS = 6 * (LIMIT + 1);
+const MAX_ROWS = 6 * (LIMIT + 1);
 
 /** The day of a table may have few rows: of its partitions the rows that are read count. */
 const isGrowing = (name: string): boolean => GROWING.includes(name);
@@ -58,7 +58,7 @@ it('every list reads about a page, whatever its filter and however much there is
       if (text.includes(OLDEST_DAY)) continue;
       const growing = scanned.filter(isGrowing);
       if (growing.length > 0) costly.push(`${name}: reads all of ${growing.join(', ')}`);
-      else if (rows > (mostRows ?? MOST_ROWS)) costly.push(`${name}: reads ${rows} rows`);
+      else if (rows > (mostRows ?? MAX_ROWS)) costly.push(`${name}: reads ${rows} rows`);
     }
   }
   expect([...new Set(costly)]).toEqual([]);

@@ -84,7 +84,7 @@ it('a migration that loses its lock fails, and stops its other connection', asyn
 });
 
 it('lets one of two migrations at once do everything, and both end', async () => {
-  // One that waited in a statement would be waited for by CREATE INDEX CONCURRENTLY, for ever.
+  // One that waited in a statement would be waited for by CREATE INDEX CONCURRENTLY, forever.
   const reports = await Promise.all([migrateDatabase(url), migrateDatabase(url)]);
   const [none, all] = reports.map(({ migrations }) => migrations.length).sort((a, b) => a - b);
   expect([none, all! > 20]).toEqual([0, true]);

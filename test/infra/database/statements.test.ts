@@ -96,7 +96,7 @@ interface SourceStatement {
 /** Upper case, as this repository writes SQL: prose begins otherwise. */
 const SQL =
   /^\s*(WITH|SELECT|INSERT INTO|UPDATE|DELETE FROM|LOCK TABLE|CREATE|DROP|ALTER|SET LOCAL|TRUNCATE)\s/;
-const MOST_TEXTS = 64;
+const MAX_TEXTS = 64;
 
 class Dynamic extends Error {}
 
@@ -186,7 +186,7 @@ function templateValues(node: ts.TemplateExpression, checker: ts.TypeChecker): s
   for (const { expression, literal } of node.templateSpans) {
     const values = valuesOf(expression, checker);
     texts = texts.flatMap((text) => values.map((value) => text + value + literal.text));
-    if (texts.length > MOST_TEXTS) throw new Dynamic('too many texts');
+    if (texts.length > MAX_TEXTS) throw new Dynamic('too many texts');
   }
   return texts;
 }

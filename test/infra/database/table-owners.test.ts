@@ -126,13 +126,13 @@ const EXCEPTIONS: readonly Exception[] = [
     feature: 'catalog-sync',
     access: 'reads',
     tables: ['packages'],
-    why: 'a synchronisation compares thousands of packages in one statement',
+    why: 'a synchronization compares thousands of packages in one statement',
   },
   {
     feature: 'catalog-sync',
     access: 'writes',
     tables: ['packages', 'catalog_versions'],
-    why: 'a synchronisation withdraws what its provider no longer sells, in its own transaction',
+    why: 'a synchronization withdraws what its provider no longer sells, in its own transaction',
   },
   {
     feature: 'catalog',

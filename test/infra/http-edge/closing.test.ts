@@ -14,7 +14,7 @@ afterEach(() => edge.close());
 describe('closing', () => {
   const slowThing = (): (() => void) => {
     const done = Promise.withResolvers<void>();
-    edge.behaviour.thing = async () => {
+    edge.behavior.thing = async () => {
       await done.promise;
       return { slow: true };
     };
@@ -56,7 +56,7 @@ describe('closing', () => {
   it('answers 503 to calls that still come by an open connection, 401 to the anonymous', async () => {
     await start();
     const finish = Promise.withResolvers<void>();
-    edge.behaviour.thing = async (_request, reply) => {
+    edge.behavior.thing = async (_request, reply) => {
       reply.hijack();
       reply.raw.writeHead(200, { 'content-length': '2' });
       reply.raw.write('{');

@@ -26,19 +26,19 @@ import {
 } from '../../../src/infra/http/edge/index.js';
 
 /** What the handler of `GET /v1/things` does next. */
-export class Behaviour {
-  thing: (request: FastifyRequest, reply: FastifyReply) => unknown = Behaviour.plain;
+export class Behavior {
+  thing: (request: FastifyRequest, reply: FastifyReply) => unknown = Behavior.plain;
 
   static readonly plain = (): unknown => ({ name: 'thing' });
 }
 
 @Controller('v1')
 class ThingsController {
-  constructor(@Inject(Behaviour) private readonly behaviour: Behaviour) {}
+  constructor(@Inject(Behavior) private readonly behavior: Behavior) {}
 
   @Get('things')
   list(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): unknown {
-    return this.behaviour.thing(request, reply);
+    return this.behavior.thing(request, reply);
   }
 
   @Get('things/:id')
@@ -72,7 +72,7 @@ class ProbeController {
   }
 }
 
-@Module({ controllers: [ThingsController, ProbeController], providers: [Behaviour] })
+@Module({ controllers: [ThingsController, ProbeController], providers: [Behavior] })
 class SmallApp {}
 
 export const AUTHENTICATED: AuthResult = {
@@ -104,7 +104,7 @@ export interface EdgeApp {
   readonly unexpected: unknown[];
   readonly seen: EdgeCall[];
   /** Each test may replace it. The app's own: files of tests that share a process share what a module has. */
-  readonly behaviour: Behaviour;
+  readonly behavior: Behavior;
   close(): Promise<void>;
 }
 
@@ -134,5 +134,5 @@ export async function startEdgeApp(
   app.useGlobalFilters(new ProblemFilter(onUnexpectedError));
   await app.listen(0, '127.0.0.1');
   const { port } = app.getHttpServer().address() as AddressInfo;
-  return { app, port, records, unexpected, seen, behaviour: app.get(Behaviour), close: () => app.close() };
+  return { app, port, records, unexpected, seen, behavior: app.get(Behavior), close: () => app.close() };
 }

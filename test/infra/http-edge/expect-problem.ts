@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
-import { ERROR_CATALOGUE, type ErrorCode } from '../../../src/common/errors/index.js';
+import { ERROR_CATALOG, type ErrorCode } from '../../../src/common/errors/index.js';
 import type { EdgeApp } from './edge-app.js';
 import { until, type Answer } from './raw-client.js';
 
 /** The one error body with the same id in header and body, ours (D6, D8). */
 export function expectProblem(answer: Answer, status: number, code: ErrorCode): void {
-  expect(answer.problem).toMatchObject({ status, code, retryable: ERROR_CATALOGUE[code].retryable });
+  expect(answer.problem).toMatchObject({ status, code, retryable: ERROR_CATALOG[code].retryable });
   expect(answer.status).toBe(status);
   expect(answer.headers['content-type']).toBe('application/problem+json');
   expect(answer.problem.request_id).toMatch(/^req_[0-9A-HJKMNP-TV-Z]{26}$/);

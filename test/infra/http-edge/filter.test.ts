@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 
 const throwing = (error: unknown): void => {
-  edge.behaviour.thing = () => {
+  edge.behavior.thing = () => {
     throw error;
   };
 };
@@ -100,7 +100,7 @@ describe('an error behind the edge', () => {
   });
 
   it('has its own request id even when a replay had set another', async () => {
-    edge.behaviour.thing = (_request, reply) => {
+    edge.behavior.thing = (_request, reply) => {
       reply.header('x-request-id', 'req_FIRST');
       throw new AppError('conflict');
     };
@@ -109,7 +109,7 @@ describe('an error behind the edge', () => {
 
   it('after the answer is reported and changes nothing', async () => {
     const late = new Error('late');
-    edge.behaviour.thing = (_request, reply) => {
+    edge.behavior.thing = (_request, reply) => {
       reply.send('{"sent":true}');
       throw late;
     };
@@ -123,7 +123,7 @@ describe('an error behind the edge', () => {
   });
 
   it('in the middle of an answer cuts it off, and is recorded as what it is', async () => {
-    edge.behaviour.thing = async (_request, reply) => {
+    edge.behavior.thing = async (_request, reply) => {
       reply.raw.writeHead(200, { 'content-length': '1000' });
       reply.raw.write('half');
       await sleep(20);
@@ -140,7 +140,7 @@ describe('an error behind the edge', () => {
 
 describe('a 304', () => {
   it('is without a body and has the id and the headers of the gate', async () => {
-    edge.behaviour.thing = (_request, reply) => void reply.code(304).header('etag', '"1"');
+    edge.behavior.thing = (_request, reply) => void reply.code(304).header('etag', '"1"');
     const client = new RawClient(edge.port).write(Buffer.concat([request(), request()]));
     const answers = await client.answers(2);
     for (const answer of answers) {

@@ -51,7 +51,7 @@ describe('the gate', () => {
   it('puts the principal on the request', async () => {
     await start();
     let principal: unknown;
-    edge.behaviour.thing = (req) => {
+    edge.behavior.thing = (req) => {
       principal = req.principal;
       return { seen: true };
     };
@@ -138,7 +138,7 @@ describe('a caller who hangs up', () => {
     async (how) => {
       await start();
       const gone = Promise.withResolvers<void>();
-      edge.behaviour.thing = async () => {
+      edge.behavior.thing = async () => {
         await gone.promise;
         return {};
       };
@@ -173,7 +173,7 @@ describe('a call that is answered from its stored response', () => {
   it('has the first id in its header and both in its record', async () => {
     await start();
     let own = '';
-    edge.behaviour.thing = (req, reply) => {
+    edge.behavior.thing = (req, reply) => {
       own = req.id;
       req.replayOf = 'req_FIRST';
       reply.header('x-request-id', 'req_FIRST');

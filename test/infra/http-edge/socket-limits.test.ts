@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { DEFAULT_SOCKET_LIMITS, type SocketLimits } from '../../../src/infra/http/socket-limits.js';
-import { Behaviour, startEdgeApp, type EdgeApp } from './edge-app.js';
+import { Behavior, startEdgeApp, type EdgeApp } from './edge-app.js';
 import { RawClient, request, until } from './raw-client.js';
 
 const WRITE_TIMEOUT_MS = 600;
@@ -50,7 +50,7 @@ describe('a caller that never reads (D43)', () => {
       writeTimeoutMs: WRITE_TIMEOUT_MS,
       onCut: (reason) => void cuts.push(reason),
     });
-    edge.behaviour.thing = ({ headers }) => (headers['x-small'] ? Behaviour.plain() : { large: LARGE });
+    edge.behavior.thing = ({ headers }) => (headers['x-small'] ? Behavior.plain() : { large: LARGE });
     const pipelined = Buffer.concat(Array.from({ length: 3 }, () => request()));
     for (let i = 0; i < 10; i++) await deaf(edge.port, pipelined);
     // On a busy machine a connection is cut before all of its calls were read.
@@ -66,7 +66,7 @@ describe('a caller that never reads (D43)', () => {
     // The kernel takes large pieces at a time: what is read at 2.5 MB/s goes on every 640 ms.
     const writeTimeoutMs = 5_000;
     const edge = await startEdge({ writeTimeoutMs });
-    edge.behaviour.thing = () => ({ large: LARGE });
+    edge.behavior.thing = () => ({ large: LARGE });
     const socket = await deaf(edge.port, request({ headers: { connection: 'close' } }));
     const began = performance.now();
     let received = 0;
@@ -83,7 +83,7 @@ describe('a caller that never reads (D43)', () => {
 
   it('is told from one whose answer takes its time', async () => {
     const edge = await startEdge({ writeTimeoutMs: 100 });
-    edge.behaviour.thing = async () => {
+    edge.behavior.thing = async () => {
       await sleep(800);
       return { slow: true };
     };
@@ -92,13 +92,13 @@ describe('a caller that never reads (D43)', () => {
 
   it('does not hold up a close beyond its time', async () => {
     const edge = await startEdge({ writeTimeoutMs: 600_000 }, 500);
-    edge.behaviour.thing = () => ({ large: 'x'.repeat(100_000) });
+    edge.behavior.thing = () => ({ large: 'x'.repeat(100_000) });
     // The last one is not whole: Node takes such a connection for one that is still served.
     const whole = Array.from({ length: 200 }, () => request());
     const pipelined = Buffer.concat([...whole, request().subarray(0, 20)]);
     for (let i = 0; i < 5; i++) await deaf(edge.port, pipelined);
     await until(() => edge.seen.length >= 5 * 8);
-    edge.behaviour.thing = Behaviour.plain;
+    edge.behavior.thing = Behavior.plain;
     const began = performance.now();
     await edge.close();
     expect(performance.now() - began).toBeLessThan(8_000);
@@ -111,7 +111,7 @@ describe('calls that are sent ahead on one connection (D43)', () => {
     const edge = await startEdge({});
     const first = Promise.withResolvers<void>();
     let served = 0;
-    edge.behaviour.thing = async () => {
+    edge.behavior.thing = async () => {
       const nth = served++;
       await first.promise;
       return { nth };
@@ -133,7 +133,7 @@ describe('calls that are sent ahead on one connection (D43)', () => {
 
   it('end the connection when they are beyond all measure', async () => {
     const edge = await startEdge({});
-    edge.behaviour.thing = () => new Promise(() => undefined);
+    edge.behavior.thing = () => new Promise(() => undefined);
     const client = new RawClient(edge.port).write(
       Buffer.concat(Array.from({ length: 1_000 }, () => request())),
     );
@@ -153,7 +153,7 @@ describe('connections', () => {
     expect(cuts).toEqual(['evicted']);
     await clients[0]!.closed();
     const done = Promise.withResolvers<void>();
-    edge.behaviour.thing = async () => {
+    edge.behavior.thing = async () => {
       await done.promise;
       return { slow: true };
     };
@@ -188,7 +188,7 @@ describe('connections', () => {
   it('of callers that are being served are not taken from them', async () => {
     const edge = await startEdge({ maxConnections: 2 });
     const done = Promise.withResolvers<void>();
-    edge.behaviour.thing = async () => {
+    edge.behavior.thing = async () => {
       await done.promise;
       return { slow: true };
     };

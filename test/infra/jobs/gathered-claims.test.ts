@@ -78,7 +78,7 @@ describe('claims of a source that claims from many groups at once (D51)', () => 
     await runner.stop();
   });
 
-  it('fail no neighbour of the one group that PostgreSQL refuses (D43)', async () => {
+  it('fail no neighbor of the one group that PostgreSQL refuses (D43)', async () => {
     const jobs = new GatheringJobs();
     const runner = runnerOf(jobs, 1, 1_000);
     const groups = groupsOf(9);

@@ -34,7 +34,7 @@ const linesOf = (event: string): Line[] =>
 describe('the log, with or without traces', () => {
   it('names call and order on each upstream call of an order, and order and delivery on its webhooks', async () => {
     const buyer = await shop.buyer(100_000);
-    await eventually('the catalogue is there', async () => {
+    await eventually('the catalog is there', async () => {
       const answer = await buyer.api.get(`/v1/catalog/${upstream.packageId}`);
       return answer.status === 200;
     });

@@ -35,7 +35,7 @@ export class TracedShop {
     const shop = new LiveShop(database, office, receiver, [upstream], (key) => api.partnerApi(key));
     const traced = new TracedShop(shop, collector, api, worker);
     const visitor = await shop.buyer(0);
-    await eventually('the catalogue is there', async () => {
+    await eventually('the catalog is there', async () => {
       const answer = await visitor.api.get(`/v1/catalog/${upstream.packageId}`);
       return answer.status === 200;
     });

@@ -4,14 +4,14 @@ import { milliseconds } from '../../components/format.ts';
 type Phases = NonNullable<Attempt['phases']>;
 type Part = { name: string; className: string; ms: number };
 
-const LEAST_MS = 0.01;
+const MIN_MS = 0.01;
 
 /** Durations of an attempt's phases. `first_byte_ms` and `total_ms` count from its start, the others are durations. */
 function parts(phases: Phases): Part[] {
   const before = (phases.dns_ms ?? 0) + (phases.connect_ms ?? 0) + (phases.tls_ms ?? 0);
   const answered = phases.first_byte_ms ?? phases.total_ms;
   // A phase below the resolution still fills the bar if it is the only one.
-  const waited = Math.max(LEAST_MS, answered - before);
+  const waited = Math.max(MIN_MS, answered - before);
   const all: Part[] = [
     { name: 'DNS', className: 'phase-dns', ms: phases.dns_ms ?? 0 },
     { name: 'TCP', className: 'phase-tcp', ms: phases.connect_ms ?? 0 },

@@ -19,7 +19,7 @@ const STATUSES = [
 /** Larger replays need a young session, and so do many within an hour. */
 const STEP_UP_ABOVE = 1_000;
 /** Maximum count of a dry run. */
-const MOST_COUNTED = 10_000;
+const MAX_COUNTED = 10_000;
 
 function hoursAgo(hours: number): string {
   const date = new Date(Date.now() - hours * 3_600_000);
@@ -107,7 +107,7 @@ export function ReplayDialog({ endpoint, onClose }: { endpoint: Endpoint; onClos
             <p className={counted.total === 0 || counted.total > STEP_UP_ABOVE ? 'note wait' : 'note good'}>
               {counted.total === 0
                 ? 'No deliveries match. Choose another time range or other statuses.'
-                : `${count(counted.total)}${counted.total >= MOST_COUNTED ? ' or more' : ''} ${counted.total === 1 ? 'delivery' : 'deliveries'} will be sent.`}
+                : `${count(counted.total)}${counted.total >= MAX_COUNTED ? ' or more' : ''} ${counted.total === 1 ? 'delivery' : 'deliveries'} will be sent.`}
               {counted.total > STEP_UP_ABOVE && ' This many need a sign-in within the last 15 minutes.'}
             </p>
           )}

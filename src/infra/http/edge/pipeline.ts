@@ -25,7 +25,7 @@ export function openCall(
   reply: FastifyReply,
 ): { call: EdgeCall | null; connection: Connection } {
   request.startedAtMs = performance.now();
-  // Only the catalogue says something else (D46).
+  // Only the catalog says something else (D46).
   reply.header('x-request-id', request.id).header('cache-control', NO_STORE);
   const { raw } = request;
   const { tracer } = edge.options;

@@ -90,7 +90,7 @@ export function toFailure(exception: unknown): Failure | null {
   if (exception instanceof AppError) return { error: exception, unexpected: false };
   if (isClientAbort(exception)) return null;
   // Log the stack, without the submitted values, so that operators can find the slow statement.
-  if (isStatementCancelled(exception)) return { error: unavailable(exception), unexpected: true };
+  if (isStatementCanceled(exception)) return { error: unavailable(exception), unexpected: true };
   if (isDatabaseDown(exception)) return { error: unavailable(exception), unexpected: false };
   const status = exception instanceof HttpException ? exception.getStatus() : fastifyStatus(exception);
   return fromStatus(status, exception);
@@ -130,7 +130,7 @@ function isDatabaseDown(exception: unknown): boolean {
 }
 
 /** `statement_timeout` (D43); its transaction is rolled back. */
-function isStatementCancelled(exception: unknown): boolean {
+function isStatementCanceled(exception: unknown): boolean {
   return exception instanceof Error && codeOf(exception) === '57014';
 }
 

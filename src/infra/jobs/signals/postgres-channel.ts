@@ -1,7 +1,7 @@
 import type { Client, Pool } from 'pg';
 import type { Logger } from 'pino';
 import { createDatabaseClient, type ServerContact } from '../../database/index.js';
-import { FIRST_PAUSE_MS, LONGEST_PAUSE_MS, SIGNAL_CHANNEL, type SignalChannel } from './signal-channel.js';
+import { FIRST_PAUSE_MS, MAX_PAUSE_MS, SIGNAL_CHANNEL, type SignalChannel } from './signal-channel.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const STATEMENT_TIMEOUT_MS = 5_000;
@@ -20,7 +20,7 @@ export interface PostgresChannelOptions {
  * one, each with its own disk write.
  */
 export class PostgresChannel implements SignalChannel {
-  private heard: (text: string) => void = () => undefined;
+  private onMessage: (text: string) => void = () => undefined;
   private client: Client | null = null;
   private timer: NodeJS.Timeout | null = null;
   private pauseMs = FIRST_PAUSE_MS;
@@ -32,8 +32,8 @@ export class PostgresChannel implements SignalChannel {
     await this.options.pool.query(`SELECT pg_notify('${SIGNAL_CHANNEL}', $1)`, [text]);
   }
 
-  listen(heard: (text: string) => void): void {
-    this.heard = heard;
+  listen(onMessage: (text: string) => void): void {
+    this.onMessage = onMessage;
     void this.connect();
   }
 
@@ -55,7 +55,7 @@ export class PostgresChannel implements SignalChannel {
       contact: this.options.contact,
     });
     this.client = client;
-    client.on('notification', ({ payload }) => this.heard(payload ?? ''));
+    client.on('notification', ({ payload }) => this.onMessage(payload ?? ''));
     // pg emits both for one lost connection; `lost` acts on the first.
     client.on('error', (error) => this.lost(client, error));
     client.on('end', () => this.lost(client, null));
@@ -77,6 +77,6 @@ export class PostgresChannel implements SignalChannel {
       'LISTEN connection lost; falling back to polling',
     );
     this.timer = setTimeout(() => void this.connect(), this.pauseMs);
-    this.pauseMs = Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);
+    this.pauseMs = Math.min(this.pauseMs * 2, MAX_PAUSE_MS);
   }
 }

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { FIRST_PAUSE_MS, LONGEST_PAUSE_MS, SIGNAL_CHANNEL, type SignalChannel } from './signal-channel.js';
+import { FIRST_PAUSE_MS, MAX_PAUSE_MS, SIGNAL_CHANNEL, type SignalChannel } from './signal-channel.js';
 
 /** PUBLISH and SUBSCRIBE (D51); ioredis reconnects and resubscribes by itself. */
 export class RedisChannel implements SignalChannel {
@@ -16,11 +16,11 @@ export class RedisChannel implements SignalChannel {
     await this.redis.publish(SIGNAL_CHANNEL, text);
   }
 
-  listen(heard: (text: string) => void): void {
+  listen(onMessage: (text: string) => void): void {
     // A subscribed connection accepts no other command.
     this.subscriber = this.redis.duplicate();
     this.subscriber.on('error', () => undefined);
-    this.subscriber.on('message', (_channel, text) => heard(text));
+    this.subscriber.on('message', (_channel, text) => onMessage(text));
     void this.subscribe(this.subscriber, FIRST_PAUSE_MS);
   }
 
@@ -41,7 +41,7 @@ export class RedisChannel implements SignalChannel {
         { event: 'signals.connection_lost', err: error, retryMs: pauseMs },
         'Redis subscription lost; falling back to polling',
       );
-      const nextPauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+      const nextPauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
       this.timer = setTimeout(() => void this.subscribe(subscriber, nextPauseMs), pauseMs);
     }
   }

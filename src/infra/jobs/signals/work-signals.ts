@@ -19,7 +19,7 @@ export interface GroupWorker {
 /** Between two signals of a process: the first leaves at once, those of the next milliseconds together. */
 const GATHER_MS = 4;
 /** NOTIFY takes 8,000 bytes; a group has at most some forty. */
-const MOST_GROUPS = 150;
+const MAX_GROUPS = 150;
 /** After this a process claims what another is to claim first: that one may be dead, frozen or full. */
 const SECOND_CLAIM_MS = 150;
 /** How often worker processes say that they are there. */
@@ -57,7 +57,7 @@ export class WorkSignals {
   /** The groups that wait for the next signal. */
   private readonly pending = new Set<string>();
   private readonly signals = new Batcher<DueGroup>({
-    maxItems: MOST_GROUPS,
+    maxItems: MAX_GROUPS,
     gather: GATHER_MS,
     handle: (groups) => this.sendDue(groups),
     isItemFault: mayBeOfOneGroup,
@@ -74,7 +74,7 @@ export class WorkSignals {
   /** From now on the worker hears of the queue's groups, from this process and the others; until the answer is called. */
   attach(queue: string, worker: GroupWorker): () => void {
     if (!this.presence) {
-      this.channel.listen((text) => this.heard(text));
+      this.channel.listen((text) => this.receive(text));
       this.presence = setInterval(() => this.sayPresence(), PRESENCE_EVERY_MS).unref();
     }
     this.workers.set(queue, worker);
@@ -143,7 +143,7 @@ export class WorkSignals {
     return this.channel.send(JSON.stringify(message));
   }
 
-  private heard(text: string): void {
+  private receive(text: string): void {
     const message = parse(text);
     if (!message || message.from === this.id) return;
     if (message.to !== undefined && message.to !== this.id) return;

@@ -1,7 +1,7 @@
 import type { ComponentsObject, ReferenceObject, ResponseObject } from '@nestjs/swagger';
 import {
   AppError,
-  ERROR_CATALOGUE,
+  ERROR_CATALOG,
   type ErrorCode,
   PROBLEM_CONTENT_TYPE,
   toProblem,
@@ -37,9 +37,9 @@ const POST: readonly ErrorCode[] = [
 function problemCodes(described: DescribedOperation): Map<number, ErrorCode[]> {
   const possible = new Set(possibleCodes(described));
   const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of Object.keys(ERROR_CATALOGUE) as ErrorCode[]) {
+  for (const code of Object.keys(ERROR_CATALOG) as ErrorCode[]) {
     if (!possible.has(code)) continue;
-    const { status } = ERROR_CATALOGUE[code];
+    const { status } = ERROR_CATALOG[code];
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
   return byStatus;
@@ -88,7 +88,7 @@ function problemResponse(
   codes: readonly ErrorCode[],
 ): ResponseObject {
   return {
-    description: codes.map((code) => `\`${code}\`: ${ERROR_CATALOGUE[code].title}`).join(' '),
+    description: codes.map((code) => `\`${code}\`: ${ERROR_CATALOG[code].title}`).join(' '),
     headers: headerRefs(headersOf(described, status, codes)),
     content: {
       [PROBLEM_CONTENT_TYPE]: {
@@ -116,7 +116,7 @@ function headersOf(described: DescribedOperation, status: number, codes: readonl
 
 /** One example body of every code. */
 export function problemExamples(): NonNullable<ComponentsObject['examples']> {
-  const codes = Object.keys(ERROR_CATALOGUE) as ErrorCode[];
+  const codes = Object.keys(ERROR_CATALOG) as ErrorCode[];
   return Object.fromEntries(
     codes.map((code) => [code, { value: toProblem(exampleError(code), EXAMPLE_REQUEST_ID) }]),
   );

@@ -15,7 +15,7 @@ import { type OrderEntity, ORDERS, toProviderOrderRequest } from '../order.js';
  * repeated with the same reference (D19, D22).
  */
 @Injectable()
-export class FulfilOrder {
+export class FulfillOrder {
   private readonly provider: FindOrPlace<OrderEntity>;
   private readonly ends: PurchaseEnds<OrderEnd>;
 
@@ -31,7 +31,7 @@ export class FulfilOrder {
   }
 
   /** @throws ProviderOutcomeUnknown, ProviderUnavailable: the order stays processing */
-  async fulfil(claimed: ClaimedPurchase<OrderEntity>): Promise<void> {
+  async fulfill(claimed: ClaimedPurchase<OrderEntity>): Promise<void> {
     const { purchase: order } = claimed;
     const request = toProviderOrderRequest(order);
     const result = await this.provider.findOrPlace(claimed, {

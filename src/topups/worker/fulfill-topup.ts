@@ -28,7 +28,7 @@ const ENDED: Readonly<Partial<Record<EsimEntity['status'], ProviderFailure>>> = 
  * nothing. Once the provider has applied it, the money is spent: it completes, and the ended eSIM stays ended.
  */
 @Injectable()
-export class FulfilTopup {
+export class FulfillTopup {
   /** Reads the eSIMs of all top-ups of one claim in one statement. */
   private readonly esims = perMode(
     () =>
@@ -56,7 +56,7 @@ export class FulfilTopup {
   }
 
   /** @throws ProviderOutcomeUnknown, ProviderUnavailable: the top-up stays processing */
-  async fulfil(claimed: ClaimedPurchase<TopupEntity>): Promise<void> {
+  async fulfill(claimed: ClaimedPurchase<TopupEntity>): Promise<void> {
     const { purchase: topup } = claimed;
     const end = { lease: claimed, topup, traceparent: currentTraceparent() };
     const esim = await this.esims[topup.mode].add(topup.esimId);

@@ -20,7 +20,7 @@ const transient = (status: number, title: string, cure: string): ErrorEntry => (
 });
 
 /** The closed list of error codes of the partner API, the admin API and the portal (spec section 7, D6). */
-export const ERROR_CATALOGUE = {
+export const ERROR_CATALOG = {
   bad_request: final(
     400,
     'The request is malformed.',
@@ -162,5 +162,5 @@ export const ERROR_CATALOGUE = {
   ),
 } as const satisfies Record<string, ErrorEntry>;
 
-export type ErrorCode = keyof typeof ERROR_CATALOGUE;
-export const ERROR_CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[];
+export type ErrorCode = keyof typeof ERROR_CATALOG;
+export const ERROR_CODES = Object.keys(ERROR_CATALOG) as ErrorCode[];

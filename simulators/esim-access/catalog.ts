@@ -21,7 +21,7 @@ export interface SimPackage {
 }
 
 /** Behavior of `package/list`. */
-export interface CatalogueHabits {
+export interface CatalogHabits {
   /** Response to a top-up list without a package or eSIM: all, none (both occur), or a refusal. */
   unfilteredTopups: 'all' | 'empty' | 'refused';
   /** Entries in the format of 2023: without dataType, slug, smsStatus, supportTopUpType and locationCode. */
@@ -30,7 +30,7 @@ export interface CatalogueHabits {
   unreadable: number;
 }
 
-export function defaultHabits(): CatalogueHabits {
+export function defaultHabits(): CatalogHabits {
   return { unfilteredTopups: 'all', oldForm: 'none', unreadable: 0 };
 }
 
@@ -62,7 +62,7 @@ const SIZES: readonly (readonly [string, number, number, number])[] = [
 ];
 
 /** About thirty base packages, their top-ups, an unlimited one, and two unusual ones. */
-export function defaultCatalogue(): SimPackage[] {
+export function defaultCatalog(): SimPackage[] {
   const base = PLACES.flatMap((place) => SIZES.map((size) => basePackage(place, size)));
   const odd: SimPackage[] = [
     {
@@ -136,7 +136,7 @@ function topupOf(base: SimPackage): SimPackage {
 
 /** `count` base packages, for the size of a live account. */
 export function manyPackages(count: number): SimPackage[] {
-  const [first] = defaultCatalogue();
+  const [first] = defaultCatalog();
   return Array.from({ length: count }, (_, i) => ({
     ...first!,
     packageCode: `PMANY${i}`,
