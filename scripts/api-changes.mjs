@@ -33,7 +33,7 @@ export function breakingChanges(before, next) {
   const found = [];
   const compare = new Comparison(before, next, (where, what) => found.push(`${where}: ${what}`));
   compare.operations();
-  // Who sends and who receives change sides: a webhook's body is an answer.
+  // The service sends a webhook: its body is compared as an answer.
   compare.webhooks();
   return [...new Set(found)];
 }
@@ -63,7 +63,7 @@ class Comparison {
     this.parameters(where, before.parameters ?? [], next.parameters ?? []);
     this.requestBody(where, before.requestBody, next.requestBody);
     for (const [status, answer] of Object.entries(before.responses ?? {})) {
-      // What goes wrong on our side may do so in other ways tomorrow.
+      // Our own failures may take other forms tomorrow.
       if (status.startsWith('5')) continue;
       if (!next.responses?.[status]) this.report(where, `it no longer answers ${status}`);
       else this.contents(`${where} ${status}`, this.old(answer), this.new(next.responses[status]), 'answer');
@@ -208,7 +208,7 @@ class Comparison {
 
   /** Each finds its like, whatever the document calls it; an answer may have others besides, as a new event type is. */
   alternatives(where, before = [], next, side) {
-    // Whoever may send one of several may send more when nothing is said of them any more.
+    // Without a list of alternatives a caller may send more than before.
     if (next === undefined && side === 'request') return;
     const byName = new Map(
       (next ?? []).map((schema, index) => [alternativeName(this.new(schema), index), schema]),
@@ -234,7 +234,7 @@ const withoutName = (path) => path.replaceAll(/\{[^}]*\}/g, '{}');
 const withoutNames = (paths) =>
   Object.fromEntries(Object.entries(paths).map(([path, methods]) => [withoutName(path), methods]));
 
-/** What tells an alternative from the others: the type of an event, that it is null, else its place. */
+/** The name of an alternative: the type of an event, `null`, else its place. */
 function alternativeName({ type, properties }, index) {
   return properties?.type?.enum?.[0] ?? (type === 'null' ? 'null' : `number ${index + 1}`);
 }
@@ -242,7 +242,7 @@ function alternativeName({ type, properties }, index) {
 /** One spelling of the NUL in a pattern. */
 const spelled = (pattern) => pattern.replaceAll('\\u0000', '\\x00');
 
-/** What a reference leads to, with the parts of `allOf` made one schema. */
+/** The target of a reference, with the parts of `allOf` made one schema. */
 function resolve(document, value) {
   if (value?.allOf) {
     const parts = [...value.allOf, { ...value, allOf: undefined }].map((part) => resolve(document, part));

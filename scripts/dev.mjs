@@ -6,7 +6,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 
 const ENTRY = 'dist/src/main.js';
-/** What the compiler says at the end of every build. */
+/** The compiler's last line of every build. */
 const BUILT = /Found (\d+) errors?\. Watching for file changes/;
 
 /** Runs until it is interrupted; the exit code is 1 only when the compiler cannot run. */

@@ -5,7 +5,7 @@ import { parseEnv } from 'node:util';
 
 const SKIPPED = /[^\S\n]*(?:#[^\n]*)?(?:\n|$)/y;
 const NAME = /[^\S\n]*(?:export[^\S\n]+)?[A-Za-z_][A-Za-z0-9_]*[^\S\n]*=[^\S\n]*/y;
-// What is quoted may go over several lines.
+// A quoted value may span several lines.
 const QUOTED = /(?:"[^"]*"|'[^']*'|`[^`]*`)[^\S\n]*(?:#[^\n]*)?(?:\n|$)/y;
 const PLAIN = /[^"'`\n][^\n]*(?:\n|$)|(?:\n|$)/y;
 

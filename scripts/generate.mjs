@@ -99,7 +99,7 @@ function codesOfOperations(api) {
   return `// Written by npm run generate.
 
 /**
- * The codes that each operation is documented to answer with, by its \`operationId\`. \`isApiError(error)\` does not know
+ * The documented error codes of each operation, by its \`operationId\`. \`isApiError(error)\` does not know
  * which operation an error is of: name the codes that you ask for.
  */
 export interface CodesOf {

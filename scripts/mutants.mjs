@@ -44,7 +44,7 @@ if (values.check) {
 const limitMs = Number(values['limit-s']) * 1_000;
 const jobs = Math.min(MAX_JOBS, Math.max(1, Number(values.jobs)));
 
-/** What is in the tree but need not be copied. */
+/** Parts of the tree that are not copied. */
 const LEFT_OUT = new Set(['.git', 'node_modules', 'dist', '.data', '.tsbuildinfo']);
 const workshop = mkdtempSync(path.join(tmpdir(), 'mutants-'));
 

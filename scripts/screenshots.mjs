@@ -20,7 +20,7 @@ if (chromiumPath === null) {
 const SIZE = { width: 1200, height: 760 };
 const START_TIMEOUT_MS = 180_000;
 
-/** Answers 200, and 503 while it is broken. */
+/** Responds with 200, and with 503 while it is broken. */
 async function startReceiver() {
   const state = { broken: false };
   const server = createServer((request, response) => {

@@ -1,8 +1,8 @@
 import { ERROR_CATALOG } from '../../src/common/errors/error-catalog.ts';
 
 /**
- * What made the service answer a code, and what its caller does about it: prose that no schema holds. One entry for each
- * code of src/common/errors/error-catalog.ts; `npm run generate` refuses a code without one.
+ * Cause and cure of each code in src/common/errors/error-catalog.ts: prose that no schema holds. `npm run generate`
+ * refuses a code without an entry.
  */
 const ERROR_ADVICE = {
   bad_request: {

@@ -1,4 +1,4 @@
-// What the bench measured (docs/measured), as tables and as the picture of docs/performance.md and docs/capacity.md.
+// Tables and the picture of docs/performance.md and docs/capacity.md, from the results of the bench (docs/measured).
 
 /**
  * The page with what stands between the marks of `docs/measured/<name>` written anew.
@@ -64,7 +64,7 @@ const SECONDS_A_DAY = 86_400;
 const MS_AN_HOUR = 3_600_000;
 
 /**
- * What a million of each thing costs, from the CPU time that was measured of one.
+ * The cost of a million of each thing, from the CPU time measured for one.
  * @throws Error for a result without the rows that it needs
  */
 export function capacityTable(life, catalog, webhooks) {
@@ -128,7 +128,7 @@ const COLORS = ['#0b5fad', '#b3470f'];
 const TICKS_MS = [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
 
 /**
- * What `npm run bench -- life` measured, layout by layout.
+ * The result of `npm run bench -- life`, layout by layout.
  * @throws Error for a result that has no such rows
  */
 function readLife({ date, machine, sections }) {

@@ -6,7 +6,7 @@ export class OpenApi {
     this.document = document;
   }
 
-  /** What an object is, or what it refers to. @throws Error when the reference leads nowhere */
+  /** The object, or the one that its `$ref` names. @throws Error when the reference leads nowhere */
   follow(object) {
     if (object?.$ref === undefined) return object;
     const found = object.$ref
@@ -29,7 +29,7 @@ export class OpenApi {
     return Map.groupBy(this.operations(), ({ tags: [tag] }) => tag);
   }
 
-  /** What a page shows for a tag, whose name is made for the names of classes. */
+  /** The label of a tag on a page; its name is made for the names of classes. */
   labelOf(tag) {
     return this.document.tags.find(({ name }) => name === tag)?.['x-displayName'] ?? tag;
   }

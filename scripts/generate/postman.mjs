@@ -8,7 +8,7 @@ const ID_VARIABLES = { orders: 'order_id', esims: 'esim_id', topups: 'topup_id',
 /** Fields of a body that no two calls may share, or that only an earlier answer has. */
 const BODY_VALUES = { reference: 'booking-{{$guid}}', esim_id: '{{esim_id}}' };
 
-/** What a request leaves to those after it, by operation. */
+/** Variables that a request sets for those after it, by operation. */
 const KEEPS = {
   placeOrder: [
     "pm.collectionVariables.set('order_id', data.id);",

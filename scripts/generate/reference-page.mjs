@@ -142,7 +142,7 @@ function errorSection(api) {
 <table><thead><tr><th>status</th><th>code</th><th>what it says</th><th>retryable</th></tr></thead><tbody>${rows.join('')}</tbody></table></section>`;
 }
 
-/** What the recorded answers were asked for (test/docs/recorded-answers.test.ts). */
+/** The query of the recorded answers (test/docs/recorded-answers.test.ts). */
 const SHOWN = { country: 'FR', limit: 2 };
 
 /** A call that can be pasted, with the variables of the quick start, which the SDK and the command line read too. */
