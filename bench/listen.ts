@@ -106,7 +106,7 @@ function cpuPerMinute({ apiSeconds }: Used, minutes: number): number | null {
   return apiSeconds === null ? null : (apiSeconds * 1_000) / minutes;
 }
 
-/** The command with a home of its own, forwarding to a receiver that answers 200. */
+/** The command with a home of its own, forwarding to a receiver that responds with 200. */
 async function startListening(apiUrl: string, key: string, cleanups: Cleanups): Promise<ChildProcess> {
   const target = new URL(await startReceiver(cleanups)).host;
   const home = path.join(RESULTS, `home-${process.pid}`);

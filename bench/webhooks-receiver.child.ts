@@ -57,7 +57,7 @@ async function listen(index: number): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Answers 200 at once. No HTTP server: every microsecond of the receiver is taken from the worker on the same cores. */
+/** Responds with 200 at once. No HTTP server: every microsecond of the receiver is taken from the worker on the same cores. */
 function receive(socket: Socket, index: number): void {
   let unread: Buffer | null = null;
   let firstByteAtMs = 0;

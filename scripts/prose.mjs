@@ -32,7 +32,7 @@ const RULES = [
 /** Sentences that are right although a rule matches: quotes of others, and terms. */
 const ALLOWED = [];
 
-const GENERATED = /^(docs\/(reference|openapi|errors\.md|postman\.json)|CHANGELOG\.md)/;
+const GENERATED = /\.gen\.ts$|^(docs\/(reference|openapi|errors\.md|postman\.json)|CHANGELOG\.md)/;
 
 const TYPES = new Set(['.ts', '.tsx', '.mjs', '.md']);
 

@@ -51,7 +51,7 @@ export function kindOf(error: unknown): string {
   return code ?? /: (\d{3}) /.exec(message)?.[1] ?? message.slice(0, 60);
 }
 
-/** A webhook endpoint on loopback that answers 200 at once. @returns its URL */
+/** A webhook endpoint on loopback that responds with 200 at once. @returns its URL */
 export async function startReceiver(
   cleanups: Cleanups,
   take?: (body: string, atMs: number) => void,

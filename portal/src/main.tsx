@@ -51,7 +51,7 @@ function Portal() {
       setState((last) =>
         last.kind !== 'open'
           ? last
-          : // Who signs in again would lose the session that the browser has.
+          : // A second sign-in would lose the session that the browser has.
             {
               kind: 'closed',
               reason,

@@ -18,7 +18,7 @@ interface OpsAnswer {
   readonly body: string;
 }
 
-/** What prom-client shows of Node.js, observed once: its observers of the event loop and of collections never end. */
+/** The Node.js metrics of prom-client, observed once: its observers of the event loop and of collections never end. */
 const NODE_METRICS = new Registry();
 
 /** The timer that tells how late the event loop is; also the least that `nodejs_eventloop_lag_*` ever show. */
@@ -53,12 +53,12 @@ export class OpsProbe {
     this.probes = process.pools.map((pool) => new WriteProbe(pool));
   }
 
-  /** Until this is called, and again once a stop has begun, `/readyz` answers 503. */
+  /** Until this is called, and again once a stop has begun, `/readyz` responds with 503. */
   setReady(ready: boolean): void {
     this.ready = ready;
   }
 
-  /** Answers the ops paths on the admin port, when all roles share a process. */
+  /** Serves the ops paths on the admin port, when all roles share a process. */
   serveOn(fastify: FastifyInstance): void {
     for (const path of OPS_PATHS) {
       fastify.route({

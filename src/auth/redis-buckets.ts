@@ -101,7 +101,7 @@ export class RedisBuckets implements OnApplicationShutdown {
     }
   }
 
-  /** @throws Error when Redis fails, or does not answer within 250 ms */
+  /** @throws Error when Redis fails, or does not respond within 250 ms */
   private async chargeIn(
     redis: Redis,
     calls: ReadonlyMap<string, number>,

@@ -4,9 +4,9 @@ import { endsWithin } from '../common/time-limit.js';
 
 /** A scraper that asks more often gets the last answer. */
 const KEPT_MS = 10_000;
-/** What may be shown while it is stale takes at most this share of the time: what takes longer is read less often. */
+/** Readings that may be stale take at most this share of the time: slower ones are read less often. */
 const LARGEST_SHARE = 0.05;
-/** A scraper waits no longer for what may be shown while it is stale: a scrape stays fast however large the tables are. */
+/** Maximum wait of a scraper for such a reading: a scrape stays fast however large the tables are. */
 const STALE_WAIT_MS = 25;
 
 /** Something about the whole database that `/metrics` shows: read when it is asked for, and not too often. */

@@ -13,7 +13,7 @@ export interface Day {
 export interface DailyTable {
   /** Partitioned by range, such as `events_live`; its partitions are named `events_live_p20261121`. */
   readonly table: string;
-  /** What its ranges are ranges of: times, or ids of this prefix, which begin with their time. */
+  /** Type of its ranges: times, or ids of this prefix, which begin with their time. */
   readonly ranges: 'times' | { readonly idPrefix: IdPrefix };
   /** Whole days that are kept, besides today. */
   readonly retentionDays: number;
@@ -47,7 +47,7 @@ export function dayOfPartition(table: string, partition: string): Date | null {
   return digits ? new Date(`${digits[1]}-${digits[2]}-${digits[3]}T00:00:00Z`) : null;
 }
 
-/** What a partition of the day begins and ends with, as its table counts. */
+/** Bounds of the partition of the day, in the type that its table uses. */
 export function boundsOf({ ranges }: DailyTable, { from, to }: Day): [string, string] {
   if (ranges === 'times') return [from.toISOString(), to.toISOString()];
   return [idFloor(ranges.idPrefix, from), idFloor(ranges.idPrefix, to)];

@@ -71,5 +71,5 @@ function namesOf(reference: string): readonly string[] {
   return whole === reference ? [reference] : [reference, whole];
 }
 
-/** What the port for callbacks needs of it. */
+/** The part that the port for callbacks needs. */
 export type CallbackTaker = Pick<TakeCallback, 'knows' | 'take'>;

@@ -10,8 +10,8 @@ export interface DayWindow {
 }
 
 /**
- * All time from `newest` back, in windows of whole days (UTC) that grow: most pages end in the first. What is older than
- * `oldest` is part of the last one, so that nothing is between them.
+ * All time from `newest` back, in windows of whole days (UTC) that grow: most pages end in the first. The last one
+ * also holds everything older than `oldest`, so that no row is left out.
  * @param newest null: begins with tomorrow, as a clock that is ahead may have it
  */
 export function* dayWindows(newest: Date | null, oldest: Date, now = new Date()): Generator<DayWindow> {
@@ -50,7 +50,7 @@ export interface RowCursor {
   readonly id: string;
 }
 
-/** What a step over the days of a table came to. */
+/** Result of a step over the days of a table. */
 export interface DayStep {
   /** Where the next step goes on. */
   readonly cursor: RowCursor | null;

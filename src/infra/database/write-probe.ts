@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { endsWithin } from '../../common/time-limit.js';
 
-/** What a look at the database came to. */
+/** Result of a look at the database. */
 type Finding = 'accepts writes' | 'is read-only' | 'does not respond';
 
 /** Asks through a pool whether its database can be written to. */

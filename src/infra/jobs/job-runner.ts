@@ -175,7 +175,7 @@ export class JobRunner<Job> {
    */
   notify(name: string): boolean {
     if (this.isStopping) return false;
-    // What is claimed is no part of the work that gives notice, which may be a call of this very process.
+    // Claimed work does not belong to the notice that wakes the runner, which may come from a call of this process.
     return runApart(() => this.askFor(name));
   }
 
@@ -195,7 +195,7 @@ export class JobRunner<Job> {
 
   /**
    * Claims nothing more and lets jobs end for `drainMs`, their leases kept alive; interrupts the rest. Every call
-   * answers the same stop. Never rejects.
+   * returns the same stop. Never rejects.
    */
   stop(): Promise<void> {
     return (this.stopping ??= this.drain().catch((error: unknown) => {
@@ -225,7 +225,7 @@ export class JobRunner<Job> {
   private async sweep(): Promise<void> {
     const found = await this.source.listGroupsDue(this.sweptTo, GROUPS_PER_SWEEP);
     this.sweptTo = found.length < GROUPS_PER_SWEEP ? '' : (found.at(-1) ?? '');
-    // Whose mode is not known counts as Live: Sandbox would take the places of both (D41).
+    // A job without a known mode counts as Live: Sandbox would take the places of both (D41).
     await this.source.learnOwners?.(found);
     for (const group of found) this.notify(group);
   }

@@ -7,7 +7,7 @@ const PACE_ORDER: readonly Pace[] = ['fast', 'new', 'slow'];
 /** Every so many, the one of its mode that has waited longest is next: nobody waits forever behind faster ones. */
 const MAX_WAITING_EVERY = 4;
 
-/** What `SlotShares` says of free slots. */
+/** Free slots, as `SlotShares` counts them. */
 export interface Room<Group> {
   /** Whether any group of this mode and pace could have a slot. */
   hasFreeFor(mode: Mode, pace: Pace): boolean;
@@ -52,7 +52,7 @@ export class WaitingGroups<Group extends GroupSlots> {
   }
 
   /**
-   * Removes and answers the group to serve next, of those that have room: Live before Sandbox, endpoints that answer in
+   * Removes and returns the group to serve next, of those that have room: Live before Sandbox, endpoints that answer in
    * time before others, then the one with the fewest jobs under way, then the longest waiting.
    */
   takeNext(): Group | null {

@@ -60,7 +60,7 @@ class NameServers {
     this.resolver = this.renew();
   }
 
-  /** @throws Error with a DNS `code`, or `RESOLVER_UNAVAILABLE` if our name servers answer nothing at all */
+  /** @throws Error with a DNS `code`, or `RESOLVER_UNAVAILABLE` if our name servers do not respond */
   async resolve(hostname: string): Promise<readonly LookupAddress[]> {
     const startedAt = performance.now();
     if (startedAt - this.createdAt > RESOLVER_MAX_AGE_MS) this.renew();

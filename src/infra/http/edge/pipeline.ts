@@ -9,7 +9,7 @@ import { startCallSpan } from './call-span.js';
 import { checkHead, checkUrl } from './head-checks.js';
 import { sendProblem, toFailure, unavailable } from './problem.js';
 
-/** What the parts of one port's edge share. */
+/** State that the parts of one port's edge share. */
 export interface Edge {
   readonly options: EdgeOptions;
   readonly connections: Connections;
@@ -105,7 +105,7 @@ function expectsContinue({ headers, httpVersionMinor }: IncomingMessage): boolea
   return headers.expect !== undefined && httpVersionMinor !== 0;
 }
 
-/** What the router refuses before any hook has run: bad percent-encoding in the path. */
+/** Requests that the router refuses before any hook has run: bad percent-encoding in the path. */
 export async function respondUnroutable(
   edge: Edge,
   request: FastifyRequest,

@@ -27,7 +27,7 @@ const PRESENCE_EVERY_MS = 2_000;
 const SETTLE_LIMIT_MS = 1_000;
 const LAST_WORD_LIMIT_MS = 200;
 
-/** What processes say to each other: ids only, never rows (B3). */
+/** Messages between processes: ids only, never rows (B3). */
 interface Message {
   readonly from: string;
   /** The process that is meant; without it all are. */
@@ -71,7 +71,7 @@ export class WorkSignals {
     private readonly logger: Logger,
   ) {}
 
-  /** From now on the worker hears of the queue's groups, from this process and the others; until the answer is called. */
+  /** Signals the worker about groups of the queue, from any process. @returns stops these signals */
   attach(queue: string, worker: GroupWorker): () => void {
     if (!this.presence) {
       this.channel.listen((text) => this.receive(text));

@@ -57,8 +57,8 @@ const CONCERN_NAMES: Readonly<Record<keyof Concerns, string>> = {
 
 /**
  * Spans by OpenTelemetry's SDK, sent as OTLP over HTTP in JSON. Nothing is registered globally, so several may live in one
- * process, and nothing is patched. What the settings leave open, certificates and compression, the exporter itself reads
- * from variables that OpenTelemetry defines.
+ * process, and nothing is patched. The exporter reads certificates and compression from the variables that
+ * OpenTelemetry defines.
  */
 export class OtlpTracer extends Tracer {
   readonly isOn = true;
