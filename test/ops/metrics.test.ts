@@ -311,7 +311,7 @@ describe('alerts', () => {
     for (const { name, runbook: link, severity } of rules) {
       expect(link).toBe(`docs/operations.md#${name.toLowerCase()}`);
       expect(['page', 'ticket']).toContain(severity);
-      for (const part of ['**Means.** ', '**Check.** ', '**Fix.**', '**Do not** '])
+      for (const part of ['**Means.** ', '**Check.** ', '**Fix.**', '**Do not'])
         expect(entries.get(name), `${name}: ${part}`).toContain(part);
     }
   });

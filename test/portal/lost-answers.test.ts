@@ -71,7 +71,7 @@ describe.skipIf(missing !== null)('an answer that is lost', { timeout: BROWSER_T
       await page.getByLabel('Name').fill('checkout');
       await page.getByRole('button', { name: 'Create key' }).click();
       const lost = dialog('The new key cannot be shown');
-      await lost.getByText(/revoke checkout/).waitFor();
+      await lost.getByText(/Revoke checkout/).waitFor();
       expect(await listed('api-keys?mode=sandbox')).toHaveLength(before + 1);
       // An answer has come: the next press means another key.
       await lost.getByRole('button', { name: 'Done' }).click();

@@ -47,7 +47,7 @@ describe('npm run reconcile', () => {
     expect(differencesOf(result)).toEqual([]);
     expect(result.stdout).toContain('1 wallets, 8 holds, 9 transactions, 18 entries, 7 orders, 2 topups');
     expect(result.stdout).toMatch(
-      /^22 checks, 0 differences \(0 errors, 0 warnings\), 0 questions unanswered/m,
+      /^22 checks, 0 differences \(0 errors, 0 warnings\), 0 queries unanswered/m,
     );
   });
 
@@ -182,7 +182,7 @@ describe('npm run reconcile with the providers', () => {
     expect(result.code).toBe(2);
     expect(result.stdout).toMatch(/^UNANSWERED zendit balance: /m);
     expect(result.stdout).toContain(`UNANSWERED zendit ${sold.zendit}: `);
-    expect(result.stdout).toMatch(/0 differences .*, 5 questions unanswered/);
+    expect(result.stdout).toMatch(/0 differences .*, 5 queries unanswered/);
   });
 
   it('exits with 2 when a provider that has sold something is not connected', async () => {
