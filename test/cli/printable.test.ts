@@ -103,5 +103,5 @@ describe('what came from elsewhere', () => {
 });
 
 it('names the next page by an option that takes a cursor with a dash in front', async () => {
-  expect((await user.run(['esims', 'list'])).stderr).toBe('more: --cursor=-AbC\n');
+  expect((await user.run(['esims', 'list'])).stderr).toBe('next page: --cursor=-AbC\n');
 });

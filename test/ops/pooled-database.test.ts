@@ -55,6 +55,27 @@ describe.skipIf(missing !== null)('the service behind PgBouncer in transaction m
     for (const setting of settings) await alterDatabase(`SET ${setting}`);
   }
 
+  // First: a session that the pooler opens while a later test changes the database's settings stays refused.
+  it('takes orders side by side, issues each once and delivers its webhook', async () => {
+    const fields = { url: receiver.url, mode: 'sandbox' };
+    await service.admin.post(`/internal/v1/partners/${partner.id}/webhook-endpoints`, fields);
+    const ids = await Promise.all(
+      Array.from({ length: 24 }, async () => {
+        const { id } = await placeOrder(partner.sandbox, { package_id: 'pkg_fr_1gb_7d', quantity: 1 });
+        return id as string;
+      }),
+    );
+    const told = () =>
+      receiver.received.map(({ body }) => (JSON.parse(body) as { data: { order_id: string } }).data.order_id);
+    await eventually('every order is issued and told', async () => {
+      const { rows } = await database.pool.query<{ count: number }>(
+        `SELECT count(*)::int AS count FROM orders WHERE status = 'issued'`,
+      );
+      return rows[0]!.count === ids.length && new Set(told()).size >= ids.length;
+    });
+    expect(new Set(told())).toEqual(new Set(ids));
+  });
+
   it('does not start without DATABASE_DIRECT_URL: the pooler refuses what a session is told at its start', async () => {
     const starting = startTestService({ database, env: { DATABASE_URL: bouncer.url } });
     await expect(starting).rejects.toThrow(/unsupported startup parameter/);
@@ -99,26 +120,6 @@ describe.skipIf(missing !== null)('the service behind PgBouncer in transaction m
       await other.stop();
       for (const name of hostile) await alterDatabase(`RESET ${name}`);
     }
-  });
-
-  it('takes orders side by side, issues each once and delivers its webhook', async () => {
-    const fields = { url: receiver.url, mode: 'sandbox' };
-    await service.admin.post(`/internal/v1/partners/${partner.id}/webhook-endpoints`, fields);
-    const ids = await Promise.all(
-      Array.from({ length: 24 }, async () => {
-        const { id } = await placeOrder(partner.sandbox, { package_id: 'pkg_fr_1gb_7d', quantity: 1 });
-        return id as string;
-      }),
-    );
-    const told = () =>
-      receiver.received.map(({ body }) => (JSON.parse(body) as { data: { order_id: string } }).data.order_id);
-    await eventually('every order is issued and told', async () => {
-      const { rows } = await database.pool.query<{ count: number }>(
-        `SELECT count(*)::int AS count FROM orders WHERE status = 'issued'`,
-      );
-      return rows[0]!.count === ids.length && new Set(told()).size >= ids.length;
-    });
-    expect(new Set(told())).toEqual(new Set(ids));
   });
 
   it('replays a stored answer, pages lists and reads the feed', async () => {

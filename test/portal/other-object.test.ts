@@ -107,9 +107,9 @@ describe.skipIf(missing !== null)('what a screen shows', { timeout: BROWSER_TEST
 
   it('of another mode says whose it is instead of being shown as of this one', async () => {
     const pages = [
-      [`/orders/${orderId}`, 'This order is of Sandbox', 'pkg_fr_1gb_7d'],
-      [`/esims/${esims[0]!.id}`, 'This eSIM is of Sandbox', 'Show install data'],
-      [`/developers/webhooks/${endpoints[0]!.id}`, 'This endpoint is of Sandbox', 'Send test event'],
+      [`/orders/${orderId}`, 'This is a Sandbox order', 'pkg_fr_1gb_7d'],
+      [`/esims/${esims[0]!.id}`, 'This is a Sandbox eSIM', 'Show install data'],
+      [`/developers/webhooks/${endpoints[0]!.id}`, 'This is a Sandbox endpoint', 'Send test event'],
     ] as const;
     for (const [address, said, fact] of pages) {
       await portal.open(`${address}?mode=live`);

@@ -94,9 +94,9 @@ export class Output {
     return this.paint('red', text);
   }
 
-  /** How to go on behind a page, where there is more. */
+  /** Prints the option that shows the next page, if there is one. */
   noteNextPage({ hasMore, nextCursor }: { hasMore: boolean; nextCursor: string | null }): void {
-    if (hasMore && nextCursor) this.note(`next page: --cursor ${nextCursor}`);
+    if (hasMore && nextCursor) this.note(`next page: --cursor=${nextCursor}`);
   }
 
   careful(text: string): string {

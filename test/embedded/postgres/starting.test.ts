@@ -173,7 +173,9 @@ describe('embedded PostgreSQL: says in one line why it cannot start', () => {
     const dataDir = await sharedCluster();
     onTestFinished(() => writeFileSync(path.join(dataDir, 'PG_VERSION'), '18\n'));
     writeFileSync(path.join(dataDir, 'PG_VERSION'), '17\n');
-    expect(await refusalOf(start(dataDir))).toMatch(/created by PostgreSQL 17, but the installed version is 18/);
+    expect(await refusalOf(start(dataDir))).toMatch(
+      /created by PostgreSQL 17, but the installed version is 18/,
+    );
   });
 
   it('is refused when the password of the data is gone', async () => {
