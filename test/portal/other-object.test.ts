@@ -148,7 +148,7 @@ describe.skipIf(missing !== null)('what a screen shows', { timeout: BROWSER_TEST
     await drawer.getByText('This delivery belongs to another endpoint').waitFor();
     expect(await drawer.getByRole('heading', { name: 'Attempts' }).count()).toBe(0);
     await drawer.getByRole('link', { name: 'Show it there' }).click();
-    await page.getByText('This endpoint is of Live').waitFor();
+    await page.getByText('This is a Live endpoint').waitFor();
     await page.getByRole('link', { name: 'View it in Live' }).click();
     await drawer.getByRole('heading', { name: 'Attempts' }).waitFor();
   });
