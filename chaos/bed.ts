@@ -144,8 +144,8 @@ export class ChaosBed {
   }
 
   /**
-   * As the chart has it done (`maxUnavailable: 0`, `maxSurge: 1`, `minReadySeconds`): the next process, of this checkout,
-   * is ready and takes its part for a while before the one before is told to stop.
+   * Replaces a process as the chart does (`maxUnavailable: 0`, `maxSurge: 1`, `minReadySeconds`): its successor, of this
+   * checkout, is ready and works for a while before the old one gets its stop signal.
    */
   async replace(before: RoleProcess): Promise<RoleEnd> {
     const next = await RoleProcess.start(before.role, before.name, this.env, ROOT);
@@ -186,7 +186,7 @@ export class ChaosBed {
     }
   }
 
-  /** Whoever interrupts a run closes it as well as the run itself: every call answers the same end. */
+  /** Both the run and an interruption close it: every call returns the same end. */
   close(): Promise<void> {
     return (this.closing ??= this.closeAll());
   }

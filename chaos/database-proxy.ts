@@ -42,7 +42,7 @@ export class DatabaseProxy {
     return [...this.pairs].filter(({ client }) => !client.destroyed).length;
   }
 
-  /** From now on what goes over the connections that are open is lost, and nobody is told. New ones work. */
+  /** Drops all further packets of the open connections without closing them. New ones work. */
   swallow(lost: Lost = 'both'): void {
     for (const pair of this.pairs) pair.lost = lost;
   }
@@ -84,7 +84,7 @@ export class DatabaseProxy {
     const pair: Pair = { client, server, lost: null, dripBytes: null };
     this.pairs.add(pair);
     for (const socket of [client, server]) socket.on('error', () => undefined).setNoDelay(true);
-    // Of a connection whose packets are lost neither end hears that the other has closed it.
+    // If packets are lost, neither end learns that the other has closed the connection.
     client.on('end', () => void (pair.lost === null && client.end()));
     const closed = (other: Socket): void => {
       if (pair.lost === null) other.destroy();

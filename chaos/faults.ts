@@ -173,7 +173,7 @@ function ofCrashes({ postgres }: ChaosBed): Fault[] {
   ];
 }
 
-/** The connections that are open lose what goes over them, and nobody is told. New ones work. */
+/** The open connections lose all further packets without being closed. New ones work. */
 function ofSilence({ proxy }: ChaosBed): Fault {
   return {
     name: 'connections silent',

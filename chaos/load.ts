@@ -47,7 +47,7 @@ export class Load {
   unanswered = 0;
   /** Calls that were cut, or asked to come again. */
   repeats = 0;
-  /** What those met, with how often. */
+  /** Their errors, with counts. */
   readonly failures = new Map<string, number>();
   /** Of every answer, when its call began and how long it took, milliseconds of `performance.now()`. */
   readonly answers: { readonly atMs: number; readonly ms: number }[] = [];
@@ -106,7 +106,7 @@ export class Load {
       if (answer?.status === 202) return (JSON.parse(answer.text) as { data: { id: string } }).data.id;
       if (answer && isRepeatable(answer.text)) count(this.failures, answer.text.slice(0, 120));
       else if (answer) {
-        // What a wholesaler has withdrawn, or sold out, is refused: no order, no money.
+        // Withdrawn and sold-out packages are refused: no order, no money.
         if (answer.status === 409 || answer.status === 422 || answer.status === 404) this.refused++;
         else this.complain(`${answer.status} ${answer.text.slice(0, 160)}`);
         return null;

@@ -11,7 +11,7 @@ const START_LIMIT_MS = 600_000;
 /** Compiled code, as the image brings it and `npm start` keeps it: a third of what a start takes from its neighbors. */
 const COMPILED = 'node_modules/.cache/compiled';
 const LAST_WORDS = 2_000;
-/** What a balancer takes to notice that a process is to go (`preStop` of the chart). */
+/** Time that a balancer takes to notice a stopping process (`preStop` of the chart). */
 const NOTICED_MS = 1_000;
 
 const running = new Set<ChildProcess>();
@@ -69,7 +69,7 @@ export type RoleName = 'api' | 'admin' | 'portal' | 'worker';
 /** How a process came to its end after SIGTERM. */
 export interface RoleEnd {
   readonly stopMs: number;
-  /** What was wrong with it, for people; null when it ended by itself, with 0. */
+  /** Description of its failure; null when it exited by itself with 0. */
   readonly fault: string | null;
 }
 

@@ -31,7 +31,7 @@ export interface StormOptions {
 }
 
 export interface StormReport {
-  /** What happened, one line each. */
+  /** One line per event of the run. */
   readonly summary: readonly string[];
   /** Every promise with its breaches. */
   readonly verdict: readonly Check[];
@@ -184,7 +184,7 @@ async function endBySupport(bed: ChaosBed, ended: Set<string>): Promise<void> {
     );
 }
 
-/** What the wholesaler shows goes first: `mark_failed` is refused for what was sold. @returns whether the order has ended */
+/** The state at the wholesaler goes first: `mark_failed` is refused for a sold order. @returns whether the order has ended */
 async function endOrder(bed: ChaosBed, id: string): Promise<boolean> {
   for (const action of ['mark_issued', 'mark_failed']) {
     const body = { action, note: 'the storm is over' };

@@ -150,7 +150,7 @@ async function books(bed: ChaosBed): Promise<Check> {
   return { promise: 'every event was delivered or failed at every endpoint', breaches, count: pairs };
 }
 
-/** What is written down as delivered has arrived, and good receivers have got everything, signed. */
+/** Every delivery recorded as delivered has arrived, and good receivers have everything, signed. */
 async function deliveries(bed: ChaosBed): Promise<Check> {
   const rows = await bed.postgres.rows<{ endpoint_id: string; event_id: string; status: string }>(
     `SELECT endpoint_id, event_id, status FROM webhook_deliveries WHERE kind = 'event'`,
@@ -181,7 +181,7 @@ async function feeds(bed: ChaosBed, readers: readonly FeedReader[]): Promise<Che
   return { promise: 'a reader that kept its cursor saw every event once', breaches, count: rows.length };
 }
 
-/** Whoever has to act was told: of each second placement, each endpoint that gave up deliveries, each disabling. */
+/** Operators and partners were alerted: of each second placement, each endpoint that gave up deliveries, each disabling. */
 async function alerts(bed: ChaosBed): Promise<Check> {
   const rows = await bed.postgres.rows<{ what: string; expected: number; told: number }>(
     `SELECT format('%s of %s was placed again', p.operation, o.id) AS what, 1 AS expected,
@@ -235,7 +235,7 @@ export async function unbalancedEndpoints({ postgres }: ChaosBed): Promise<reado
   return rows.map(({ id, events, found }) => `${id}: ${events} events, ${found} deliveries`);
 }
 
-/** What a fault may cost at most. Where a commit or an outcome can be lost, the attempt log is not complete. */
+/** Maximum cost of a fault. Where a commit or an outcome can be lost, the attempt log is not complete. */
 export async function judgeFaults(
   { postgres, endpoints }: ChaosBed,
   faults: RandomFaults,

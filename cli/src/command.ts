@@ -5,7 +5,7 @@ import type { ExitCode } from './exit-codes.js';
 export interface OptionSpec {
   readonly type: 'string' | 'boolean';
   readonly short?: string;
-  /** What stands for the value in help: `--quantity <n>`. */
+  /** Placeholder of the value in help: `--quantity <n>`. */
   readonly value?: string;
   readonly help: string;
 }
@@ -57,7 +57,7 @@ export const GLOBAL_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   help: { type: 'boolean', short: 'h', help: 'show this help' },
 };
 
-/** What `util.parseArgs` needs to know of a command's options. */
+/** A command's options as `util.parseArgs` takes them. */
 export function parseOptionsOf(command: Command): NonNullable<ParseArgsConfig['options']> {
   return Object.fromEntries(
     Object.entries({ ...GLOBAL_OPTIONS, ...command.options }).map(([name, { type, short }]) => [

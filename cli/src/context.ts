@@ -12,7 +12,7 @@ export interface ContextOptions extends CredentialChoice {
   readonly signal: AbortSignal;
 }
 
-/** What a command works with: where the API is, whose key, where to print. */
+/** Everything that a command uses: the API, the key, the output. */
 export class Context {
   readonly environment: Environment;
   readonly output: Output;

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { counted } from './terminal/values.js';
 
-/** What came in the headers of one of the two schemes; `read` takes them apart. */
+/** Headers of one of the two schemes; `read` parses them. */
 export interface SignatureHeaders {
   /** The signed time in Unix seconds, as text; null when the headers cannot be read, and `wanted` says how they look. */
   readonly timestamp: string | null;

@@ -1,7 +1,7 @@
-/** What a script can branch on; `esim help exit-codes` prints them. */
+/** Exit codes for scripts; `esim help exit-codes` prints them. */
 export const EXIT = {
   ok: 0,
-  /** What was asked for ended otherwise: an order failed, a signature is wrong, doctor found a fault. */
+  /** The command ran, with a negative result: an order failed, a signature is wrong, doctor found a fault. */
   failed: 1,
   usage: 2,
   /** There is no key, or the service does not accept it. */
@@ -31,7 +31,7 @@ export class CliError extends Error {
   constructor(
     readonly exitCode: ExitCode,
     message: string,
-    /** What to do next, on a line of its own. */
+    /** The next step, on a separate line. */
     readonly hint?: string,
   ) {
     super(message);
@@ -39,7 +39,7 @@ export class CliError extends Error {
   }
 }
 
-/** What ended a command in the midst of a purchase, with what is needed to find the purchase again. */
+/** An error in the middle of a purchase, with the data needed to find the purchase again. */
 export class UnfinishedPurchase extends Error {
   constructor(
     /** Why the command ended. */

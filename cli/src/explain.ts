@@ -4,7 +4,7 @@ import { ignoredProxy } from './proxy.js';
 import { hintFor } from './refusal-hints.js';
 import type { Output } from './terminal/output.js';
 
-/** What a program gets beside the message. */
+/** Machine-readable data beside the message. */
 type Facts = Readonly<Record<string, unknown>>;
 
 /** Prints why a command ended, and answers its exit code. A key is in no message: none is ever put into an error. */

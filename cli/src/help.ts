@@ -16,7 +16,7 @@ export interface Printed {
   readonly data: object;
 }
 
-/** What `esim help` prints. */
+/** Text of `esim help`. */
 export function overview(commands: readonly Command[]): Printed {
   const rows = commands.map(({ name, summary }): [string, string] => [name, summary]);
   const text = `${INTRODUCTION}\n\nCommands:\n${columns([...rows, ['help', 'show help for esim or for a command']])}
@@ -36,7 +36,7 @@ export function usageOf({ name, arguments: positionals }: Command): string {
   return ['esim', name, positionals, '[options]'].filter(Boolean).join(' ');
 }
 
-/** What `esim help <command>` prints. */
+/** Text of `esim help <command>`. */
 export function helpOf(command: Command): Printed {
   const usage = usageOf(command);
   const own = command.options ? `\nOptions:\n${optionLines(command.options)}\n` : '';
@@ -57,7 +57,7 @@ Every command takes:\n${optionLines(GLOBAL_OPTIONS)}\n\nExamples:\n${examples}\n
   };
 }
 
-/** What `esim help <group>` prints: `orders`. */
+/** Text of `esim help <group>`, such as `orders`. */
 export function helpOfGroup(commands: readonly Command[]): Printed {
   const pages = commands.map(helpOf);
   return {
@@ -66,7 +66,7 @@ export function helpOfGroup(commands: readonly Command[]): Printed {
   };
 }
 
-/** What `esim help exit-codes` prints. */
+/** Text of `esim help exit-codes`. */
 export function exitCodes(): Printed {
   return {
     text: `Exit codes:\n${columns(EXIT_CODE_MEANINGS.map(([code, meaning]) => [String(code), meaning]))}\n`,

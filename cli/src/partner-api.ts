@@ -66,7 +66,7 @@ export class PartnerApi {
     return response;
   }
 
-  /** What the last answer asked for; 0 when it asked for nothing. */
+  /** `Retry-After` of the last response; 0 without one. */
   get lastRetryAfterMs(): number {
     return (Number(this.retryAfter) || 0) * 1_000;
   }

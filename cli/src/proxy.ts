@@ -23,7 +23,7 @@ export function useProxyFor(target: string, environment: Environment): void {
   http().setGlobalProxyFromEnv({ http_proxy: href, https_proxy: href, no_proxy: 'localhost' });
 }
 
-/** What to do about a proxy for `target` that this Node.js does not use; null when there is none or it does. */
+/** Hint about a proxy for `target` that this Node.js does not use; null when there is none or it does. */
 export function ignoredProxy(target: string, environment: Environment): string | null {
   const url = new URL(target);
   const proxy = proxyOf(url, environment);

@@ -17,7 +17,7 @@ interface Placed {
   readonly status: string;
 }
 
-/** What can be bought: how it is placed and found again, and what it is called. */
+/** A kind of purchase: its name, and how to place it and find it again. */
 interface Kind<New, Bought extends Placed> {
   readonly noun: string;
   /** Its id in the facts of an error. */
@@ -87,7 +87,7 @@ export class Purchase<New, Bought extends Placed> {
   }
 }
 
-/** What answered the last try, or did not, says nothing of those before: the SDK knows of all. */
+/** The outcome of the last attempt says nothing about earlier ones: the SDK knows all of them. */
 function isCertainlyNotPlaced(error: unknown): boolean {
   return (isApiError(error) || error instanceof ConnectionError) && !error.call.mayHaveArrived;
 }

@@ -1,10 +1,10 @@
 import type { ApiError } from './partner-api.js';
 
-/** What to do about a key that is not accepted. */
+/** Hint for a key that is not accepted. */
 export const KEY_CURE =
   'Run `esim login`, or set ESIM_API_KEY. Check also that the key belongs to this API (--base-url, ESIM_BASE_URL).';
 
-/** What to do about a refusal, by its code; a code that says it itself is not here. */
+/** Hints by error code. A code whose message is sufficient has none. */
 const HINTS: Readonly<Partial<Record<ApiError['code'], string | ((error: ApiError) => string | undefined)>>> =
   {
     unauthorized: KEY_CURE,
@@ -26,7 +26,7 @@ const HINTS: Readonly<Partial<Record<ApiError['code'], string | ((error: ApiErro
       'This key belongs to another purchase. Repeat that purchase unchanged, or omit --idempotency-key for a new one.',
   };
 
-/** What was not found, by the path of the purchase. */
+/** Name of the missing object, by the path of the purchase. */
 const MISSING: Readonly<Record<string, string>> = {
   '/v1/orders': '`esim catalog` lists packages.',
   '/v1/topups':

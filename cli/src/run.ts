@@ -33,7 +33,7 @@ export async function run(
     const rest = args.filter((word) => word !== '--json');
     return await dispatch(rest, environment, output, interruption.signal);
   } catch (error) {
-    // What this interrupted; all else, as what may have been bought, is said on stderr even then.
+    // The reader's end caused this. Other errors, such as a possible purchase, go to stderr even then.
     if (readerIsGone && (error as Error).name === 'AbortError') return EXIT.ok;
     return explain(error, output);
   } finally {

@@ -1,7 +1,7 @@
 import { CliError, EXIT } from './exit-codes.js';
 import type { Order, Package, PartnerApi, Topup } from './partner-api.js';
 
-/** What a play does, told as it happens. */
+/** Progress of a play. */
 export interface Play {
   readonly api: PartnerApi;
   /** An eSIM to play with; null: a new one is ordered. */

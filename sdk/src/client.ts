@@ -36,7 +36,7 @@ export class EsimClient {
     this.sandbox = new Sandbox(transport);
   }
 
-  /** Whose key this is, and its limits. */
+  /** The partner of this key, and its limits. */
   me(options?: CallOptions): Promise<Account> {
     return get(this.#transport, '/me', options);
   }

@@ -3,7 +3,7 @@ import type { ErrorCode, FieldProblem } from './types.js';
 
 export type { CodesOf };
 
-/** What every error of this package knows of its call. */
+/** Facts about the call in every error of this package. */
 export interface CallFacts {
   readonly method: string;
   /** Where the API is: `https://api.example.com`. */
@@ -36,7 +36,7 @@ const MODE_NAMES = { sandbox: 'Sandbox', live: 'Live' } as const;
 
 const callText = ({ method, baseUrl, path }: CallFacts): string => `${method} ${baseUrl}${path}`;
 
-/** What to do when no answer came: a POST that may have taken effect must not be made anew. */
+/** Advice after a lost response: a POST that may have taken effect must not be made anew. */
 function adviceFor({ mayHaveArrived, idempotencyKey }: CallFacts): string {
   if (!mayHaveArrived)
     return 'Nothing was sent. Check that baseUrl is correct and that the service is running there.';

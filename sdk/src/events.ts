@@ -34,7 +34,7 @@ export interface CursorStore {
 
 export interface ReconcileOptions {
   readonly cursorStore: CursorStore;
-  /** Takes an event unless its id is known; answers true when it was new. The handler of webhooks will do. */
+  /** Takes an event unless its id is known; returns true when it was new. The handler of webhooks will do. */
   readonly handle: (event: EsimEvent) => boolean | Promise<boolean>;
   readonly signal?: AbortSignal;
 }

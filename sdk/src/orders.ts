@@ -39,7 +39,7 @@ export class Orders {
 
   /**
    * Waits until the order has ended (issued, partially issued, failed or canceled), with long reads of its events
-   * instead of polling. Answers the order as it is when the time is over, so look at its `status`.
+   * instead of polling. Returns the order in its current state when the time is over, so check its `status`.
    */
   waitFor(id: string, options?: WaitOptions): Promise<Order> {
     return waitUntilEnded(this.events, (call) => this.get(id, call), options);

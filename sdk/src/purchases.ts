@@ -18,7 +18,7 @@ export type IntentOutcome = { readonly resultId: string } | { readonly refusedWi
 /** Remembers intents. Every method answers only after what it changed survives the death of the machine. */
 export interface IntentStore {
   /**
-   * Keeps the intent unless one of its kind and id is there, and answers the one that is there now. One that ended as
+   * Keeps the intent unless one of its kind and id is there, and returns the stored one. One that ended as
    * refused gives way: the new one is open. Of two at once, one is first, and both get that one.
    */
   add(intent: Intent): Promise<Intent>;
@@ -31,7 +31,7 @@ export interface IntentStore {
 export interface Resumed {
   readonly intent: Intent;
   readonly result: Order | Topup | null;
-  /** Why there is no result. What may pass is tried at the next `resume`, what is final is ended. */
+  /** Why there is no result. The next `resume` retries temporary failures and ends final ones. */
   readonly error: unknown;
 }
 
@@ -147,7 +147,7 @@ export class Purchases {
 
 type Ended = { readonly result: Order | Topup } | { readonly result: null; readonly refusal: EsimApiError };
 
-/** What the service takes as a reference. */
+/** A reference that the service accepts. */
 const REFERENCE = /^[\x20-\x7e]{1,64}$/;
 
 /**

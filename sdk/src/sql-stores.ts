@@ -16,13 +16,13 @@ CREATE TABLE IF NOT EXISTS esim_cursors (name text PRIMARY KEY, cursor text NOT 
 const REFUSED = `'{"refusedWith"%'`;
 const BOUGHT = `'{"resultId"%'`;
 
-/** Keeps intents in a table of yours. Each call has to be a transaction of its own, committed when it answers. */
+/** Keeps intents in your table. Each call has to be a transaction of its own, committed when it answers. */
 export class SqlIntentStore implements IntentStore {
   constructor(private readonly query: SqlQuery) {}
 
   async add(intent: Intent): Promise<Intent> {
     const name = storageNameOf(intent);
-    // Who comes second to a refused one sees it open, and leaves it.
+    // Reopens a refused intent once: a second caller finds it open, and leaves it.
     await this.query(
       `INSERT INTO esim_intents (id, intent) VALUES ($1, $2)
        ON CONFLICT (id) DO UPDATE SET intent = excluded.intent, outcome = NULL
@@ -48,7 +48,7 @@ export class SqlIntentStore implements IntentStore {
   }
 }
 
-/** Keeps a cursor of the feed in a table of yours, under a name. */
+/** Keeps a cursor of the feed in your table, under a name. */
 export class SqlCursorStore implements CursorStore {
   constructor(
     private readonly query: SqlQuery,

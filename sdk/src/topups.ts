@@ -29,8 +29,8 @@ export class Topups {
   }
 
   /**
-   * Waits until the top-up has ended (completed or failed), with long reads of its events instead of polling. Answers
-   * the top-up as it is when the time is over, so look at its `status`.
+   * Waits until the top-up has ended (completed or failed), with long reads of its events instead of polling. Returns
+   * the top-up in its current state when the time is over, so check its `status`.
    */
   waitFor(id: string, options?: WaitOptions): Promise<Topup> {
     return waitUntilEnded(this.events, (call) => this.get(id, call), options);

@@ -114,7 +114,7 @@ export class Transport {
     const path = `/v1${call.path}`;
     const baseUrl = this.#baseUrl;
     const mode = modeOf(this.#options.apiKey);
-    // What an earlier try may have done stays possible when nobody is there for the last one.
+    // An earlier attempt may have taken effect even if the last one reached nobody.
     let mayHaveArrived = false;
     for (let tries = 1; ; tries++) {
       const facts: CallFacts = { method, baseUrl, path, mode, idempotencyKey, tries, mayHaveArrived };

@@ -61,7 +61,7 @@ export interface UnwrapOptions {
 interface Signed {
   readonly timestamp: string;
   readonly signatures: readonly Uint8Array<ArrayBuffer>[];
-  /** What was signed before the body. */
+  /** The part that was signed before the body. */
   readonly prefix: string;
   readonly keyOf: (secret: string) => Uint8Array<ArrayBuffer>;
 }

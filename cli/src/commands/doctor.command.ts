@@ -41,7 +41,7 @@ invalid signature. The server must accept the first (2xx) and reject the second 
     const url = target === undefined ? null : localUrl(target);
     let healthy = true;
     for await (const found of findings(context, url)) {
-      // Who has read a fault and left has got its answer.
+      // A reader that leaves after a fault, such as `head`, has its result.
       if (context.signal.aborted && !healthy) return EXIT.failed;
       context.signal.throwIfAborted();
       healthy &&= isHealthy(found);

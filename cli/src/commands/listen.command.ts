@@ -86,7 +86,7 @@ process each event id once, as with webhooks.`,
   },
 };
 
-/** What one run of the command works with. */
+/** Parts of one run of the command. */
 interface Session {
   readonly cursor: CursorFile;
   readonly server: LocalServer;
@@ -141,7 +141,7 @@ async function forward(
   return EXIT.ok;
 }
 
-/** What a receiver answers to a signature that it does not take; it may mean something else. */
+/** Status codes with which receivers reject a signature. They may have other causes. */
 const REFUSALS: ReadonlySet<string> = new Set(['400', '401', '403']);
 
 /** Tells of the cure at the first refusal of a run, and not again: each of its attempts is in the list. */

@@ -13,7 +13,7 @@ import {
 } from '../credentials/stored-credentials.js';
 import { EXIT, usageError } from '../exit-codes.js';
 
-/** What stdin has; at a terminal a line is asked for, and not echoed. */
+/** Reads the key from stdin. At a terminal, prompts for it without echo. */
 async function readKey(context: Context): Promise<string> {
   if (!process.stdin.isTTY) return (await text(process.stdin)).trim();
   context.output.note('Paste an API key and press Enter. The key is not shown.');

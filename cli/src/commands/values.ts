@@ -10,7 +10,7 @@ export function wholeNumber(options: Options, name: string, otherwise: number): 
   return Number(text);
 }
 
-/** What was given as an option or as an argument. @throws CliError when both are given, and differ */
+/** The value of an option or of an argument. @throws CliError when both are given, and differ */
 export function oneOf(options: Options, name: string, argument: string | undefined): string | undefined {
   const option = options.text(name);
   if (option !== undefined && argument !== undefined && option !== argument)

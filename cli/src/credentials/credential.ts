@@ -5,7 +5,7 @@ import { type Mode, modeOfKey, readCredentials, type StoredKey } from './stored-
 
 const DEFAULT_BASE_URL = 'http://localhost:3000';
 
-/** What a command line says of key and place. */
+/** The key and the API address of a command line. */
 export interface CredentialChoice {
   readonly environment: Environment;
   /** `--live` was given. */
@@ -35,8 +35,8 @@ export function wantedMode({ environment, live }: CredentialChoice): Mode {
 }
 
 /**
- * ESIM_API_KEY, which goes where it is told to; else the stored key of the mode, Sandbox unless `--live`, which goes
- * only where it was logged in.
+ * ESIM_API_KEY, which is sent to the given address. Without it the stored key of the mode, Sandbox unless `--live`, which
+ * is sent only to the address of its login.
  * @throws CliError without a key for this mode and place
  */
 export function credentialOf(choice: CredentialChoice): Credential {

@@ -12,7 +12,7 @@ export interface StoredKey {
   readonly baseUrl: string | null;
 }
 
-/** What `login` keeps. */
+/** The credentials that `login` stores. */
 export type StoredCredentials = Readonly<Partial<Record<Mode, StoredKey>>>;
 
 /** Kept one place for both keys: that of the last login, whichever key it was for. */

@@ -1,11 +1,11 @@
 /** `warn` is well enough to go on; `not_checked` stands behind a fault that makes the look worthless. */
 export type Verdict = 'ok' | 'warn' | 'bad' | 'not_checked';
 
-/** What `esim doctor` says of one check. */
+/** Result of one check of `esim doctor`. */
 export interface Finding {
   readonly check: string;
   readonly status: Verdict;
-  /** What is there; of a fault its cure, too. */
+  /** The observed state; for a fault also its fix. */
   readonly detail: string;
   /** For programs only. */
   readonly facts?: Readonly<Record<string, string>>;

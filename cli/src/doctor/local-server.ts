@@ -9,7 +9,7 @@ const LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 /**
  * Sends a test event as a webhook, signed rightly and then wrongly: a receiver has to take the one and refuse the other.
  * Its type is that of the portal's test, which handlers leave alone; each has an id of its own, or a receiver that
- * ignores known ids would answer the second without a look at its signature.
+ * ignores known ids would accept the second without checking its signature.
  */
 export async function localServerFinding(url: URL, secret: string): Promise<Finding> {
   const check = 'local server';

@@ -26,7 +26,7 @@ const NOT_REACHED: Readonly<Record<string, string>> = {
 
 const AFTER_REACH = ['name', 'tls', 'clock', 'key'];
 
-/** The way from here to the API, one step after the other. What stands behind a first step that fails is not looked at. */
+/** The way from here to the API, one step after the other. Later steps are skipped after the first failure. */
 export async function* wayToApi(context: Context): AsyncGenerator<Finding> {
   const { baseUrl, environment } = context;
   let proxy: string | null;

@@ -9,7 +9,7 @@ import { CliError, EXIT } from '../exit-codes.js';
 
 /** A longer one is cut off in silence: `sockaddr_un` has 104 bytes on macOS, 108 on Linux. */
 const MAX_SOCKET_PATH = 103;
-/** What connecting to a socket ends with that nobody holds, or that is gone. */
+/** Errors of connecting to a socket without a listener, or to a removed one. */
 const NOT_HELD = /^(ECONNREFUSED|ENOENT|ENOTSOCK)$/;
 
 /**

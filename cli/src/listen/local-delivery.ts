@@ -2,13 +2,13 @@ import type { Agent } from 'node:http';
 import { usageError } from '../exit-codes.js';
 import { signatureHeader } from './signing-secret.js';
 
-/** What can be sent as a webhook: an event of the feed, or a test. */
+/** A webhook payload: an event of the feed, or a test. */
 export interface Deliverable {
   readonly id: string;
   readonly type: string;
 }
 
-/** What came of one POST to the local server. */
+/** Result of one POST to the local server. */
 export interface DeliveryResult {
   readonly delivered: boolean;
   /** `200`, or why there is no status: `ECONNREFUSED`, `timeout`. */

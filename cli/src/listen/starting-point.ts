@@ -27,8 +27,8 @@ export function parseSince(text: string, nowMs: number): Since {
 
 /**
  * The position to begin at. The feed has no way to its end but through it, so `now` and a time read what is skipped,
- * a hundred events a call; `onSkipped` is told how many so far. What happens meanwhile is not skipped: it is newer than
- * the time.
+ * a hundred events a call; `onSkipped` receives the count so far. Events that arrive meanwhile are not skipped: they are newer
+ * than the time.
  */
 export async function startingPoint(
   feed: FeedReader,

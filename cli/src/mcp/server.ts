@@ -83,7 +83,7 @@ export class McpServer {
     }
   }
 
-  /** What the API refuses is a result that the model can read, not a fault of the protocol. */
+  /** A refusal of the API is a result that the model can read, not a protocol error. */
   private async call(params: Readonly<Record<string, unknown>>): Promise<unknown> {
     const tool = this.tools.find(({ name }) => name === params['name']);
     if (!tool)

@@ -35,17 +35,17 @@ export class Output {
     if (this.json) this.streams.stdout.write(`${printableJson(value)}\n`);
   }
 
-  /** Text of ours, with its own line ends. */
+  /** Our text, with its own line ends. */
   raw(text: string): void {
     this.streams.stdout.write(printableLines(text));
   }
 
-  /** What is under way. Only a person at a terminal sees it. */
+  /** Progress. Only a person at a terminal sees it. */
   note(text: string): void {
     if (!this.json) this.print(this.streams.stderr, this.dim(text));
   }
 
-  /** What must not be lost, whatever becomes of the command: on stderr, for programs too. */
+  /** Text that must not be lost even if the command fails: on stderr, also for programs. */
   keep(text: string): void {
     this.print(this.streams.stderr, text);
   }

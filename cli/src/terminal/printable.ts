@@ -9,7 +9,7 @@ export function printable(text: string): string {
   return text.replace(OBEYED, '\uFFFD');
 }
 
-/** Several lines of ours, with tabs. */
+/** Several of our lines, with tabs. */
 export function printableLines(text: string): string {
   return text.replace(OBEYED, (obeyed) => (obeyed === '\n' || obeyed === '\t' ? obeyed : '\uFFFD'));
 }

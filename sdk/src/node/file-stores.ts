@@ -15,7 +15,7 @@ interface Kept {
 /**
  * Keeps each intent in a file, and its end in a second one beside it. A purchase that is tried anew after a refusal gets
  * the next file of its name, so nothing that was written is ever replaced, but by the news that it was bought after all.
- * What a method has done survives a loss of power: files are written apart, synchronized and put in place, and so is
+ * A completed method survives a loss of power: files are written apart, synchronized and put in place, and so is
  * their folder. A file is readable by its owner alone.
  */
 export class FileIntentStore implements IntentStore {
