@@ -29,7 +29,7 @@ const WIDTHS = ['int32', 'int64'];
 const CODES = /\.code$/;
 
 /** One line for each change that would break a program which was written for `before`; empty when there is none. */
-export function breakingChanges(before, next) {
+function breakingChanges(before, next) {
   const found = [];
   const compare = new Comparison(before, next, (where, what) => found.push(`${where}: ${what}`));
   compare.operations();

@@ -21,6 +21,8 @@ const TSC = 'node_modules/typescript/bin/tsc';
 const PAGES = 'dist/portal';
 const REFERENCE = 'docs/reference/index.html';
 const COMPRESSED = /\.(js|css|html|svg|json)$/;
+/** The bench writes its results among its sources. */
+const RESULTS = path.join(root, 'bench/results');
 /** A build that prints nothing for longer than this looks like one that hangs. */
 const HEARTBEAT_MS = 10_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
@@ -159,6 +161,7 @@ function finishPages() {
 
 /** The latest change of a file or of anything in a folder, in milliseconds; 0 when it does not exist. */
 function newest(file) {
+  if (file === RESULTS) return 0;
   const stat = statSync(file, { throwIfNoEntry: false });
   if (!stat?.isDirectory()) return stat?.mtimeMs ?? 0;
   return readdirSync(file).reduce((latest, name) => Math.max(latest, newest(path.join(file, name))), 0);

@@ -1,5 +1,5 @@
 // Refuses prose that CONTRIBUTING, "How we write", rules out: in comments, and in pages that people write.
-// `node scripts/prose.mjs [path…]` prints each place; exit code 1 when there is one.
+// `node scripts/prose.mjs [pathspec…]` prints each place; exit code 1 when there is one.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

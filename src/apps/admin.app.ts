@@ -77,10 +77,10 @@ const DOCUMENTS = ['partner', 'admin', 'portal'] as const;
 const FOLDER = path.join(PACKAGE_ROOT.folder, 'docs/openapi');
 
 /** Paths of the APIs' OpenAPI documents on the admin port (D3). */
-export const API_DOCUMENT_PATHS = DOCUMENTS.map((name) => `/openapi/${name}.json`);
+const API_DOCUMENT_PATHS = DOCUMENTS.map((name) => `/openapi/${name}.json`);
 
 /** Serves the committed documents, which `npm run check` compares with the code. */
-export function serveApiDocuments(fastify: FastifyInstance): void {
+function serveApiDocuments(fastify: FastifyInstance): void {
   for (const name of DOCUMENTS) {
     fastify.get(`/openapi/${name}.json`, async (_request, reply) =>
       reply.header('content-type', 'application/json; charset=utf-8').send(readDocument(name)),

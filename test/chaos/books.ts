@@ -25,7 +25,7 @@ export async function readOrders({ pool }: TestDatabase): Promise<BookedOrder[]>
   return rows;
 }
 
-export interface BookedEvent {
+interface BookedEvent {
   readonly id: string;
   readonly body: string;
   readonly delivery_id: string;

@@ -9,7 +9,7 @@ const CANDIDATES = [
 ];
 
 /** The Chromium that `CHROMIUM_PATH` names, or else the one of this machine; null: there is none. */
-export function findChromium(env: Readonly<Record<string, string | undefined>>): string | null {
+function findChromium(env: Readonly<Record<string, string | undefined>>): string | null {
   const named = env['CHROMIUM_PATH'];
   const candidates = named === undefined ? CANDIDATES : [named];
   return candidates.find((candidate) => existsSync(candidate)) ?? null;

@@ -20,7 +20,7 @@ export interface SenderSettings {
   tlsCpu?: Allowances;
 }
 
-export function policyWith(allowPrivateTargets: boolean): TargetPolicy {
+function policyWith(allowPrivateTargets: boolean): TargetPolicy {
   return new TargetPolicy({ webhooks: { allowPrivateTargets } });
 }
 
