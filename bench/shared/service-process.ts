@@ -16,6 +16,8 @@ const SETTINGS = {
   RATE_LIMIT_BURST: '1000000',
   ADMIN_RATE_LIMIT_PER_MINUTE: '6000000',
   ADMIN_RATE_LIMIT_BURST: '1000000',
+  // On a busy machine, writes that wait for a connection are late instead of refused.
+  DATABASE_POOL_WAIT_MS: '60000',
   WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',
 };
 const SECRET_KEY = randomBytes(32);
