@@ -147,7 +147,7 @@ describe.skipIf(missing !== null)('what a screen shows', { timeout: BROWSER_TEST
     const drawer = page.getByRole('dialog', { name: `Delivery ${id}` });
     await drawer.getByText('This delivery belongs to another endpoint').waitFor();
     expect(await drawer.getByRole('heading', { name: 'Attempts' }).count()).toBe(0);
-    await drawer.getByRole('link', { name: 'Show it there' }).click();
+    await drawer.getByRole('link', { name: 'View on that endpoint' }).click();
     await page.getByText('This is a Live endpoint').waitFor();
     await page.getByRole('link', { name: 'View it in Live' }).click();
     await drawer.getByRole('heading', { name: 'Attempts' }).waitFor();

@@ -58,7 +58,7 @@ function OrderFacts({ order }: { order: Order }) {
       {order.esims.length > 0 && (
         <>
           <h2>eSIMs</h2>
-          <Table label="eSIMs of the order" columns={['eSIM', 'ICCID', 'Status']}>
+          <Table label="eSIMs in this order" columns={['eSIM', 'ICCID', 'Status']}>
             {order.esims.map((esim) => (
               <tr key={esim.esim_id}>
                 <td data-column="eSIM">

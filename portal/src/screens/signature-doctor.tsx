@@ -82,7 +82,7 @@ export function SignatureDoctor() {
           value={headers}
           onChange={setHeaders}
           rows={4}
-          hint="At least X-Service-Signature, with or without its name."
+          hint="Required: X-Service-Signature. Paste the whole header line or only its value."
           error={fieldError(error, 'headers')}
         />
         <TextArea

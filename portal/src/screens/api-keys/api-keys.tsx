@@ -82,7 +82,7 @@ function KeyRow({ apiKey, open }: { apiKey: ApiKey; open: ((open: Open) => void)
       <td data-column="Last used" className="number">
         {apiKey.last_used_at ? <Ago at={apiKey.last_used_at} /> : 'Never'}
         {apiKey.uses_24h !== undefined && (
-          <span className="sub">{counted(apiKey.uses_24h, 'call')} in 24 h</span>
+          <span className="sub">{counted(apiKey.uses_24h, 'call')} in the last 24 h</span>
         )}
       </td>
       <td data-column="Actions">

@@ -79,7 +79,7 @@ function RecentUse({ apiKey }: { apiKey: ApiKey }) {
     <div className="note wait">
       <p>
         Last used <Ago at={apiKey.last_used_at} />
-        {apiKey.uses_24h !== undefined && `, ${counted(apiKey.uses_24h, 'call')} in 24 hours`}.
+        {apiKey.uses_24h !== undefined && `, ${counted(apiKey.uses_24h, 'call')} in the last 24 hours`}.
       </p>
       {uses.size > 0 && (
         <>

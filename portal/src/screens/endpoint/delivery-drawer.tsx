@@ -47,7 +47,7 @@ function Elsewhere({ delivery }: { delivery: DeliveryWithAttempts }) {
         search={{ delivery: delivery.id }}
         className="button small"
       >
-        Show it there
+        View on that endpoint
       </Link>
     </div>
   );

@@ -8,8 +8,8 @@ import { Countdown, TextWithTimes } from '../../components/time.tsx';
 const OWNERS: Record<Explanation['owner'], string> = {
   you: 'You',
   us: 'We can',
-  network: 'The network between us',
-  nobody: 'Nothing to fix',
+  network: 'Neither of us: a network problem',
+  nobody: 'No one: nothing to fix',
 };
 
 /** Why a delivery failed or waits. */

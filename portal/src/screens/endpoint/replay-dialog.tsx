@@ -108,7 +108,8 @@ export function ReplayDialog({ endpoint, onClose }: { endpoint: Endpoint; onClos
               {counted.total === 0
                 ? 'No deliveries match. Choose another time range or other statuses.'
                 : `${count(counted.total)}${counted.total >= MAX_COUNTED ? ' or more' : ''} ${counted.total === 1 ? 'delivery' : 'deliveries'} will be sent.`}
-              {counted.total > STEP_UP_ABOVE && ' This many need a sign-in within the last 15 minutes.'}
+              {counted.total > STEP_UP_ABOVE &&
+                ' A replay of this size needs a sign-in within the last 15 minutes.'}
             </p>
           )}
         </div>
