@@ -6,7 +6,12 @@ import tls, { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
+import {
+  callProvider,
+  type EsimProvider,
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+} from '../../src/providers/index.js';
 import {
   CircuitBreaker,
   ProviderHealthRepository,
@@ -134,6 +139,17 @@ describe('the client of a provider', () => {
     // What never left has neither a latency nor a slot.
     expect(text).toMatch(/^provider_call_duration_seconds_count\{.*\} 3$/m);
     expect(text).toMatch(/^provider_pace_wait_seconds_count\{.*\} 3$/m);
+  });
+
+  it('counts a call that ends with the deadline of its caller as a timeout', async () => {
+    const registry = new Registry();
+    const url = await serve(() => undefined);
+    const { get } = newClient(url, { metrics: new ProviderMetrics(registry) });
+    const call = callProvider({ timeoutMs: 50 } as EsimProvider, (signal) => get('/things', signal));
+    await expect(call).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    await eventually('its log line', () => logLines.length > 0);
+    expect(logLines).toMatchObject([{ event: 'provider.call', code: 'timeout' }]);
+    expect(await registry.metrics()).toMatch(/^provider_calls_total\{.*outcome="timeout"\} 1$/m);
   });
 
   it('calls it unavailable when nothing can have arrived', async () => {

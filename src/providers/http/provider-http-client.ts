@@ -182,7 +182,7 @@ export class ProviderHttpClient {
       code = faultOf(status, body);
       return this.toAnswer(status, body);
     } catch (error) {
-      code ??= failureCode(error);
+      code ??= limits.signal.aborted ? 'timeout' : failureCode(error);
       hasLeft = !(error instanceof SendDeadlineExceeded);
       throw asProviderError(error);
     } finally {
@@ -339,8 +339,6 @@ function isBeforeSending(error: unknown): boolean {
 
 /** A short word for logs and the health table. */
 function failureCode(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown';
-  if (error.name === 'TimeoutError' || error.name === 'AbortError') return 'timeout';
-  const { code } = error as { code?: unknown };
+  const { code } = (error ?? {}) as { code?: unknown };
   return typeof code === 'string' ? code.slice(0, 64) : 'unknown';
 }
