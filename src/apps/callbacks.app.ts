@@ -41,7 +41,8 @@ export async function startCallbacks(
     module: CallbacksModule.of(take, logger),
     listen: { host, port },
     trustProxyHops,
-    idempotencyKeyRequired: false,
+    // A wholesaler may send a key in its own format, and nothing here reads it.
+    idempotencyKeyRequired: null,
     ...(requestTimeoutMs === undefined ? {} : { requestTimeoutMs }),
     // `log` writes the lines: a path has the secret, so no other log may have it.
     services: () => ({ authenticator, recorder: { record: () => undefined } }),

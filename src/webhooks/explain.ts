@@ -111,12 +111,11 @@ function nextOfEndpoint(endpoint: WebhookEndpointEntity): Next {
   }
 }
 
-/** Some cures name the time of the attempt, so that a reader finds it in a log. */ function atTimeOf(
-  { lastStartedAt }: WebhookDeliveryEntity,
-  words: CauseInWords,
-): CauseInWords {
+/** Some cures name the time of the attempt, so that a reader finds it in a log. */
+function atTimeOf({ lastStartedAt }: WebhookDeliveryEntity, words: CauseInWords): CauseInWords {
   return { ...words, cure: words.cure.replace('{time}', lastStartedAt?.toISOString() ?? '') };
 }
+
 function causeOfDelivery(delivery: WebhookDeliveryEntity): Cause {
   const { lastOutcome, lastStatusCode, lastError } = delivery;
   if (lastOutcome !== null)

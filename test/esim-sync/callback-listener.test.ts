@@ -87,6 +87,10 @@ describe('the listener for callbacks', () => {
     }
   });
 
+  it('takes a callback with an Idempotency-Key in a format of its sender', async () => {
+    expect((await call(PATH, { headers: { 'idempotency-key': '"8e03978e"' } })).status).toBe(200);
+  });
+
   it('answers 503 when the hint cannot be stored, and 200 when the sender tries again', async () => {
     const body = JSON.stringify(HINT);
     await database.pool.query('ALTER TABLE esims RENAME COLUMN poll_hint_at TO gone');

@@ -103,8 +103,8 @@ export interface EdgeOptions {
   services(): EdgeServices;
   /** `TRUST_PROXY`: number of proxies that append to `X-Forwarded-For` (D15). */
   readonly trustProxyHops: number;
-  /** True on the partner port. False on the admin port, where a sent key must still be valid. */
-  readonly idempotencyKeyRequired: boolean;
+  /** True on the partner port. False on the admin port, where a sent key must still be valid. Null: never checked. */
+  readonly idempotencyKeyRequired: boolean | null;
   /** Admin port only: exact GET paths that are neither authenticated nor recorded (`/livez`). */
   readonly anonymousPaths?: readonly string[];
   /** Listening address. On a loopback address, anonymous paths accept only a `Host` of this machine (D3). */

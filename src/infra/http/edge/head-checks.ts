@@ -6,7 +6,7 @@ import { MAX_BODY_BYTES, MAX_URL_LENGTH } from './contract.js';
 const IDEMPOTENCY_KEY = /^[A-Za-z0-9_-]{8,128}$/;
 
 /** Checks the head of an authenticated call for every possible refusal, in the order of D7. */
-export function checkHead(request: FastifyRequest, idempotencyKeyRequired: boolean): AppError | null {
+export function checkHead(request: FastifyRequest, idempotencyKeyRequired: boolean | null): AppError | null {
   const { raw } = request;
   return (
     checkHost(raw) ??
@@ -45,12 +45,12 @@ export function checkUrl(raw: IncomingMessage): AppError | null {
   return (raw.url ?? '').length > MAX_URL_LENGTH ? new AppError('uri_too_long') : null;
 }
 
-function checkBodyHead(request: FastifyRequest, idempotencyKeyRequired: boolean): AppError | null {
+function checkBodyHead(request: FastifyRequest, idempotencyKeyRequired: boolean | null): AppError | null {
   const { raw } = request;
   if (hasEmptyParam(request.params)) return new AppError('not_found');
   return (
     checkBody(raw.headers) ??
-    (raw.method === 'POST'
+    (raw.method === 'POST' && idempotencyKeyRequired !== null
       ? checkIdempotencyKey(raw.headers['idempotency-key'], idempotencyKeyRequired)
       : null)
   );
