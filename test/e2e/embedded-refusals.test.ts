@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -143,4 +144,10 @@ describe('npm start that cannot', () => {
     expect(lines).toHaveLength(1);
     return lines[0]!;
   }
+});
+
+it.each(['api', 'admin', 'portal', 'worker'])('npm run start:%s starts the role', (role) => {
+  const env = { ...process.env, ENV_FILE: '', DATABASE_URL: '' };
+  const { stderr } = spawnSync('npm', ['run', '--silent', `start:${role}`], { env, encoding: 'utf8' });
+  expect(stderr).toContain('DATABASE_URL is required');
 });
