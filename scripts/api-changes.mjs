@@ -1,6 +1,6 @@
 // Compares the OpenAPI documents with those of the last release (docs/openapi/released) and names each change that
 // breaks the promise of docs/guides/versioning.md: a caller may be asked for less, never for more, and an answer may
-// get more, never less. `npm run api:changes` exits with 1 if there is one; `-- --release` makes the documents those of
+// get more, never less. `node scripts/api-changes.mjs` exits with 1 if there is one; `-- --release` makes the documents those of
 // the last release, with an entry in CHANGELOG.md.
 import { copyFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';

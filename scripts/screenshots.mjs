@@ -1,5 +1,5 @@
 // Takes the README's pictures of the portal, docs/images/*.png: starts the service as `npm start` does, on free ports and a data
-// directory of its own, orders something, breaks a receiver, and looks. `npm run screenshots`; needs Chromium.
+// directory of its own, orders something, breaks a receiver, and looks. `node scripts/screenshots.mjs`; needs Chromium.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { freePort } from '../test/harness/free-port.ts';
 const root = path.resolve(import.meta.dirname, '..');
 const images = path.join(root, 'docs/images');
 if (chromiumPath === null) {
-  console.error('npm run screenshots needs Chromium: apt-get install chromium, or CHROMIUM_PATH');
+  console.error('screenshots needs Chromium: apt-get install chromium, or CHROMIUM_PATH');
   process.exit(1);
 }
 const SIZE = { width: 1200, height: 760 };
