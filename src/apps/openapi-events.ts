@@ -5,6 +5,7 @@ import type {
   ReferenceObject,
   SchemaObject,
 } from '@nestjs/swagger';
+import { RETRY_DELAYS_MS } from '../config/index.js';
 import { USAGE_THRESHOLDS } from '../esims/index.js';
 import { EVENT_TYPES, type EventData, type EventType } from '../events/index.js';
 import { exampleOf } from '../infra/http/openapi/document/bodies.js';
@@ -157,9 +158,11 @@ function withAll(properties: Record<string, SchemaObject | ReferenceObject>): Sc
   return { type: 'object', required: Object.keys(properties), properties };
 }
 
+const RETRY_DELAYS = RETRY_DELAYS_MS.map((ms) => (ms < 120_000 ? `${ms / 1_000} s` : `${ms / 60_000} min`));
+
 const DELIVERY_RULES = [
   'Return 2xx immediately, at the latest within 60 seconds, and process the event in the background.',
-  'After any other result we retry after 30 s, 60 s, 3 min, 5 min and 15 min, each counted from the end',
+  `After any other result we retry after ${new Intl.ListFormat('en-GB').format(RETRY_DELAYS)}, each counted from the end`,
   'of the previous attempt, with the same `X-Service-Delivery`. Then the endpoint is blocked for one',
   'minute. The fifth block in a row disables it. Events may arrive out of order and more than once:',
   'ignore an `id` that you have already processed.',

@@ -132,6 +132,8 @@ export interface LiveProvidersConfig {
   readonly zendit: { readonly baseUrl: string; readonly apiKey: string } | null;
 }
 
+/** Default of `WEBHOOK_RETRY_DELAYS_MS`, which the OpenAPI documents state (D30). */
+export const RETRY_DELAYS_MS: readonly number[] = [30_000, 60_000, 180_000, 300_000, 900_000];
 /** Default of `DATABASE_POOL_WAIT_MS`; also used by commands and tests. */
 export const DEFAULT_POOL_WAIT_MS = 2_000;
 const PORTS = { min: 0, max: 65_535 };
@@ -234,10 +236,7 @@ function readWebhookConfig(read: EnvReader, production: boolean): WebhookConfig 
   }
   return {
     timeoutMs: read.integer('WEBHOOK_TIMEOUT_MS', 60_000, MILLISECONDS),
-    retryDelaysMs: read.integers('WEBHOOK_RETRY_DELAYS_MS', [30_000, 60_000, 180_000, 300_000, 900_000], {
-      min: 0,
-      max: 86_400_000,
-    }),
+    retryDelaysMs: read.integers('WEBHOOK_RETRY_DELAYS_MS', RETRY_DELAYS_MS, { min: 0, max: 86_400_000 }),
     blockMs: read.integer('WEBHOOK_BLOCK_MS', 60_000, MILLISECONDS),
     blocksBeforeDisable: read.integer('WEBHOOK_BLOCKS_BEFORE_DISABLE', 5, { min: 1, max: 1_000 }),
     concurrencyPerEndpoint: read.integer('WEBHOOK_CONCURRENCY_PER_ENDPOINT', 16, COUNTS),

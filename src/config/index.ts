@@ -9,6 +9,7 @@ export {
   ConfigModule,
   DEFAULT_POOL_WAIT_MS,
   loadConfig,
+  RETRY_DELAYS_MS,
   type WebhookConfig,
 } from './config.js';
 export { readDatabaseSettings, readResealSettings } from './command-settings.js';
