@@ -1,5 +1,5 @@
 import { CliError, EXIT } from './exit-codes.js';
-import type { Order, Package, PartnerApi, Topup } from './partner-api.js';
+import type { Order, Package, PartnerApi, ServiceEvent, Topup } from './partner-api.js';
 
 /** Progress of a play. */
 export interface Play {
@@ -17,7 +17,7 @@ export interface Play {
 type Scene = (play: Play) => Promise<string>;
 
 /** Makes each event happen by the calls that a partner and a device would make. */
-export const SCENES: Readonly<Record<string, Scene>> = {
+export const SCENES: Readonly<Record<ServiceEvent['type'], Scene>> = {
   'order.issued': async (play) => (await orderedEsim(play)).orderId,
   'order.failed': async (play) => {
     const order = await place(play, 'pkg_test_out_of_stock');

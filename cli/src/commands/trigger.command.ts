@@ -4,7 +4,8 @@ import { SCENES } from '../sandbox-play.js';
 import { waitUntilEnded } from '../wait-until-ended.js';
 import { wholeNumber } from './values.js';
 
-const TYPES = Object.keys(SCENES);
+const SCENE_OF = new Map(Object.entries(SCENES));
+const TYPES = [...SCENE_OF.keys()];
 
 export const trigger: Command = {
   name: 'trigger',
@@ -33,7 +34,7 @@ real event, adds it to the feed, and sends it to every registered Sandbox endpoi
     },
   ],
   run: async (context, options, [type = '']) => {
-    const scene = SCENES[type];
+    const scene = SCENE_OF.get(type);
     if (scene === undefined)
       throw usageError(
         type === '' ? 'the event is missing' : `there is no event type "${type}"`,
