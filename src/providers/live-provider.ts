@@ -1,4 +1,5 @@
 import type { CatalogPackage } from '../catalog/index.js';
+import type { LiveProviderName } from '../config/index.js';
 import type { PlacementKind } from './placement-reference.js';
 import type { EsimProvider, ProviderCost, ProviderEsimRef, ProviderOrderRequest } from './esim-provider.js';
 
@@ -106,6 +107,7 @@ export type ProviderHint =
 
 /** A live provider: provisions, lists its packages and reports on eSIMs (docs/providers.md). */
 export interface LiveProvider extends EsimProvider {
+  readonly name: LiveProviderName;
   /** Maximum number of eSIMs per `fetchUsage`. */
   readonly usageBatchSize: number;
   /** Readings of the eSIMs that the provider knows, in any order. */

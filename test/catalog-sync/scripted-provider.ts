@@ -1,3 +1,4 @@
+import type { LiveProviderName } from '../../src/config/index.js';
 import type {
   EsimProvider,
   PackagePage,
@@ -46,7 +47,7 @@ export class ScriptedProvider {
       throw new Error('this wholesaler only lists packages');
     };
     return {
-      name: this.name,
+      name: this.name as LiveProviderName,
       timeoutMs: 2_000,
       readLagMs: 0,
       repeats: { order: OF_THE_TEST, topup: OF_THE_TEST, cancel: OF_THE_TEST },
