@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Events, the outbox of the service, and webhook deliveries (D28 to D34, D39). */
+/** Events (the service's outbox) and webhook deliveries (D28 to D34, D39). */
 export class CreateEventsAndWebhooks1763700000005 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

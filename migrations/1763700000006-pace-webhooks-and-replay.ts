@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Slow start, exact concurrency, discards by one row, replays, alerts (D31 to D34). */
+/** Slow start and exact concurrency of webhooks, discards as single rows, replays, and alerts (D31 to D34). */
 export class PaceWebhooksAndReplay1763700000006 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
@@ -76,11 +76,11 @@ const CLAIMED_TYPE = `
   )`;
 
 /**
- * Leases due deliveries of one endpoint, and says when to check again, in one round trip. It is a function, because
- * each of its statements sees everything committed before it: claims of one endpoint take turns at the advisory lock,
- * so the number in flight is exact over all workers, including attempts of discarded deliveries (D34). Every statement
- * names the status, which limits its plan to the open partition. The bodies are read by a plan made for these ids,
- * which limits it to their days.
+ * Leases due deliveries of one endpoint and returns when to check again, in one round trip. In a function, each
+ * statement sees everything committed before it. Claims of one endpoint take turns at the advisory lock, so the
+ * in-flight count is exact across all workers, including attempts of discarded deliveries (D34). Every statement names
+ * the status, which limits its plan to the open partition. The bodies are read by a plan made for these ids, which
+ * limits it to their days.
  */
 export const CLAIM_FUNCTION = `
   CREATE FUNCTION claim_webhook_deliveries (

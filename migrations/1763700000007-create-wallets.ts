@@ -116,8 +116,8 @@ const CREATE_LEDGER = `
 `;
 
 /**
- * Enforces double entry and append-only for every writer. Checked at commit, because the entries follow their
- * transaction.
+ * Enforces double-entry bookkeeping and the append-only rule for every writer. Checked at commit, because entries are
+ * inserted after their transaction's row.
  */
 const GUARD_LEDGER = `
   CREATE FUNCTION ledger_transaction_balances() RETURNS trigger LANGUAGE plpgsql AS $$

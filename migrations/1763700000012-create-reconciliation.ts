@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The worker's latest comparisons of all books, with their findings (D27). */
+/** The worker's latest reconciliation runs, with their findings (D27). */
 export class CreateReconciliation1763700000012 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Placements at providers that do not document a repeat as the same request (D19): at most one repeat each, enforced by
- * a constraint.
+ * Placements at providers that do not document repeated requests as idempotent (D19). A constraint allows each at most
+ * one repeat.
  */
 export class CreateProviderPlacements1763700000016 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Wholesalers' package texts, and which top-ups fit which base package where they say so. */
+/** Wholesalers' package texts, and the top-ups that fit each base package, if the wholesaler specifies them. */
 export class TellPackageTerms1763700000017 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

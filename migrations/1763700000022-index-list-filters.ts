@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * An index in list order for every list filter (D11, D43). Without one, a rarely matching filter reads all of a
- * partner's rows, or everyone's.
+ * An index in list order for every list filter (D11, D43). Without one, a filter that rarely matches reads all rows of
+ * a partner, or of all partners.
  */
 export class IndexListFilters1763700000022 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

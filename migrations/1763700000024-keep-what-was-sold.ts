@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The order stores what was sold at acceptance (D47), because its package may change or be withdrawn before it is
- * issued.
+ * Orders store the package terms with which they were accepted (D47), because the package may change or be withdrawn
+ * before the order is issued.
  */
 export class KeepWhatWasSold1763700000024 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

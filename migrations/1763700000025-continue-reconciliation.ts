@@ -2,8 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndexes, dropIndexes } from './build-indexes.js';
 
 /**
- * Lets another worker continue a comparison of all books (D27): its owner, and the progress of its parts. Indexes
- * refunds by order or top-up, because the checks read an order's money by index.
+ * Lets another worker continue a reconciliation run (D27): stores its owner's fence and the progress of its parts.
+ * Indexes refunds by order and by top-up, because the checks look up an order's ledger transactions by index.
  */
 export class ContinueReconciliation1763700000025 implements MigrationInterface {
   /** CREATE INDEX CONCURRENTLY cannot run in a transaction. */
@@ -11,8 +11,8 @@ export class ContinueReconciliation1763700000025 implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     await buildIndexes(runner, INDEXES);
-    // One query text is one transaction. The migration is recorded in another one, so after a crash in between it runs
-    // again.
+    // Each query text runs in its own transaction. The migration is recorded in another one, so it runs again after a
+    // crash in between.
     await runner.query(`
       ALTER TABLE reconciliation_runs
         -- grows with every worker that takes the run: one whose lease lapsed must not write

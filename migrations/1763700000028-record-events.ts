@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Records events and creates their deliveries in one statement (D28, D32, D51). It is a function, because the rows
- * belong to two features and the recording one must not know the other's tables; and because its plans are cached per
- * connection, whether statements are prepared or not.
+ * Records events and creates their deliveries in one statement (D28, D32, D51). It is a function for two reasons. The
+ * rows belong to two features, and the one that records events must not know the other's tables. Its plans are cached
+ * per connection, even if statements are not prepared.
  */
 export class RecordEvents1763700000028 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -19,10 +19,10 @@ export class RecordEvents1763700000028 implements MigrationInterface {
 
 /**
  * Creates one delivery per event and matching endpoint, including disabled ones, and returns the enabled endpoints. The
- * foreign key takes the share lock anyway; taking it here makes an endpoint that is being deleted appear deleted. A
- * delivery's id has its event's time. Hexadecimal digits are also Crockford digits, and the first half of a UUID holds
- * fixed bits, so its last 15 digits complete the id (D10). Ids far from the database's time have no partition: they
- * record nothing, and one row without an endpoint reports it.
+ * foreign key would take the share lock anyway. Taking it here treats an endpoint that is being deleted as deleted. A
+ * delivery's id contains its event's time. Hexadecimal digits are also Crockford digits, and the first half of a UUID
+ * holds fixed bits, so its last 15 digits complete the id (D10). Ids far from the database's time have no partition.
+ * For them the function records nothing and returns one row without an endpoint.
  */
 const RECORD_FUNCTION = `
   CREATE FUNCTION record_events (

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * A delivery shows its last attempt and is found by it. An endpoint's attempts are summed up in one row per quarter of
- * an hour, so that no query has to count deliveries.
+ * Stores each delivery's last attempt with it, so that lists can show it and filter by it. Sums up an endpoint's
+ * attempts in one row per quarter of an hour, so that no query has to count deliveries.
  */
 export class RollUpWebhookAttempts1763700000030 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

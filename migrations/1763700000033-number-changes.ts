@@ -30,7 +30,7 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Every change of an order, eSIM or top-up that is visible to partners raises its `version` by one (D48). A trigger
- * counts, so that no statement can forget it; a worker's own notes do not call the function.
+ * counts, so that no statement can forget to. Changes to a worker's internal columns do not fire it.
  */
 export class NumberChanges1763700000033 implements MigrationInterface {
   /**

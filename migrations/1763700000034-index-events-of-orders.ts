@@ -1,8 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The order of listed events (`subject` of the feed, D39). Every event names its order, so events of an eSIM or top-up
- * are among the few of its order. `src/events/event-subjects.repository.ts` repeats the expression.
+ * Columns of the index that finds events by order (the feed's `subject`, D39). Every event names its order, so events
+ * of an eSIM or top-up are among the few of its order. `src/events/event-subjects.repository.ts` repeats the
+ * expression.
  */
 const ON = `(partner_id, substring(body FROM '"order_id":"([^"]+)"'))`;
 
@@ -35,7 +36,7 @@ export class IndexEventsOfOrders1763700000034 implements MigrationInterface {
          WHERE x.indrelid = i.inhrelid AND a.inhparent = $2::regclass)`,
       [table, `${table}_of_order`],
     )) as { name: string }[];
-    // It waits for transactions in progress without blocking others.
+    // CREATE INDEX CONCURRENTLY waits for running transactions without blocking others.
     await runner.query('SET lock_timeout = 0');
     for (const { name } of days) {
       // An index left by an interrupted attempt is invalid, but would count as existing.

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** An endpoint may request the headers of Standard Webhooks in addition to the document's (D49). */
+/** Endpoints can request the Standard Webhooks headers in addition to those of the `document` scheme (D49). */
 export class ChooseSignatureSchemes1763700000035 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(

@@ -13,8 +13,8 @@ export class ClaimFromManyEndpoints1763700000036 implements MigrationInterface {
 
 /**
  * `claim_webhook_deliveries` for several endpoints, with the partner, mode and signature schemes of each. All workers
- * take their locks in the same order, so that no two claims deadlock. An equivalent join would be planned anew for
- * every claim, which cost more than the claim.
+ * take their locks in the same order, so that no two claims deadlock. PostgreSQL would plan an equivalent join again
+ * for every claim, which cost more than the claim itself.
  */
 export const CLAIM_FUNCTION = `
   CREATE FUNCTION claim_many_webhook_deliveries (

@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
  * `traceparent` of W3C Trace Context on orders, top-ups and events, which pass from process to process (D53). Null
- * unless tracing is on. Each step has its own transaction, because none should hold the locks of two tables.
+ * unless tracing is on. Each step has its own transaction, so that none locks two tables.
  */
 export class CarryTraceContext1763700000040 implements MigrationInterface {
   readonly transaction = false;
@@ -25,7 +25,7 @@ export class CarryTraceContext1763700000040 implements MigrationInterface {
   }
 }
 
-/** A day that is detached at this moment, and attached again because it is needed, must have all columns or none. */
+/** A partition that is detached at this moment may be attached again later, and must then have the same columns. */
 const OF_DETACHED_DAYS = `
   DO $days$
   DECLARE

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Records for a database that was restored to an earlier time (D54): the restores, the providers' sales of the lost
- * time, and the placements to look up before they are sent.
+ * Tables for a database that was restored to an earlier time (D54): the restores, the providers' sales in the lost
+ * period, and the placements to look up before they are sent.
  */
 export class RestoreEpochs1763700000041 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -2,8 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { CLAIM_FUNCTION as CLAIM_FUNCTION_BEFORE } from './1763700000006-pace-webhooks-and-replay.js';
 
 /**
- * A claim starts reading at the endpoint's first kept delivery, so that a discarded backlog of a million costs it
- * nothing before it is deleted (D32, D34).
+ * Claims start reading at the endpoint's first kept delivery. A discarded backlog of a million deliveries therefore
+ * costs them nothing before it is deleted (D32, D34).
  */
 export class ClaimBehindDiscards1763700000042 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -2,8 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { CLAIM_FUNCTION as CLAIM_FUNCTION_BEFORE } from './1763700000036-claim-from-many-endpoints.js';
 
 /**
- * A claim from many endpoints takes a few statements, whatever their number, and reads open deliveries by index,
- * whatever the planner assumes about their number (D34, D49, B7).
+ * A claim takes the same few statements for any number of endpoints. It always reads open deliveries by index, however
+ * many the planner assumes (D34, D49, B7).
  */
 export class ClaimAllAtOnce1763700000043 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -37,13 +37,13 @@ const TYPES = `
   )`;
 
 /**
- * Combines migrations 1763700000036 and 1763700000042 for all endpoints in each statement, because starting a leasing
+ * Combines migrations 1763700000036 and 1763700000042. Each statement serves all endpoints, because starting a leasing
  * statement, or planning the days of the bodies, costs more than running it. Each statement sees everything committed
- * before it: claims of one endpoint take turns at the advisory lock, so the number in flight is exact over all workers,
- * including attempts of discarded deliveries (D34). All workers take the locks in the same order.
+ * before it. Claims of one endpoint take turns at the advisory lock, so the in-flight count is exact across all
+ * workers, including attempts of discarded deliveries (D34). All workers take the locks in the same order.
  *
  * Plans are made once per connection, often while nothing is open, and for an empty table every index looks equally
- * good. Each read therefore asks for the order of exactly one index, and the settings keep the planner from sorting. A
+ * good. Each read therefore requests the order of exactly one index, and the settings keep the planner from sorting. A
  * claim in progress during the rollout calls `claim_webhook_deliveries`; the next release drops it.
  */
 const CLAIM_FUNCTION = `

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndexes, dropIndexes } from './build-indexes.js';
 
-/** The keys of `SECRETS_KEYS` in use: every start and `npm run reseal` decrypt one secret of each (D37). */
+/** Finds the keys of `SECRETS_KEYS` in use: every start and `npm run reseal` decrypt one secret per key (D37). */
 export class IndexKeyIds1763700000051 implements MigrationInterface {
   /** CREATE INDEX CONCURRENTLY cannot run in a transaction. */
   readonly transaction = false;

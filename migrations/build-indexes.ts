@@ -8,7 +8,7 @@ export interface NewIndex {
 
 /** Builds indexes without blocking reads or writes; repeatable. Only for a migration without a transaction. */
 export async function buildIndexes(runner: QueryRunner, indexes: readonly NewIndex[]): Promise<void> {
-  // It waits for transactions in progress without blocking others.
+  // CREATE INDEX CONCURRENTLY waits for running transactions without blocking others.
   await runner.query('SET lock_timeout = 0');
   for (const { name, on } of indexes) {
     // An index left by an interrupted attempt is invalid, but would count as existing.

@@ -42,8 +42,8 @@ async function reseal(env: NodeJS.ProcessEnv): Promise<number> {
     const query = async (text: string): Promise<unknown[]> => (await client.query<object>(text)).rows;
     const faults = await findKeyFaults(query, secretKeys);
     const wrong = faults.filter(({ kind }) => kind === 'wrong');
-    // Values sealed under the newest id are not read below: with different bytes under that id, nothing would seem to
-    // be left.
+    // Values sealed under the newest id are not read below. If its key had different bytes, the report would wrongly
+    // show nothing left.
     if (wrong.length > 0) throw new Error(wrong.map(describeKeyFault).join(' '));
     for (const fault of faults) console.error(describeKeyFault(fault));
     const report = await new SecretResealer(client, new SecretBox({ secretKeys }), progress).run();

@@ -18,7 +18,7 @@ type State =
   | { kind: 'open'; session: Session }
   | { kind: 'closed'; reason: EndReason; returnUrl: string | null };
 
-// Outside React, which may render twice: a code opens a session once.
+// Outside React, which may render twice: a code works only once.
 const code = takeCode();
 let opening = openSession(code);
 

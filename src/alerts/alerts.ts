@@ -38,8 +38,8 @@ export class RepeatedAlerts {
   ) {}
 
   /**
-   * One transaction, unless one of them cannot be stored: the others are then stored without it (D43). @throws Error of
-   * the database
+   * Stores the alerts in one transaction. If one of them cannot be stored, stores the others without it (D43).
+   * @throws Error if the database fails
    */
   async raise(alerts: readonly RepeatedAlert[]): Promise<void> {
     if (alerts.length === 0) return;

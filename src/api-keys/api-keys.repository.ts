@@ -57,7 +57,10 @@ export class ApiKeysRepository {
     return tx.manager.findOneByOrFail(ApiKeyEntity, { id });
   }
 
-  /** Valid keys of partner and mode, without replaced ones in their grace period (see ApiKeysService.rotate). */
+  /**
+   * Counts the partner's valid keys in this mode, without replaced ones in their grace period (see
+   * ApiKeysService.rotate).
+   */
   async countActive(tx: Tx, partnerId: string, mode: Mode): Promise<number> {
     return tx.manager
       .createQueryBuilder(ApiKeyEntity, 'k')
@@ -66,7 +69,7 @@ export class ApiKeysRepository {
       .getCount();
   }
 
-  /** Valid keys after `after` in id order that expire within `days`, without replaced ones in their grace period. */
+  /** Lists valid keys that expire within `days`, by id after `after`, without replaced ones in their grace period. */
   async listExpiring(days: number, after: string, limit: number): Promise<ApiKeyEntity[]> {
     return this.manager
       .createQueryBuilder(ApiKeyEntity, 'k')
@@ -90,7 +93,10 @@ export class ApiKeysRepository {
     return affected === 1;
   }
 
-  /** Ends a valid key without a successor after its grace period; false when it is not, or no longer, such a key. */
+  /**
+   * Gives a valid key a successor and ends it after the grace period. Returns false if the key is no longer valid or
+   * already has a successor.
+   */
   async replace(tx: Tx, id: string, successorId: string, graceSeconds: number): Promise<boolean> {
     const { affected } = await tx.manager
       .createQueryBuilder()
@@ -124,7 +130,7 @@ export class ApiKeysRepository {
     return rows.map(({ id }) => id);
   }
 
-  /** Each key's calls of the last 24 hours by key id, at most MAX_USES, in one statement. */
+  /** Counts each key's calls in the last 24 hours, up to MAX_USES, in one statement. */
   async usesOf(partnerId: string, keyIds: readonly string[], tx?: Tx): Promise<Map<string, number>> {
     const { rows } = await sql<{ id: string; uses: number }>(
       tx?.manager ?? this.manager,

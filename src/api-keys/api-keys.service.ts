@@ -27,7 +27,7 @@ export interface UsedKey {
 export interface Rotation {
   readonly partnerId: string;
   readonly keyId: string;
-  /** How long the old key stays valid beside the new one, unless it expires or is revoked earlier (D15). */
+  /** How long the old key stays valid after the rotation, unless it expires or is revoked earlier (D15). */
   readonly graceSeconds: number;
 }
 
@@ -60,7 +60,7 @@ export class ApiKeysService {
     return mapPage(page, (entity) => ({ entity, uses24h: uses.get(entity.id) ?? 0 }));
   }
 
-  /** @throws ValidationFailed for an expiry that is past; NotFound; AppError `limit_reached` */
+  /** @throws ValidationFailed for an expiry in the past; NotFound; AppError `limit_reached` */
   async create(tx: Tx, by: ChangeAuthor, terms: KeyTerms): Promise<IssuedKey> {
     await refusePastExpiry(tx, terms.expiresAt);
     const issued = await this.insertWithinLimit(tx, by, terms);

@@ -25,7 +25,6 @@ export function keyPrefix(mode: Mode): string {
   return PREFIXES[mode];
 }
 
-/** Creates a key of this mode. */
 export function mintKey(mode: Mode): KeyMaterial {
   const key = keyPrefix(mode) + randomBase62(BODY_LENGTH);
   return { key, hash: createHash('sha256').update(key).digest(), last4: key.slice(-SHOWN_CHARACTERS) };

@@ -69,7 +69,7 @@ export class AuditRepository {
     await tx.manager.insert(AuditEntryEntity, entry);
   }
 
-  /** Those of the ids that are in the table. */
+  /** Returns the given ids that exist in the table. */
   async idsOf(ids: readonly string[]): Promise<ReadonlySet<string>> {
     const { rows } = await sql<{ id: string }>(this.manager, 'SELECT id FROM audit_log WHERE id = ANY ($1)', [
       ids,

@@ -6,9 +6,9 @@ import type { BucketState, RateLimitShape } from './rate-limit.js';
 
 const NOW = '(EXCLUDED.tat - EXCLUDED.granted * EXCLUDED.t)';
 /**
- * A bucket never counts as fuller than empty: after a clock was set back, a future `tat` would otherwise refuse its key
- * until then. The clock is read again under the row's lock, because this statement may be older than the charge it
- * waited for.
+ * Caps `tat` at that of an empty bucket. After a clock was set back, a future `tat` would otherwise block the key until
+ * then. The clock is read again under the row's lock, because this statement may be older than the charge it waited
+ * for.
  */
 const TAT = `least(greatest(g.tat, ${NOW}),
         (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + EXCLUDED.burst * EXCLUDED.t)`;

@@ -70,8 +70,8 @@ export class PortalAuthenticator implements Authenticator {
   }
 
   /**
-   * The session with its current scopes: at most those of its minter, which may have shrunk since. It ends when that
-   * token is removed from `ADMIN_TOKENS`.
+   * The session with its current scopes: at most those that the admin token which created it still has. The session
+   * ends when that token is removed from `ADMIN_TOKENS`.
    */
   private async find(token: string): Promise<PortalSession | null> {
     const session = await this.sessions.find(digest('sha256', token, 'buffer'));

@@ -7,9 +7,9 @@ const STEP_ROWS = 1_000;
 const MAX_KEPT_ROWS = 100_000;
 
 /**
- * Deletes buckets that have been full for a long time, which equals having none. A stranger creates one per network,
- * and each session leaves its own behind (D44). A run continues where the last one ended, and stops after
- * `MAX_KEPT_ROWS` buckets that stay.
+ * Deletes buckets that have been full for a long time, because a missing bucket counts as full. Every unknown caller's
+ * network and every session leaves one behind (D44). A run continues where the last one ended, and stops after reading
+ * `MAX_KEPT_ROWS` buckets that it keeps.
  */
 @Injectable()
 export class PurgeRateBuckets {

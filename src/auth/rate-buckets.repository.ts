@@ -37,7 +37,7 @@ export class RateBucketsRepository {
     return rows[0]!;
   }
 
-  /** Deletes those of the buckets that are still full and that no call is charging, and returns their number. */
+  /** Deletes the given buckets that are still full and that no call is charging, and returns their number. */
   async deleteFull(keys: readonly string[]): Promise<number> {
     const { affected } = await sql(
       this.manager,

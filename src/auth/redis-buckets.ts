@@ -9,7 +9,7 @@ import { counterIn, METRICS } from '../infra/metrics.js';
 import { openRedis } from '../infra/redis-client.js';
 import type { BucketState, RateLimitShape } from './rate-limit.js';
 
-/** Only calls in this first moment wait for a failing Redis. Each false alarm gives keys a second burst. */
+/** Timeout of a charge. Only the first calls wait for a failing Redis. Each false alarm gives keys a second burst. */
 const ANSWER_LIMIT_MS = 250;
 /** After a failure PostgreSQL's buckets are used, and Redis is probed at this interval. */
 const ASK_AGAIN_MS = 5_000;

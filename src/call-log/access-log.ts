@@ -17,8 +17,8 @@ const GATHER_MS = 200;
 const FLUSH_AT_CALLS = 500;
 
 /**
- * Logs calls of both HTTP ports: a line and a row per call, written in batches off the request path (D38). Nest ends it
- * in `onApplicationShutdown`, after the HTTP server has sent its last response.
+ * Logs calls of both HTTP ports: a line and a row per call, written in batches off the request path (D38). Nest closes
+ * it in `onApplicationShutdown`, after the HTTP server has sent its last response.
  */
 @Injectable()
 export class AccessLog implements CallRecorder, OnApplicationShutdown {
@@ -79,7 +79,7 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
   }
 
   private log(calls: readonly FinishedCall[]): void {
-    // First the part that may throw: a failing batch has had no effect and is retried in parts.
+    // Do what may throw first: a failing batch has then had no effect and is retried in parts.
     const lines = this.lines.isLevelEnabled('info') ? calls.map(toAccessLogLine) : [];
     const nowMs = performance.now();
     const known = calls.filter((call) => call.keyId !== null);
@@ -108,7 +108,7 @@ export class LastUsedThrottle {
       gather: 'microtask',
       handle: (keyIds) => keys.touch(keyIds),
       failed: (keyIds, error) => {
-        // The key's next call is due again.
+        // Let the key's next call write it.
         for (const keyId of keyIds) this.writtenAtMs.delete(keyId);
         logger.warn(
           { event: 'call_log.touch_failed', keyIds, err: error },

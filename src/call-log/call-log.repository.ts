@@ -32,7 +32,8 @@ const CONDITIONS: Readonly<Record<keyof CallFilters, string>> = {
   method: 't.method = :method',
   route: 't.route = :route',
   status: 't.status = :status',
-  // Every such call has a status of 400 or more: saying so lets the index of failed calls be used.
+  // Every call with an error code has a status of at least 400. With this condition the index of failed calls can be
+  // used.
   errorCode: 't.errorCode = :errorCode AND t.status >= 400',
   mode: 't.mode = :mode',
   replayOf: 't.replayOf = :replayOf',
@@ -48,7 +49,7 @@ const INDEXED: ReadonlySet<keyof CallFilters> = new Set(['requestId', 'keyId', '
 /** Maximum calls that one page of a search reads; the next page continues after them. */
 export const SEARCHED_AT_ONCE = 2_000;
 
-/** Whether an index supports this filter. Among statuses only those of refused and failed calls have one. */
+/** Whether an index supports this filter. Only statuses of 400 and above are indexed. */
 function isIndexed(name: keyof CallFilters, { [name]: value, status }: CallFilters): boolean {
   if (value === undefined) return false;
   return INDEXED.has(name) || (name === 'status' && status !== undefined && status >= 400);
@@ -118,8 +119,8 @@ const INSERT = `
     AS c (${COLUMNS})`;
 
 /**
- * After a failure it is unknown whether the rows were committed, so only missing rows are written. A row may be in
- * another day than its call's time says, so all possible days are searched.
+ * After a failure it is unknown whether the rows were committed, so only missing rows are written. A row may be stored
+ * under another day than that of its call, so all possible days are searched.
  */
 const INSERT_MISSING = `${INSERT}
   WHERE NOT EXISTS (SELECT 1 FROM api_calls w

@@ -5,8 +5,8 @@ import type { CallRow } from './call-log.repository.js';
 
 const ROWS_PER_MINUTE = 60;
 /**
- * Limit for all unknown callers together, because a caller from many networks has the 60 rows of each. It equals ten
- * keys at their rate limit, and at most 26 million rows per port in the 30 days of retention.
+ * Limit for all unknown callers together, because a caller from many networks gets 60 rows for each. It equals ten keys
+ * at their rate limit, and at most 26 million rows per port in the 30 days of retention.
  */
 const UNKNOWN_ROWS_PER_MINUTE = 600;
 
@@ -52,7 +52,7 @@ export class UnknownCallerCap {
   }
 }
 
-/** Statuses that a known key can repeat for free; every other response has cost a token. */
+/** Statuses that a known key still gets when its bucket is empty; every other response costs a token. */
 const REFUSALS: ReadonlySet<number> = new Set([403, 429]);
 
 interface RefusedMinute {

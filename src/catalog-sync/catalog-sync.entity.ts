@@ -12,7 +12,7 @@ export interface WrittenOutcome {
 
 /**
  * Why a provider's packages are not all up to date: its list, or the storable part of it, is implausibly short; no page
- * came; only some pages came and were stored; or only the prices of its top-ups are missing.
+ * arrived; only some pages arrived and were stored; or only the prices of its top-ups are missing.
  */
 export const SYNC_ERRORS = [
   'catalog_shrank',
@@ -22,7 +22,7 @@ export const SYNC_ERRORS = [
 ] as const;
 export type SyncError = (typeof SYNC_ERRORS)[number];
 
-/** Result of a synchronization for one provider. Only an `error` is retried before the next one is due. */
+/** Result of a synchronization for one provider. Only after an `error` is it retried before the next one is due. */
 export type SyncOutcome =
   | WrittenOutcome
   | (WrittenOutcome & { readonly warning: SyncError })

@@ -60,7 +60,8 @@ export class CatalogSyncsRepository {
   }
 
   /**
-   * Requests one, unless one is waiting, has started after `since` without failing, or has started within `cooldownMs`.
+   * Requests a synchronization, unless one is waiting, has started after `since` without failing, or has started within
+   * `cooldownMs`.
    */
   async requestUnlessBegunSince(tx: Tx, since: Date, cooldownMs = 0): Promise<void> {
     await sql(
@@ -102,8 +103,9 @@ export class CatalogSyncsRepository {
   }
 
   /**
-   * Fences every transaction of a synchronization: locks it until the commit and renews its lease. A worker that was
-   * away for longer than its lease can then write nothing. @throws SyncOvertaken
+   * Fences every transaction of a synchronization: locks it until the commit and renews its lease. A worker that paused
+   * for longer than its lease can then write nothing.
+   * @throws SyncOvertaken
    */
   async hold(tx: Tx, { id, attempt, leaseMs }: RunningSync): Promise<void> {
     const { affected } = await sql(

@@ -12,7 +12,7 @@ export class ListInProgress {
   private looks = new LookAlikes();
   private refused = 0;
 
-  /** @param sold packages of these kinds that are currently sold */
+  /** @param sold packages of the list's kinds that are currently sold */
   constructor(sold: readonly PricedLook[]) {
     for (const item of sold) this.looks.put(item);
   }
@@ -86,8 +86,8 @@ interface PricedLook extends PackageLook {
 }
 
 /**
- * Groups one provider's packages by their look. Of packages that look the same at several prices only the cheapest is
- * sold: a partner could not explain why the others cost more.
+ * Groups one provider's packages by their look. If several look the same, only the cheapest is sold: a partner could
+ * not explain why the others cost more.
  */
 export class LookAlikes {
   private readonly looks = new Map<string, string>();

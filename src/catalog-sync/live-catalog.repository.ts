@@ -47,7 +47,7 @@ export class LiveCatalogRepository {
     return changed;
   }
 
-  /** Stops the sale of these packages without deleting them, and returns how many were sold until now. */
+  /** Stops the sale of these packages without deleting them, and returns how many were on sale. */
   async withdraw(tx: Tx, provider: string, ids: readonly string[]): Promise<number> {
     return (await this.markWithdrawn(tx, 's.provider = $1 AND p.id = ANY ($2::text[])', [provider, ids]))
       .length;
@@ -95,7 +95,7 @@ export class LiveCatalogRepository {
     );
   }
 
-  /** Returns the provider of each package that was sold until now. */
+  /** Returns the provider of each package that was on sale. */
   private async markWithdrawn(
     tx: Tx,
     which: string,

@@ -12,8 +12,8 @@ export interface FitsToAsk {
 @Injectable()
 export class TopupFitsRepository {
   /**
-   * Leases at most `count` base packages for `leaseMs`: first those that a partner requested without a result, then
-   * those on sale, never queried ones before the oldest.
+   * Leases at most `count` base packages for `leaseMs`: first those that a partner requested and that have no result
+   * yet, then those on sale. Among the latter, packages that were never queried come first, then the longest ago.
    */
   async takeDue(
     tx: Tx,

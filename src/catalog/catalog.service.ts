@@ -16,7 +16,7 @@ export type SoldPackage = SellablePackage & { readonly source: PackageSource };
 
 /** Also used for a package that only the other mode has (D14). */
 const NO_PACKAGE = 'This key cannot sell a package with this id. GET /v1/catalog lists its packages.';
-/** The refusal is stored under the key, so another body under it returns 422. */
+/** The refusal is stored under the Idempotency-Key, so another body with the same key returns 422. */
 const NO_PACKAGE_TO_BUY = `${NO_PACKAGE} Buy another package with a new Idempotency-Key.`;
 /** Where to buy a package of another kind. */
 const WRONG_KIND: Readonly<Record<PackageKind, string>> = {
@@ -69,7 +69,7 @@ export class CatalogService {
     if (!base || !isFitting(base, item, known)) throw new AppError('topup_not_supported');
     const found = await this.sellable.find(tx, wanted, id);
     if (!found) throw new NotFound(NO_PACKAGE_TO_BUY);
-    // Without a source it is unavailable now, whoever provided it before.
+    // Without a source the top-up is unavailable, whichever provider sold it before.
     if (found.source && found.source.provider !== provider) throw new AppError('topup_not_supported');
     return assertSold(found, { kind: 'topup', maxPrice: wanted.maxPrice });
   }
@@ -90,7 +90,7 @@ export class CatalogService {
         .filter((item) => item.kind === 'topup' && item.available && isFitting(base, item, known))
         .map((item) => catalog.atItsPrice(item))
         .sort((a, b) => a.priceAmount - b.priceAmount || (a.id < b.id ? -1 : 1))
-        // Of indistinguishable packages, offer only the cheapest.
+        // If packages look the same, offer only the cheapest.
         .filter((item) => looks.size < looks.add(lookOf(item)).size)
     );
   }

@@ -10,7 +10,7 @@ import { PriceListsRepository } from './price-lists.repository.js';
 /** All packages of a mode at one version, newest first, at the catalog's own prices. */
 export interface CatalogSnapshot {
   readonly mode: Mode;
-  /** Changes with every change of the packages. */
+  /** Changes whenever a package changes. */
   readonly version: string;
   readonly packages: readonly PackageEntity[];
 }
@@ -34,7 +34,7 @@ const MAX_LIST_BYTES = 64 * 1024 * 1024;
 /** Memory of a partner without a list, and of one price, estimated generously. */
 const ENTRY_BYTES = 400;
 const PRICE_BYTES = 250;
-/** Memory of a snapshot's prices, for the size of a large catalog. */
+/** Memory of one snapshot's prices, assuming a large catalog. */
 const AMOUNTS_BYTES = 8 * 8_000;
 
 /** The catalog in memory, reloaded when its version has changed. */
@@ -74,7 +74,7 @@ export class CatalogSnapshots {
  * megabytes, and milliseconds whenever it was evicted.
  */
 export class PartnerCatalog {
-  /** Changes with the packages and with the price list. Partners without a list share the same version. */
+  /** Changes whenever a package or the price list changes. Partners without a list share the same version. */
   readonly version: string;
 
   constructor(

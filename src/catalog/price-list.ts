@@ -15,8 +15,9 @@ const MICROS_PER_MINOR_UNIT = 10_000n;
 const BPS = 10_000n;
 
 /**
- * Price in minor units for a cost in micros, rounded up: nothing is sold below cost and margin. For currencies of two
- * decimals. @throws RangeError when it exceeds the safe integers
+ * Price in minor units for a cost in micros, rounded up: nothing is sold below cost and margin. Only for currencies
+ * with two decimals.
+ * @throws RangeError when the price exceeds the safe integers
  */
 export function priceWithMargin(costMicros: number, marginBps: number): number {
   const divisor = MICROS_PER_MINOR_UNIT * BPS;

@@ -11,7 +11,7 @@ import { priceByList } from './price-list.js';
 export interface PackageSource {
   readonly provider: string;
   readonly upstreamPackageId: string;
-  /** Null when nobody charges for it. */
+  /** Null when the package costs us nothing. */
   readonly unitCost: MicroMoney | null;
 }
 

@@ -46,7 +46,7 @@ interface ClaimedRow {
 
 const CAN_CHANGE = `status IN ('issued', 'active', 'depleted', 'suspended')`;
 const IS_FREE = `(poll_lease_until IS NULL OR poll_lease_until <= now())`;
-/** Number of batches of the longest due eSIMs among which neighbors by issue time are searched. */
+/** Neighbors by issue time are searched among this many batches of the longest-due eSIMs. */
 const CANDIDATE_BATCHES = 10;
 
 /** Order in which eSIMs are claimed; the rest of the batch is chosen next to the first one. */
@@ -104,7 +104,7 @@ export class EsimPollsRepository {
     return first ? { provider, source, askedAt: first.polled_at, polls: rows.map(toPoll) } : null;
   }
 
-  /** Those of the polls that are still ours, with their rows locked in id order. */
+  /** Locks the eSIMs' rows in id order, and returns the ids of those whose lease is still ours. */
   async holdForUpdate(tx: Tx, polls: readonly EsimPoll[]): Promise<ReadonlySet<string>> {
     const { rows } = await sql<{ id: string }>(
       tx.manager,

@@ -5,7 +5,7 @@ import { type EsimEntity, USAGE_THRESHOLDS } from '../esims/index.js';
 export const OFTEN_MS = 30 * MINUTE_MS;
 /** Poll interval of an eSIM in use whose next threshold is far away. */
 export const IN_USE_MS = 6 * HOUR_MS;
-/** Poll interval when all data is used: only its end or a top-up can follow, and we know those first. */
+/** Poll interval when all data is used: only expiry or a top-up can follow, and we learn of both first. */
 export const SPENT_MS = 12 * HOUR_MS;
 /** Poll interval of a dormant eSIM, which was not installed since its issue. */
 export const DORMANT_MS = DAY_MS;
@@ -13,7 +13,7 @@ export const DORMANT_MS = DAY_MS;
 const NEW_MS = 2 * HOUR_MS;
 /** An installed eSIM without use for this long is dormant too. */
 const UNUSED_MS = DAY_MS;
-/** Lets a poll discover an end that the provider has moved before our own end takes effect. */
+/** Within this time of our recorded end, polls are frequent, in case the provider has moved the end. */
 const NEAR_END_MS = 2 * HOUR_MS;
 
 export type PolledEsim = Pick<

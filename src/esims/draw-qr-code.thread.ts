@@ -21,7 +21,7 @@ export interface QrCode {
 /** Quiet zone of four modules, two points each, on every side (ISO/IEC 18004); scanners miss codes without it. */
 const OPTIONS = { bcid: 'qrcode', scale: 6, padding: 8, backgroundcolor: 'FFFFFF', eclevel: 'M' } as const;
 
-// Runs in its own thread, and also from source: it may import packages, but none of our modules.
+// Runs in its own thread, from a build or from source, so it may import packages but none of our modules.
 parentPort?.on('message', ({ id, text }: QrCodeRequest) => {
   void drawQrCode(text).then((drawn) => parentPort?.postMessage({ id, drawn } satisfies QrCodeResult));
 });

@@ -108,8 +108,8 @@ function topUp(esim: EsimEntity, topup: AppliedTopup, now: Date): Partial<EsimEn
 }
 
 /**
- * Starts a data cycle: thresholds already reached of the new total count as announced, and the others may be announced
- * again (D24). An ended eSIM stays ended (D23); only its total records the purchase.
+ * Starts a data cycle: thresholds of the new total that are already reached count as announced, and the others may be
+ * announced again (D24). An ended eSIM stays ended (D23); only its total records the purchase.
  */
 function addData(esim: EsimEntity, { dataBytes, upstreamTotalBytes }: AppliedTopup): Partial<EsimEntity> {
   if (esim.totalBytes === null || dataBytes === null) return {};

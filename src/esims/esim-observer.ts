@@ -16,8 +16,8 @@ export class EsimObserver {
   ) {}
 
   /**
-   * Applies usage reports of several eSIMs, whose rows `tx` has locked, with one time for all, and records their events
-   * in order.
+   * Applies usage reports of several eSIMs, whose rows `tx` has locked, all with the same timestamp, and records their
+   * events in order.
    */
   async applyUsageReports(
     tx: Tx,

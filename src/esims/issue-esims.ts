@@ -11,7 +11,7 @@ import { EsimsRepository, type NewEsim } from './esims.repository.js';
 
 /** D23: `install_by` = issue + 180 days. */
 const INSTALL_WITHIN_DAYS = 180;
-/** No customer installs sooner, and a provider may briefly deny a new eSIM. */
+/** No customer installs sooner, and a provider may at first report a new eSIM as unknown. */
 const FIRST_POLL_AFTER_MS = 300_000;
 
 /** Fields of new eSIMs that come from the order. */

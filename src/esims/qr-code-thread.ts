@@ -12,7 +12,7 @@ interface Asked {
 const DRAW_LIMIT_MS = 15_000;
 const MAX_HEAP_MB = 128;
 
-/** Resolves to the built file from a build and to the source from source: Node runs either. */
+/** The built file when running a build, the TypeScript file when running from source. Node runs either. */
 const PROGRAM = new URL(`./draw-qr-code.thread${/\.[a-z]+$/.exec(import.meta.url)![0]}`, import.meta.url);
 
 /** Draws QR codes in a thread, because 18 ms each would block every other call on the event loop (D43). */

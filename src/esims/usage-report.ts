@@ -74,7 +74,7 @@ export function applyUsageReport(esim: EsimEntity, report: UsageReport, now: Dat
   return { changes, events: eventsOf(esim, { activatedAt, usage, status }, now) };
 }
 
-/** Whether the report is from before a top-up that is applied here. */
+/** Whether the report predates a top-up that is already applied here. */
 function isBehind(esim: EsimEntity, { totalBytes, asOf }: ProviderUsageReport): boolean {
   if (esim.toppedUpAt === null || esim.totalBytes === null || totalBytes === null) return false;
   return totalBytes < esim.totalBytes && asOf.getTime() < esim.toppedUpAt.getTime() + TOPUP_LAG_MS;
@@ -224,7 +224,7 @@ function eventsOf(
   ];
 }
 
-/** Those of `values` that differ from the eSIM. */
+/** Returns the `values` that differ from the eSIM's. */
 function changed(esim: EsimEntity, values: Partial<EsimEntity>): Partial<EsimEntity> {
   const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
   return Object.fromEntries(

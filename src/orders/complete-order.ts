@@ -39,8 +39,8 @@ const NOTHING_PROVISIONED: ProviderFailure = {
 };
 
 /**
- * Records the outcomes of processing orders in one transaction: statuses, money, eSIMs and events (D22), one statement
- * per kind whatever the number of orders.
+ * Records the outcomes of processing orders in one transaction: statuses, money, eSIMs and events (D22). It runs one
+ * statement per kind, however many orders there are.
  */
 @Injectable()
 export class CompleteOrder {

@@ -108,7 +108,7 @@ export function priceOf(order: OrderEntity, count: number): Money {
   return multiplyMoney({ amount: order.unitPriceAmount, currency: order.currency }, count);
 }
 
-/** The eSIMs that an earlier, partial cancellation has left. */
+/** The eSIMs that earlier partial cancellations did not cancel. */
 export function uncanceled(esims: readonly EsimEntity[]): readonly EsimEntity[] {
   return esims.filter((esim) => esim.status !== 'canceled');
 }

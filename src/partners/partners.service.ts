@@ -39,8 +39,8 @@ export class PartnersService {
   }
 
   /**
-   * The partner, whose status cannot change until the end of `tx`; several transactions may hold this at once. @throws
-   * NotFound
+   * The partner, whose status cannot change until the end of `tx`. Several transactions may hold this lock at once.
+   * @throws NotFound
    */
   async getByIdForShare(tx: Tx, id: string): Promise<PartnerEntity> {
     return found(await this.partners.findByIdForShare(tx, id));
@@ -116,7 +116,7 @@ function differences(before: PartnerEntity, { name, email }: PartnerChanges): Pa
   };
 }
 
-/** The partner's id in a path of the admin API; an unknown or malformed one is the one 404 (D10). */
+/** Looks up the partner id in a path of the admin API. Unknown and malformed ids get the same 404 (D10). */
 @Injectable()
 export class ExistingPartner implements PipeTransform<string, Promise<string>> {
   constructor(private readonly partners: PartnersService) {}

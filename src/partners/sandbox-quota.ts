@@ -10,7 +10,7 @@ import { boundedCache } from '../infra/bounded-cache.js';
 import { EDGE_POOL } from '../infra/database/index.js';
 import { LOGGER } from '../infra/logging.js';
 
-/** A partner's use of a day, as known to this process. */
+/** A partner's use on one day, as known to this process. */
 interface Usage {
   readonly day: string;
   units: number;
@@ -41,9 +41,8 @@ const BYTES_OF_A_UNIT = 1_024;
  * Limits what a partner can store by free Sandbox calls in a UTC day (D26): each eSIM, top-up and step of a simulated
  * device is a unit, and so is each full kilobyte of metadata. Live is limited by its cost.
  *
- * Each process decides by its own knowledge and writes the granted units a moment later, so that a call waits for no
- * row and takes no second connection. Several processes together may exceed the limit by what they grant in that
- * moment.
+ * Each process decides by its own count and writes the granted units a moment later, so that a call waits for no row
+ * and takes no second connection. Several processes together may exceed the limit by what they grant in that moment.
  */
 @Injectable()
 export class SandboxQuota {
@@ -69,7 +68,7 @@ export class SandboxQuota {
   ) {}
 
   /**
-   * Takes units of the partner's day; does nothing in Live. Units of a call that fails later stay taken.
+   * Takes units from the partner's quota of the day; does nothing in Live. Units of a call that fails later stay taken.
    * @throws AppError `limit_reached` when too few are left
    */
   take(

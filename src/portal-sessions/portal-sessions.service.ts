@@ -58,7 +58,7 @@ export class PortalSessionsService {
     terms: PortalSessionTerms,
   ): Promise<MintedSession> {
     const scopes = grantable(minter, terms.scopes);
-    // A suspension or a revocation of all sessions waits for this one, or this one waits for it.
+    // A concurrent suspension or revocation of all sessions waits for this transaction, or vice versa.
     const partner = await this.partners.getByIdForShare(tx, partnerId);
     if (partner.status !== 'active') throw new AppError('partner_suspended');
     const code = `pst_${randomToken()}`;
@@ -82,8 +82,8 @@ export class PortalSessionsService {
   }
 
   /**
-   * Spends a code and returns the cookie's token, which is stored as a hash. @throws AppError `unauthorized` for every
-   * invalid code
+   * Spends a code and returns the cookie's token, which is stored as a hash.
+   * @throws AppError `unauthorized` for every invalid code
    */
   async exchange(
     tx: Tx,

@@ -70,7 +70,7 @@ export class FindOrPlace<P extends Purchase> {
     }
     const slot = claimed.firstPlacement ?? (await this.note(claimed, provider));
     if (slot === null) return null;
-    // It may appear before the whole lag is over.
+    // The purchase may appear before the lag is over.
     if (slot.waitMs > 0)
       return {
         state: 'in_progress',

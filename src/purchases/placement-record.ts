@@ -34,7 +34,7 @@ function mayBePlacedSince({ table, name }: PurchaseKind, { provider, reference, 
     esimId === undefined
       ? ''
       : `AND EXISTS (SELECT FROM esims WHERE id = ${esimId} AND created_at < l.restored_at)`;
-  // The last one: accepted by a call that began before writes were refused.
+  // The last case: accepted by a call that began before writes were refused.
   return `coalesce(
             (SELECT u.sold_at FROM unclaimed_purchases u
              WHERE u.reference = ${reference} AND u.provider = ${provider} AND u.found_at >= now() - ${CLAIMABLE}
@@ -52,8 +52,8 @@ interface Placement {
 }
 
 /**
- * The statement that `insertion` builds from them, per mode. Sandbox buys nothing: a shared statement would be planned
- * anew at each call, because Live's lookups cost nothing there.
+ * Builds one statement per mode with `insertion`. Sandbox buys nothing and needs no lookups. A shared statement would
+ * be planned again for each call, because the planner would find its Sandbox plans cheaper without the lookups.
  */
 export function insertionByMode(
   kind: PurchaseKind,

@@ -22,9 +22,12 @@ import type { ProviderFailure } from '../providers/index.js';
 import type { Purchase, PurchaseKind } from './purchase.js';
 
 interface PurchaseJobsOptions {
-  /** SQL. Whether the claim records the first placement, which then costs no statement of its own. */
+  /** Whether the claim records the first placement, which then needs no statement of its own. */
   readonly claimRecordsPlacement: boolean;
-  /** SQL: assignments of an end to row `p`, of which `h.fulfilled` pieces were delivered. A constant of the code, never input. */
+  /**
+   * SQL assignments that end row `p`, of which `h.fulfilled` pieces were delivered. A constant in the code, never
+   * input.
+   */
   readonly endAssignments: string;
   readonly leaseMs: number;
   readonly notifier: WorkerNotifier;
@@ -61,7 +64,7 @@ export interface PurchaseVersion {
   readonly fence: number;
   /** How long the provider may deny the effect of a call. */
   readonly readLagMs: number;
-  /** Unix seconds as text, because a Date would drop the microseconds. Null when nothing has ever left. */
+  /** Unix seconds as text, because a Date would drop the microseconds. Null when nothing was ever sent. */
   readonly placedAt: string | null;
   /** How long the provider may still deny the effect of the last call; 0 when it no longer can. */
   readonly lagLeftMs: number;
@@ -107,7 +110,8 @@ export interface PlacementSlot {
   /** Milliseconds left to wait; 0 when the placement is recorded and may be sent now. */
   readonly waitMs: number;
   /**
-   * A time of `performance.now()` before the record was written: the call leaves within the timeout after it, or never.
+   * A time of `performance.now()` before the record was written: the call is sent within the timeout after it, or
+   * never.
    */
   readonly sendWindowStart: number;
 }
@@ -118,8 +122,8 @@ interface ClaimedRow extends Record<string, unknown> {
 }
 
 /**
- * SQL for the latest time at which a call may have taken effect at the provider; null when none ever left. A worker's
- * cancellation updates the row.
+ * SQL for the latest time at which a call may have taken effect at the provider; null when none was ever sent. A
+ * cancellation counts from the row's last update, because the worker that sends it updates the row.
  */
 const LAST_CALL = `(CASE status WHEN 'canceling' THEN updated_at ELSE upstream_placed_at END)`;
 
@@ -172,7 +176,7 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
       return { id, fence, purchase, neverPlaced, firstPlacement, sendWindowStart, claimedIn };
     });
     const more = items.length === limit;
-    // The end of a job claims the rest.
+    // The rest is claimed when a job ends.
     return { items, more, nextDueInMs: more ? null : (rows[0]?.next_due_in_ms ?? null) };
   }
 
@@ -197,7 +201,7 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
     return scope && { id: group, mode: scope.mode };
   }
 
-  /** Groups with due and unleased rows, ordered by partner and mode: their notification was lost (D1). */
+  /** Lists groups with due rows that no worker holds, by partner and mode: their notification was lost (D1). */
   async listGroupsDue(after: string, limit: number): Promise<readonly string[]> {
     const { partnerId, mode } = scopeOfGroup(after) ?? { partnerId: '', mode: '' };
     const { rows } = await sql<{ partner_id: string; mode: Mode }>(
@@ -286,7 +290,7 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
     );
   }
 
-  /** Makes an unended row due now; false when it has ended. */
+  /** Makes a row due now. Returns false if it has ended. */
   async makeOneDue(tx: Tx, id: string): Promise<boolean> {
     const { affected } = await sql(
       tx.manager,
@@ -322,7 +326,7 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
 
   /**
    * The version of a row in `status` that no worker holds; null when one does, or the status differs. While the
-   * provider may deny the last call, the row becomes due only after the lag and twice that time again, which gives
+   * provider may still deny the last call, postpones the row to at least three read lags after that call. This gives
    * support time to decide: a worker's retry would restart the read lag forever.
    */
   async deferRetries(
@@ -348,7 +352,7 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
 
   /**
    * Acquires the lease of a purchase that no worker has claimed or placed since `version`, and voids earlier leases.
-   * Null when one has, or the purchase has ended: the provider's statement is outdated.
+   * Null when one has, or the purchase has ended: the provider state that support saw is outdated.
    */
   async acquireLease(tx: Tx, id: string, version: PurchaseVersion): Promise<AcquiredLease | null> {
     const { rows } = await sql<{ fence: string; lag_left_ms: number }>(
@@ -365,8 +369,9 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
   }
 
   /**
-   * Ends many processing purchases, ordered by id (D40). Returns each change with its version (D48); null when the
-   * lease is void, even beside a later lease of the same purchase: then nothing may be written for it.
+   * Ends many processing purchases, ordered by id (D40). Returns each change with its version (D48). Null means that
+   * the lease is void, even if `ends` also contains a later lease of the same purchase: then nothing may be written for
+   * it.
    */
   async end(tx: Tx, ends: readonly PurchaseEnd[]): Promise<readonly (ChangedPurchase | null)[]> {
     const { rows } = await sql<{ id: string; fence: string; version: number; at: Date }>(
@@ -395,7 +400,8 @@ function claimOf(
   table: PurchaseKind['table'],
   { columns, attempts, claimRecordsPlacement }: ClaimParts,
 ): string {
-  // Recorded before the call leaves, so that a later claim knows that one may have left. A cancellation places nothing.
+  // Recorded before the call is sent, so that a later claim knows that one may have been sent. A cancellation places
+  // nothing.
   const placement = claimRecordsPlacement
     ? `upstream_placed_at = CASE p.status WHEN 'canceling' THEN p.upstream_placed_at ELSE coalesce(p.upstream_placed_at, now()) END,`
     : '';
@@ -415,9 +421,9 @@ function claimOf(
 }
 
 /**
- * The claim, and in the same statement when the group's next row is due. Rows that are leased do not count: the worker that
- * holds the lease claims again at its end, and the sweep finds the lease of a dead worker. While nothing may be claimed,
- * what is due is not, or the group would be asked for without a pause.
+ * The claim, which also returns when the group's next row is due. Leased rows do not count: the worker that holds the
+ * lease claims again when its job ends, and the sweep finds the lease of a dead worker. While claims are blocked, a due
+ * row is reported as due in `LOOK_AGAIN_MS`, because the group would otherwise be claimed again without a pause.
  */
 function claimStatement(table: string, claim: string): PreparedStatement {
   return prepared(
@@ -433,7 +439,10 @@ function claimStatement(table: string, claim: string): PreparedStatement {
   );
 }
 
-/** `$4` is the wait for locks, in ms, set for this statement alone: rows are locked when all that it joins is there. */
+/**
+ * `$4` is the lock timeout in ms, for this statement alone. Rows are locked only after the join, and therefore after it
+ * is set.
+ */
 function placeStatement(table: string): PreparedStatement {
   return prepared(
     `WITH patience AS MATERIALIZED (
@@ -451,7 +460,7 @@ function placeStatement(table: string): PreparedStatement {
   );
 }
 
-/** Locks in the order of ids first: an UPDATE with a join has an order of its own. */
+/** Locks in id order first, because an UPDATE with a join locks in an order of its own. */
 function endStatement(table: PurchaseKind['table'], assignments: string): PreparedStatement {
   return prepared(
     `WITH held AS (

@@ -7,12 +7,12 @@ import { showReading } from '../infra/kept-reading.js';
 import { METRICS } from '../infra/metrics.js';
 import type { PurchaseKind } from './purchase.js';
 
-/** A purchase that no worker has begun is due since it was accepted. */
+/** A purchase that no worker has started has been due since it was accepted. */
 const oldestPending = (table: PurchaseKind['table']): string => `
   SELECT extract(epoch FROM statement_timestamp() - created_at)::float8 AS seconds FROM ${table}
   WHERE status = 'pending' AND next_attempt_at <= statement_timestamp() ORDER BY next_attempt_at LIMIT 1`;
 
-/** Due since its time came or, where a worker has lost it, since its lease lapsed. */
+/** Due since the time of its next attempt or, if its worker died, since its lease lapsed. */
 const oldestDue = (table: PurchaseKind['table']): string => `
   SELECT extract(epoch FROM statement_timestamp() - greatest(next_attempt_at, lease_until))::float8 AS seconds
   FROM ${table}
@@ -23,7 +23,9 @@ const oldestProcessing = (table: PurchaseKind['table']): string => `
   SELECT extract(epoch FROM statement_timestamp() - created_at)::float8 AS seconds FROM ${table}
   WHERE status = 'processing' ORDER BY created_at LIMIT 1`;
 
-/** Ages of purchases in the whole database, each read by an index and apart from the others: every worker shows the same. */
+/**
+ * Ages of purchases in the whole database: every worker reports the same. Each is a separate query that uses an index.
+ */
 @Injectable()
 export class PurchaseMetrics {
   constructor(@Inject(METRICS) registry: Registry, @InjectEntityManager() manager: EntityManager) {

@@ -45,14 +45,14 @@ export abstract class Purchase {
   @Column({ name: 'upstream_package_id', type: 'text' })
   upstreamPackageId!: string;
 
-  /** Unit cost at the provider at acceptance, in micros; null when nobody charges for it. */
+  /** Unit cost at the provider at acceptance, in micros; null when it costs us nothing. */
   @Column({ name: 'unit_cost_micros', type: 'bigint', nullable: true, transformer: bigintColumn })
   unitCostMicros!: number | null;
 
   @Column({ name: 'unit_cost_currency', type: 'text', nullable: true })
   unitCostCurrency!: string | null;
 
-  /** Time of the last placement that may have taken effect at the provider; null when none has ever left. */
+  /** Time of the last placement that may have taken effect at the provider; null when none was ever sent. */
   @Column({ name: 'upstream_placed_at', type: 'timestamptz', nullable: true })
   upstreamPlacedAt!: Date | null;
 
@@ -96,7 +96,7 @@ export abstract class Purchase {
   failedAt!: Date | null;
 }
 
-/** Names of one of the two kinds in code and messages. */
+/** Names of a kind of purchase in code and messages. */
 export interface PurchaseKind<P extends Purchase = Purchase> {
   /** Prefix of log events and ids, e.g. `order.attempt_failed` and `orderId`. */
   readonly name: PlacementKind;

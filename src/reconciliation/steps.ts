@@ -20,7 +20,7 @@ export interface Step {
 
 /** A check over one table, or the comparison with one provider: a walk over keys in independent steps. */
 export interface Part {
-  /** Name of its cursor; stable while another release may take over a run. */
+  /** Name of its cursor. Must not change between releases, because another release may take over a run. */
   readonly name: string;
   /** If set, its rows count as checked rows of this table. */
   readonly counts?: string;

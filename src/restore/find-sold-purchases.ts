@@ -18,7 +18,7 @@ export interface AskedProvider {
   readonly found: readonly FoundPurchase[] | null;
   /** Why the list is incomplete; null when it is complete. */
   readonly failure: string | null;
-  /** Kinds that its list does not show: whether those were bought cannot be told. */
+  /** Kinds that its list does not show: we cannot tell whether those were bought. */
   readonly unlisted: readonly PlacementKind[];
 }
 

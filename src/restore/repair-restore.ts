@@ -10,11 +10,11 @@ import { WRITES_KEPT_MS } from './writes-guard.js';
 
 /** Purchases from shortly before the restored time are included: clocks differ, and commits follow calls. */
 const LOOK_BACK_MS = HOUR_MS;
-/** How long a partner may repeat a POST with its key (D17). */
+/** How long a partner may repeat a POST with the same Idempotency-Key (D17). */
 const LOOK_FIRST_MS = DAY_MS;
 /**
- * Every write that passed the guard before the refusal has ended by then, including its waits for a connection, locks
- * and a statement.
+ * Time after which every write that passed the guard before the refusal has ended, including its waits for a
+ * connection, locks and a statement.
  */
 const LAST_WRITE_MS = 15_000;
 
@@ -44,7 +44,7 @@ export interface RepairReport {
   readonly isOpened: boolean;
 }
 
-/** A worker is connected: it would buy again what the restored rows do not know. */
+/** A worker is connected: it would repeat purchases that the restored rows do not contain. */
 export class WorkersConnected extends Error {
   constructor(connections: number) {
     super(
@@ -102,7 +102,7 @@ export class RepairRestore {
     return epoch && { epoch, unclaimed: await this.purchases.list(epoch.id) };
   }
 
-  /** Processes cache whether writes are accepted; only after this wait can none begin one. */
+  /** Processes cache whether writes are accepted; only after this wait can no process start one. */
   private async waitUntilOpenFor({ id }: RestoreEpoch, ms: number, stopping: AbortSignal): Promise<void> {
     const leftMs = ms - (await this.epochs.openForMs(id));
     if (leftMs > 0) await delay(leftMs, undefined, { signal: stopping });
@@ -137,7 +137,7 @@ export class RepairRestore {
     });
   }
 
-  /** Distrusts a list that shows none of the certain sales of the hour before. */
+  /** Rejects a list that shows none of the known sales of the hour before the restored time. */
   private async withoutGaps(
     epoch: RestoreEpoch,
     asked: readonly AskedProvider[],
@@ -163,7 +163,7 @@ export class RepairRestore {
     for (const { provider, unlisted } of asked)
       for (const kind of unlisted)
         await this.purchases.lookFirst(provider, kind, this.sinceOf(epoch), LOOK_FIRST_MS);
-    // Rows accepted since the first pass by calls that had already begun.
+    // Includes rows accepted since the first pass by calls that had already begun.
     await this.transactions.run((tx) => this.epochs.distrustRows(tx));
     await this.refuseWorkers();
     const isRepaired = asked.every(({ failure }) => failure === null);

@@ -47,8 +47,8 @@ export class InspectProviderOrder {
   }
 
   /**
-   * Null when no decision is possible: the order waits for no result, a worker holds it, or the action is `requery`.
-   * Only issuing needs the provider's response; without one, support may still decide otherwise.
+   * Null when no decision is possible: the order is not waiting for a result, a worker holds it, or the action is
+   * `requery`. Only issuing needs the provider's response; without one, support may still decide otherwise.
    * @throws AppError `service_unavailable`
    */
   async inspectFor(action: ResolveOrderAction, orderId: string): Promise<InspectedOrder | null> {

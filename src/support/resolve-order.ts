@@ -24,7 +24,7 @@ import {
 } from './resolution-rules.js';
 import { ResolvePurchase } from './resolve-purchase.js';
 
-/** Shown to the partner; support's knowledge is in the note. */
+/** Shown to the partner; support's own findings are in the note. */
 const UNCONFIRMED: ProviderFailure = {
   code: 'provider_unavailable',
   reason: 'The wholesaler did not confirm the order.',
@@ -76,8 +76,8 @@ export class ResolveOrder extends ResolvePurchase<OrderEntity, OrderOutcomeActio
   }
 
   /**
-   * Marks the order issued with its existing profiles, or failed. Missing parts are not given up before the read lag is
-   * over.
+   * Marks the order issued with its existing profiles, or failed. Missing parts count as failed only after the read
+   * lag.
    */
   private async endProvisioning(
     tx: Tx,

@@ -16,7 +16,7 @@ import type { InspectedTopup } from './inspect-provider-topup.js';
 import { type ProviderState, type TopupOutcomeAction, topupRefusal } from './resolution-rules.js';
 import { ResolvePurchase } from './resolve-purchase.js';
 
-/** Shown to the partner; support's knowledge is in the note. */
+/** Shown to the partner; support's own findings are in the note. */
 const UNCONFIRMED: ProviderFailure = {
   code: 'provider_unavailable',
   reason: 'The wholesaler did not confirm the top-up.',
@@ -61,7 +61,7 @@ function failureOf(state: ProviderState): ProviderFailure {
   return state.state === 'rejected' ? state.failure : UNCONFIRMED;
 }
 
-/** We know what the top-up adds, so a provider that reports nothing about the eSIM is not needed. */
+/** We know what the top-up adds, so it can be applied without the provider's report about the eSIM. */
 function appliedOf(state: ProviderState): AppliedTopup {
   return state.state === 'completed' ? state : { totalBytes: null, expiresAt: null };
 }

@@ -31,8 +31,8 @@ interface EndedTopup extends TopupEnd {
 }
 
 /**
- * Records the outcomes of processing top-ups in one transaction: statuses, eSIM changes, money and events (D22, D24),
- * one statement per kind whatever the number of top-ups.
+ * Records the outcomes of processing top-ups in one transaction: statuses, eSIM changes, money and events (D22, D24).
+ * It runs one statement per kind, however many top-ups there are.
  */
 @Injectable()
 export class CompleteTopup {

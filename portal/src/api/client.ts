@@ -34,7 +34,7 @@ type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 const ended = new Set<() => void>();
 /** The browser has a different session than the one in which this page was opened. */
 const changed = new Set<() => void>();
-/** The call needs a younger session than this one. */
+/** The call requires a more recent sign-in than this session's. */
 const stepUps = new Set<() => void>();
 
 /** Calls `listener` when a response says that the session has ended. Returns the unsubscribe function. */
@@ -111,7 +111,7 @@ export async function get<T>(path: string, query: Query = {}, signal?: AbortSign
 }
 
 /**
- * Reads a file. A plain link could not name the session.
+ * Downloads a file. A plain link could not send the session's id.
  * @throws {ApiError} for any response other than 2xx; TypeError without a response
  */
 export async function getFile(path: string, query: Query): Promise<Blob> {
@@ -129,14 +129,14 @@ export async function send<T>(method: Exclude<Method, 'GET'>, path: string, body
 
 const intents = new Intents();
 
-/** Whether the server may have applied a change, or may still apply it, while the outcome is unknown. */
+/** Whether the outcome is unknown: the server may have applied the change, or may still apply it. */
 function isUnanswered(error: unknown): boolean {
   if (!(error instanceof ApiError)) return true;
   return error.isTransient || error.code === 'idempotency_in_progress';
 }
 
 /**
- * Posts a change once, however often it is requested before a response arrives, and returns the envelope's `data`. A
+ * Posts a change once, even if it is requested again before a response arrives, and returns the envelope's `data`. A
  * value that is shown once is null if the response that contained it was lost.
  * @throws {ApiError} for any response other than 2xx; TypeError without a response
  */

@@ -23,7 +23,7 @@ export class Intents {
     return key;
   }
 
-  /** Call when a response has arrived: the same change is a new one from then on. */
+  /** Call when a response has arrived. From then on, the same change counts as a new one. */
   settle(path: string, body: unknown): void {
     if (this.open.get(targetOf(path))?.call === callOf(path, body)) this.open.delete(targetOf(path));
   }

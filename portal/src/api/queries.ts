@@ -30,8 +30,8 @@ export function every(intervalMs: number) {
 type One<T> = { data: T };
 
 /**
- * Keeps the previous data until the response arrives, but only for the same list in the same mode: rows of another mode
- * or object under this heading would be wrong, with buttons that work. The key's first two parts identify the list.
+ * Keeps the previous data until the response arrives, but only for the same list in the same mode. Rows of another mode
+ * or object would appear under the wrong heading, with working buttons. The key's first two parts identify the list.
  */
 function keepWithin(list: string, of: string | null) {
   return <Data>(last: Data | undefined, query: { queryKey: readonly unknown[] } | undefined) =>
@@ -39,8 +39,8 @@ function keepWithin(list: string, of: string | null) {
 }
 
 /**
- * A paged list; `mode` is null if the list has only one mode. Its key begins with the path, so that a change names the
- * lists it makes stale.
+ * A paged list; `mode` is null if the list has only one mode. Its key begins with the path, so that a change can
+ * invalidate lists by path.
  */
 export function pages<T>(path: string, mode: Mode | null, filters: Query = {}) {
   return infiniteQueryOptions({
@@ -85,7 +85,7 @@ export const deliveryQuery = (id: string) =>
     refetchInterval: every(LIVE_INTERVAL_MS),
   });
 
-/** Explains the state of a delivery or an endpoint; another `state` has another explanation. */
+/** Explains the state of a delivery or an endpoint. A changed `state` fetches a new explanation. */
 export const explanationQuery = (of: 'deliveries' | 'webhook-endpoints', id: string, state: string) =>
   queryOptions({
     queryKey: [of, id, 'explanation', state],
@@ -115,8 +115,8 @@ export function refreshDeliveryLog(queries: QueryClient, endpointId: string): vo
 }
 
 /**
- * The endpoint's most recently failed delivery, if any. @param changedAt last change of the endpoint: until the next
- * one the result is the same
+ * The endpoint's most recently failed delivery, if any.
+ * @param changedAt time of the endpoint's last change; the result is cached until the next one
  */
 export const lastFailedQuery = (endpointId: string, changedAt: string) =>
   queryOptions({

@@ -10,7 +10,7 @@ export function takeCode(): string | null {
 }
 
 /**
- * Opens the session of a code, or that of the browser's cookie.
+ * Opens a session with a sign-in code, or without one resumes the session of the browser's cookie.
  * @throws {ApiError} 401 when there is none
  */
 export async function openSession(code: string | null): Promise<Session> {

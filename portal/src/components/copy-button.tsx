@@ -29,7 +29,7 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
   );
 }
 
-/** An id with a copy button. @param what the button's name for it: `order id` */
+/** An id with a copy button. @param what names the id in the button's label: `order id` */
 export function CopyFact({ text, what }: { text: string; what: string }) {
   return (
     <>

@@ -39,7 +39,7 @@ export function Dialog({
           <Base.Title className="dialog-title">{title}</Base.Title>
           {description !== undefined && <Base.Description className="hint">{description}</Base.Description>}
           {children}
-          {/* Last, so that the first field has the focus, and stands at the top all the same. */}
+          {/* Last in the DOM, so that the first field gets the focus; CSS places it at the top. */}
           {dismissible && (
             <Base.Close className="button quiet dialog-close" aria-label="Close">
               <span aria-hidden="true">✕</span>

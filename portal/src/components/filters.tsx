@@ -7,7 +7,7 @@ type Text = {
   name: string;
   label: string;
   placeholder?: string;
-  /** Values that the server accepts; others are not written to the address. `shape` describes it in words. */
+  /** Values that the server accepts; others are not written to the address. `shape` describes the pattern in words. */
   pattern?: RegExp;
   shape?: string;
 };

@@ -53,7 +53,7 @@ export function LoadMore({ more, busy, load, emptyPages = 0 }: MoreProps) {
 
 type SearchProps = { rests: boolean; end: RefObject<HTMLDivElement | null>; goOn: () => void };
 
-/** Nothing found so far does not mean that there is nothing. */
+/** Shown while all pages so far are empty, because older rows may still match. */
 function SearchOn({ rests, end, goOn }: SearchProps) {
   return (
     <div className="load-more" ref={end}>
@@ -130,7 +130,7 @@ export function Table({
 }: {
   label: string;
   columns: readonly string[];
-  /** The rows are the previous ones: the requested ones are still loading. */
+  /** True while the rows are still the previous ones and the requested ones are loading. */
   busy?: boolean;
   children: ReactNode;
 }) {

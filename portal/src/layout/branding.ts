@@ -41,7 +41,7 @@ const css = (color: Color): string =>
 
 /**
  * Applies the portal team's accent if it is a color `#rrggbb`. Fills use it unchanged, with readable text on it. Links,
- * focus rings and marks use it as dark or as light as their background requires.
+ * focus rings and marks darken or lighten it as their background requires.
  */
 export function applyBranding({ branding }: Session): void {
   const match = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(branding?.accent ?? '');

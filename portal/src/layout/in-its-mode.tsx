@@ -8,7 +8,7 @@ type Props = {
   what: string;
   /** The object's own mode; null for an object without a mode, which is shown in both. */
   mode: Mode | null;
-  /** Shown above the notice when the object is hidden, for a page whose `children` contain its name. */
+  /** Shown above the notice when the object is hidden, for pages whose heading is part of `children`. */
   heading?: ReactNode;
   children: ReactNode;
 };

@@ -10,7 +10,7 @@ export function returnAddress(returnUrl: string | null | undefined, reason?: 'st
   return address.href;
 }
 
-/** Explains that some actions need a session younger than fifteen minutes, and leads to a new one. */
+/** Explains that the action requires a sign-in within the last 15 minutes, and links to a new sign-in. */
 export function StepUp({ open, onClose }: { open: boolean; onClose: () => void }) {
   const address = returnAddress(useSession().return_url, 'step_up');
   return (

@@ -4,7 +4,7 @@ import type { Mode } from '../api/types.ts';
 
 export const MODE_NAMES: Record<Mode, string> = { sandbox: 'Sandbox', live: 'Live' };
 
-/** The mode of the whole screen. It is stored in the address; a mode outside the session is ignored. */
+/** The mode of the whole screen, stored in the address. A mode that the session does not include is ignored. */
 export function useMode(): Mode {
   const { modes } = useSession();
   const { mode } = useSearch({ strict: false });

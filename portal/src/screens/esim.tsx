@@ -30,7 +30,7 @@ export function EsimPage() {
       {query.data && (
         <InItsMode what="eSIM" mode={query.data.mode}>
           <EsimFacts esim={query.data} />
-          {/* Keyed, whatever the router keeps: the QR code of one eSIM under another's name installs the wrong one. */}
+          {/* Keyed, so that the QR code of one eSIM never appears under another's name. */}
           <Installation key={esimId} esimId={esimId} />
         </InItsMode>
       )}

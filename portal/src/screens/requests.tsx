@@ -12,7 +12,7 @@ import { useMode } from '../layout/use-mode.ts';
 
 const requestsRoute = getRouteApi('/developers/requests');
 
-/** Error codes that programs can receive, in order of how often one searches for them. */
+/** Error codes that programs can receive, most searched-for first. */
 const ERROR_CODES = [
   'validation_failed',
   'not_found',

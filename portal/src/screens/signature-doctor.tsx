@@ -121,8 +121,8 @@ export function SignatureDoctor() {
 }
 
 /**
- * How far, and in which direction, a clock is off. A positive number of seconds means that `t` is behind the receipt,
- * or behind our time if the receipt is unknown.
+ * How far, and in which direction, a clock is off. With positive seconds, `t` is earlier than the time of receipt, or
+ * than our clock if that time is unknown.
  */
 function clockInWords(diagnosis: string, secondsOff: number): string {
   const far = inWords(Math.abs(secondsOff) * 1_000);

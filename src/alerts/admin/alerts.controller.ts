@@ -7,7 +7,7 @@ import { RespondsPage } from '../../infra/http/openapi/responds.js';
 import { AlertsRepository } from '../alerts.repository.js';
 import { AlertResponse, AlertsQueryDto, toAlertFilters, toAlertResponse } from './alerts.dto.js';
 
-/** Events that the portal team should look at (docs/openapi). */
+/** Alerts that need the portal team's attention (docs/openapi). */
 @ApiTags('Alerts')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1/alerts')

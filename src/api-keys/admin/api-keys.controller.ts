@@ -150,7 +150,10 @@ abstract class ApiKeyHandlers {
     });
   }
 
-  /** @throws NotFound for a key of a mode outside the session; AppError `step_up_required` for a live one */
+  /**
+   * @throws NotFound for a key in a mode that the session does not include; AppError `step_up_required` for a live key
+   * if the session is too old
+   */
   private async assertMayChange(
     tx: Tx,
     caller: AdminOrPortalPrincipal,

@@ -7,7 +7,7 @@ import { ApiKeysRepository } from '../api-keys.repository.js';
 
 const WARN_BEFORE_DAYS = 7;
 const KEYS_PER_SWEEP = 500;
-/** The warning comes a week ahead, so minutes do not matter; never more often than the sweeps of due work. */
+/** Minutes do not matter for a warning a week ahead. Never runs more often than the sweeps for due work. */
 const SWEEPS_BETWEEN = 30;
 
 /** Raises `key.expiring` once per key, a week before it expires (D15, `GET /alerts`). */

@@ -5,7 +5,7 @@ import { MODES, type Mode } from '../../common/mode.js';
 import { ListQueryDto, Optional, QueryInteger, Rfc3339, ShortText } from '../../infra/http/index.js';
 import type { CallFilters } from '../call-log.repository.js';
 
-/** Filters of a list of calls whose mode is the key's. */
+/** Filters of a partner's own calls; the API key determines their mode. */
 export class OwnCallsQueryDto extends ListQueryDto {
   @ApiPropertyOptional({ type: String, maxLength: 64 })
   @Optional()

@@ -51,7 +51,7 @@ export class HeldSync {
     this.ending.addEventListener('abort', stop, { once: true });
     const renewal = setInterval(() => {
       this.write(() => Promise.resolve()).catch((error: unknown) => {
-        // A database that is away says nothing of the lease: the next write finds out.
+        // A database outage does not void the lease. The next write checks it.
         if (error instanceof SyncOvertaken) controller.abort(error);
       });
     }, this.running.leaseMs / RENEWALS_PER_LEASE);
@@ -65,14 +65,14 @@ export class HeldSync {
   }
 }
 
-/** A page that did not come is asked for again, and not the list. */
+/** Delays before a page that did not arrive is requested again, without restarting the list. */
 const RETRY_AFTER_MS: readonly number[] = [1_000, 2_000];
-/** A provider that asks to wait longer than this (a key that it does not take) is left alone. */
+/** If a provider requests a longer wait than this, for example because it rejects our key, the page is not retried. */
 const MAX_WAIT_MS = 10_000;
 
 /**
  * The pages of a list in their order, until `deadlineAt` by `performance.now()`.
- * @throws ProviderOutcomeUnknown, ProviderUnavailable for a page that does not come; SyncOvertaken, SyncStopped
+ * @throws ProviderOutcomeUnknown, ProviderUnavailable for a page that does not arrive; SyncOvertaken, SyncStopped
  */
 export async function* pagesOf(
   list: PackageList,
@@ -90,7 +90,7 @@ export async function* pagesOf(
 interface PageCall {
   readonly liveProvider: LiveProvider;
   readonly deadlineAt: number;
-  /** Aborted when nobody waits any more. */
+  /** Aborted when the caller no longer waits. */
   readonly signal: AbortSignal;
 }
 

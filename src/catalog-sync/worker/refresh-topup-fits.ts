@@ -73,7 +73,7 @@ export class RefreshTopupFits {
       await this.store(liveProvider, baseId, offered);
       return true;
     } catch (error) {
-      // When the provider is busy or our own limit is reached, no query left.
+      // If the provider is busy or our own limit is reached, no query was sent.
       const isBusy = error instanceof ProviderUnavailable;
       await this.putOff([each], isBusy ? error.retryAfterMs : RETRY_MS);
       const { name: provider } = liveProvider;

@@ -9,7 +9,7 @@ import { type LivePackage, type SalesTerms, toLivePackage } from '../live-packag
 import { type HeldSync, SyncStopped } from './held-sync.js';
 import { StorePackages } from './store-packages.js';
 
-/** A list that lost more than half of the sold packages is a provider's fault, not its decision. */
+/** A list with less than this share of the packages on sale counts as a provider's error, not its decision. */
 const SMALLEST_SHARE = 0.5;
 /** A dozen packages may well disappear at once. */
 const ALWAYS_BELIEVED = 12;

@@ -9,7 +9,7 @@ import type {
 } from '../package.js';
 import type { SandboxCountry } from './countries.js';
 
-/** A package without its place: every destination combines some plans with its own price level. */
+/** A package without its destination. Every destination combines some plans with its own price level. */
 export interface Plan {
   readonly kind: PackageKind;
   /** Whole gigabytes of 10^9 bytes (D10); null when unlimited or when the plan adds days only. */

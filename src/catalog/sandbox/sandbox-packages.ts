@@ -183,7 +183,7 @@ export const MAGIC_PACKAGES = {
   topupFail: 'pkg_test_topup_fail',
 } as const;
 
-// Microstates: a partner who searches for a popular country does not sell a test package by accident.
+// Microstates, so that a partner who searches for a popular country does not sell a test package by accident.
 const TEST_COUNTRIES: ReadonlySet<string> = new Set(['AD', 'LI', 'MC']);
 
 const TEST_DESTINATION: Destination = {

@@ -6,7 +6,7 @@ import { NetworkList } from '../../infra/network/ip-address.js';
 import type { ProviderHint } from '../../providers/index.js';
 
 const PATH = /^\/callbacks\/([a-z0-9_-]{1,64})\/([A-Za-z0-9_-]{1,256})$/;
-/** Stands in for a path of another shape: the comparison costs the same and never matches. */
+/** Used for a malformed path, so that the comparison takes the same time and never matches. */
 const NO_MATCH = ['', '', ''] as const;
 
 /** The provider that sends a callback. */
@@ -17,7 +17,7 @@ export class CallbackSender {
   constructor(readonly provider: string) {}
 }
 
-/** Takes a token of the provider's bucket for this address. Returns the seconds to wait, or null if there was one. */
+/** Takes a token of the provider's bucket for this address. Returns null on success, otherwise the seconds to wait. */
 export type CallbackRateLimit = (provider: string, address: string) => Promise<number | null>;
 
 export interface CallbackAuthenticatorOptions {
@@ -51,7 +51,7 @@ export class CallbackAuthenticator implements Authenticator {
     return { principal, headers: {}, refusal, keyId: null, partnerId: null, mode: null };
   }
 
-  /** Null for everybody else, whatever is wrong. Takes the same time either way. */
+  /** Null if any check fails. Takes the same time either way. */
   private providerOf({ method, url, remoteAddress }: EdgeCall): string | null {
     const [, provider, secret] = PATH.exec(pathOf(url)) ?? NO_MATCH;
     const isSecret = timingSafeEqual(digestOf(secret ?? ''), this.secret);
@@ -79,7 +79,7 @@ export class CallbackAuthenticator implements Authenticator {
   }
 }
 
-/** All digests have one length, as a constant-time comparison needs. */
+/** Digests all have the same length, which a constant-time comparison requires. */
 function digestOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

@@ -64,7 +64,7 @@ export class EsimPoller implements OnApplicationBootstrap, BeforeApplicationShut
   }
 
   /**
-   * A group is a provider. The sweep is the only clock, and a batch never outlives its lease, because it has a timeout.
+   * A group is a provider. Only the sweep triggers claims. A batch never outlives its lease, because it has a timeout.
    */
   private runnerOf(source: Source, name: string, sweepIntervalMs: number): JobRunner<PollBatch> {
     const { leaseMs, shutdownTimeoutMs } = this.config;

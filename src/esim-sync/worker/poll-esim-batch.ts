@@ -41,7 +41,10 @@ export class PollEsimBatch {
     this.logger.debug({ event: 'esims.read', provider, source, read: readings.size, unknown });
   }
 
-  /** One transaction, unless one eSIM's reading cannot be stored: the others are then stored without it (D43). */
+  /**
+   * Records all readings in one transaction. If one eSIM's reading cannot be stored, records the others without it
+   * (D43).
+   */
   private recordApart(batch: PollBatch, readings: Readings): Promise<void> {
     return handleApart(batch.polls, {
       handle: (polls) => this.transactions.run((tx) => this.record(tx, { ...batch, polls }, readings)),
@@ -77,7 +80,7 @@ export class PollEsimBatch {
     reading: ProviderUsageReport,
   ): UsageReport {
     if (reading.totalBytes !== null && reading.totalBytes !== esim.totalBytes) {
-      // Our record of purchases decides; a top-up in progress explains the difference for a while.
+      // Our record of purchases is authoritative. A top-up in progress may explain the difference for a while.
       const { id: esimId, orderId, totalBytes: bought } = esim;
       const line = { event: 'esim.total_differs', esimId, orderId, bought };
       this.logger.warn({ ...line, upstream: reading.totalBytes });

@@ -52,7 +52,7 @@ export class EsimExpiry {
 
   /**
    * Returns the last eSIM tried, or null when no more follow. Stops after a failure, so that the list is queried again
-   * at once: that fails when the database is down, but not after a fault of one eSIM.
+   * at once. That query fails if the database is down, but not if only this eSIM is faulty.
    */
   private async expireUntilOneFails(
     ended: readonly EndedEsim[],

@@ -11,8 +11,8 @@ import { type OrderEntity, ORDERS, toProviderOrderRequest } from '../order.js';
 
 /**
  * Brings a processing order to its outcome. Provider calls run outside any transaction. One transaction then writes the
- * order's status, money, eSIMs and event, together with other orders that end now. After a kill at any point it is
- * repeated with the same reference (D19, D22).
+ * order's status, money, eSIMs and event, together with other orders that end now. If the process is killed at any
+ * point, the order is processed again with the same reference (D19, D22).
  */
 @Injectable()
 export class FulfillOrder {

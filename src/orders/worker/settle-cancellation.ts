@@ -40,7 +40,8 @@ export class SettleCancellation {
   }
 
   /**
-   * The call leaves soon after the claim or never: support may since have ended the cancellation and resold the eSIMs.
+   * The call is sent soon after the claim or never, because support may meanwhile have ended the cancellation and
+   * resold the eSIMs.
    */
   private async askProvider(
     order: OrderEntity,

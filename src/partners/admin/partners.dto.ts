@@ -14,7 +14,7 @@ const MAX_EMAIL = 254;
 
 function Email(): PropertyDecorator {
   return compose(
-    // The local part of an address may contain any letter, including one that reverses the direction of text.
+    // The local part of an address may contain any character, including one that reverses the direction of text.
     SingleLineText(MAX_EMAIL),
     IsEmail({}, { message: 'must be an email address' }),
   );

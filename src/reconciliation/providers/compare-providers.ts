@@ -16,8 +16,9 @@ const AT_ONCE = 3;
 const NOT_CONNECTED = 'not connected, so its purchases were not compared';
 
 /**
- * Queries the providers by our references about purchases that have ended since a time, and compares. A step is a page
- * of orders or top-ups (D27). Read-only. A purchase that changes during the query is left to the next run.
+ * Looks up purchases that ended since a given time at their providers, by our references, and compares them with our
+ * records. A step is a page of orders or top-ups (D27). Read-only. A purchase that changes during the query is left to
+ * the next run.
  */
 @Injectable()
 export class CompareProviders {

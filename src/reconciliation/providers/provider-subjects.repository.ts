@@ -24,7 +24,7 @@ export interface BookedOrder {
   readonly quantityIssued: number;
   readonly esims: readonly BookedEsim[];
   readonly request: ProviderOrderRequest;
-  /** Nothing of the order was placed after this time. */
+  /** No part of the order was placed after this time. */
   readonly endedAt: Date;
 }
 
@@ -80,7 +80,7 @@ interface PageRow {
 /** Change times have no index, so pages follow ids; this many rows are read per subject of a page. */
 export const ROWS_PER_SUBJECT = 20;
 
-/** Only purchases that may have left for a provider, long enough ago for the provider to show them. */
+/** Only purchases that may have been sent to the provider, long enough ago for the provider to show them. */
 const COMPARABLE = `mode = 'live' AND provider = $1 AND upstream_placed_at IS NOT NULL
   AND updated_at >= $2 AND updated_at <= now() - $3 * interval '1 millisecond'`;
 
@@ -115,7 +115,7 @@ export interface ComparisonWindow {
   readonly provider: string;
   /** Changed at or after this time. */
   readonly since: Date;
-  /** How long a provider may not show its own actions. */
+  /** Time for which a provider may not yet show its own actions. */
   readonly readLagMs: number;
 }
 

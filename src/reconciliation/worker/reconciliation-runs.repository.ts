@@ -9,7 +9,7 @@ const KEPT_RUNS = 30;
 /** A run without progress in this many consecutive attempts is abandoned, and the next one starts over. */
 const MAX_ATTEMPTS = 5;
 
-/** A run held by this worker; a higher fence takes it away. */
+/** A run held by this worker, until another one takes it over with a higher fence. */
 export interface HeldRun {
   readonly id: string;
   readonly fence: string;
@@ -79,7 +79,7 @@ export class ReconciliationRunsRepository {
     );
   }
 
-  /** Renews the lease. False: another worker holds the run. */
+  /** Renews the lease. Returns false if another worker holds the run. */
   async renew({ id, fence }: HeldRun, leaseMs: number): Promise<boolean> {
     const { affected } = await sql(
       this.manager,
@@ -113,7 +113,7 @@ export class ReconciliationRunsRepository {
     return true;
   }
 
-  /** Ends the run, and forgets the oldest ones. Null: another worker has it. */
+  /** Ends the run and deletes the oldest ones. Returns null if another worker holds the run. */
   async complete(
     tx: Tx,
     { id, fence }: HeldRun,

@@ -12,7 +12,7 @@ import { AFTER_START_MS, Sweeps } from '../../infra/sweeps.js';
 import { PurgeSandboxOrders } from './purge-sandbox-orders.js';
 
 const EVERY_MS = 600_000;
-/** A stranger can create one bucket per call, and a run passes only a limited number of kept ones. */
+/** A stranger can create one bucket per call, and a run reads only a limited number of buckets that it keeps. */
 const BUCKETS_EVERY_MS = 60_000;
 
 /**

@@ -22,7 +22,7 @@ export class ReviewAlerts implements OnModuleInit, OnApplicationBootstrap {
     private readonly guard: PlacementGuard,
   ) {}
 
-  /** The provider may charge or refund twice, so support is alerted before the second placement leaves (D19). */
+  /** The provider may charge or refund twice, so support is alerted before the second placement is sent (D19). */
   onModuleInit(): void {
     for (const kind of ['order', 'cancel'] as const)
       this.guard.onRepeat(kind, async (tx, { provider, operation, key, reference }) => {

@@ -13,7 +13,7 @@ import { CompleteTopup, type TopupEnd } from '../complete-topup.js';
 import { TopupJobsRepository } from '../topup-jobs.repository.js';
 import { toProviderTopupRequest, type TopupEntity, TOPUPS } from '../topup.js';
 
-/** Failure of a top-up that has not left for the provider when its eSIM has ended. */
+/** Failure of a top-up whose eSIM ended before anything was sent to the provider. */
 const ENDED: Readonly<Partial<Record<EsimEntity['status'], ProviderFailure>>> = {
   expired: { code: 'esim_expired', reason: 'The eSIM expired before the top-up was applied.' },
   canceled: { code: 'topup_not_supported', reason: 'The eSIM was canceled before the top-up was applied.' },
@@ -22,10 +22,10 @@ const ENDED: Readonly<Partial<Record<EsimEntity['status'], ProviderFailure>>> = 
 /**
  * Brings a processing top-up to its outcome. One provider call runs outside any transaction. One transaction then
  * writes the top-up's status, the change of its eSIM, its charge and its event, together with other top-ups that end
- * now. After a kill at any point it is repeated with the same reference (D19).
+ * now. If the process is killed at any point, the top-up is processed again with the same reference (D19).
  *
- * An eSIM may end between acceptance and here. Before anything has left for the provider, the top-up fails and costs
- * nothing. Once the provider has applied it, the money is spent: it completes, and the ended eSIM stays ended.
+ * An eSIM may end between acceptance and here. If nothing was sent to the provider yet, the top-up fails and costs
+ * nothing. Once the provider has applied it, the money is spent: the top-up completes, and the ended eSIM stays ended.
  */
 @Injectable()
 export class FulfillTopup {

@@ -18,7 +18,7 @@ const endpointRoute = getRouteApi('/developers/webhooks/$endpointId');
 const any = ['', 'Any'] as const;
 const options = (values: readonly string[]) => [any, ...values.map((value) => [value, value] as const)];
 
-/** An incomplete year parses as one of the first centuries. */
+/** A half-typed year is a valid date too, in one of the first centuries. */
 const isWholeTime = (text: string) => /^[2-9]\d{3}-/.test(text);
 
 /** Formats a time as `2026-11-22T13:05` in the viewer's zone, for an input field. */

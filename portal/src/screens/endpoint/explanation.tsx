@@ -38,7 +38,6 @@ function Answer({
   ) : null;
 }
 
-/** Summary, owner, cure, evidence, and what happens next. */
 function Words({ explanation }: { explanation: Explanation }) {
   const { summary, owner, cure, evidence, next, next_at: nextAt } = explanation;
   return (

@@ -16,7 +16,7 @@ const STATUSES = [
   ['delivered', 'delivered'],
   ['discarded', 'discarded'],
 ] as const;
-/** Larger replays need a young session, and so do many within an hour. */
+/** Larger replays, and many replays within an hour, require a recent sign-in. */
 const STEP_UP_ABOVE = 1_000;
 /** Maximum count of a dry run. */
 const MAX_COUNTED = 10_000;

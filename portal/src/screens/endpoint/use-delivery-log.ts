@@ -8,7 +8,10 @@ const PAGE = 50;
 /** Number of pages that are refetched while they contain open deliveries. */
 const PAGES_KEPT_FRESH = 4;
 
-/** Whether a delivery will change by itself. A held one waits for the switch, and is then released gradually. */
+/**
+ * Whether a delivery will change by itself. A held one waits until the endpoint is enabled, and is then released
+ * gradually.
+ */
 function isOpen(delivery: Delivery, endpoint: Endpoint): boolean {
   return delivery.status === 'pending' || (delivery.status === 'held' && endpoint.status !== 'disabled');
 }
@@ -54,7 +57,7 @@ export function useDeliveryLog(endpoint: Endpoint, filters: Query) {
   useReadAnew(path, endpoint.status);
 
   const older = useMemo(() => log.data?.pages.flatMap((page) => page.data) ?? [], [log.data]);
-  // With other filters than the older pages it does not belong to the same log.
+  // Ignore the newest page while its filters differ from those of the older pages.
   const head = newest.isPlaceholderData === isOutdated ? newest.data : undefined;
   // More deliveries arrived at once than a page holds: start over to read the gap.
   const gap =
@@ -75,7 +78,9 @@ export function useDeliveryLog(endpoint: Endpoint, filters: Query) {
   return { log, deliveries, isOutdated, refresh: () => void newest.refetch() };
 }
 
-/** Refetches all loaded pages after anyone used the switch, which changes held and pending deliveries. */
+/**
+ * Refetches all loaded pages after someone enabled or disabled the endpoint, which changes held and pending deliveries.
+ */
 function useReadAnew(path: string, status: Endpoint['status']): void {
   const queries = useQueryClient();
   const before = useRef(status);

@@ -5,7 +5,10 @@ type Anchor = { row: HTMLElement; at: number };
 
 const placeOf = (row: HTMLElement): number => row.getBoundingClientRect().top + window.scrollY;
 
-/** The first visible row after scrolling past the very first one; rows are in vertical order. */
+/**
+ * The first visible row by binary search, because rows are in vertical order. Null while the list's first row is
+ * visible.
+ */
 function firstVisible(rows: HTMLCollectionOf<HTMLElement>): Anchor | null {
   let low = 0;
   let high = rows.length;

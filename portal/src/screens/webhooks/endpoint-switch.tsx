@@ -8,7 +8,7 @@ import { ErrorNote } from '../../components/feedback.tsx';
 import { countOrMore } from '../../components/format.ts';
 import { notify } from '../../components/toasts.tsx';
 
-/** The status switch, named by the URL. It moves at once, and back if the server refuses. */
+/** The status switch, labeled with the endpoint's URL. It moves at once, and moves back if the server refuses. */
 export function EndpointSwitch({ endpoint }: { endpoint: Endpoint }) {
   const mayWrite = useScope('webhooks:write');
   const queries = useQueryClient();
