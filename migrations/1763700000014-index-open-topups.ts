@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Indexes top-ups whose provider does not respond (D22). A separate migration: together with the new column it would
- * block reads of top-ups while the index is built.
+ * Indexes top-ups whose provider does not respond (D22). A separate migration: if the new column were added in the same
+ * transaction, reads of top-ups would be blocked while the index is built.
  */
 export class IndexOpenTopups1763700000014 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

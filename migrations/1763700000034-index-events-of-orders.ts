@@ -7,7 +7,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  */
 const ON = `(partner_id, substring(body FROM '"order_id":"([^"]+)"'))`;
 
-/** Finds an order's events in each day, without a new column in every event. */
+/** Finds an order's events in each day's partition, without a new column in every event. */
 export class IndexEventsOfOrders1763700000034 implements MigrationInterface {
   /** CREATE INDEX CONCURRENTLY cannot run in a transaction. */
   readonly transaction = false;

@@ -22,7 +22,7 @@ export class ClaimAllAtOnce1763700000043 implements MigrationInterface {
   }
 }
 
-/** A VACUUM of the table may be running; waiting for it this way blocks neither reads nor writes. */
+/** A VACUUM of the table may be running. ALTER TABLE waits for it without blocking reads or writes. */
 const WAIT_FOR_VACUUM = `SET LOCAL lock_timeout = '30s'`;
 
 /** One endpoint's send window, and its leased deliveries. */
@@ -40,7 +40,7 @@ const TYPES = `
  * Combines migrations 1763700000036 and 1763700000042. Each statement serves all endpoints, because starting a leasing
  * statement, or planning the days of the bodies, costs more than running it. Each statement sees everything committed
  * before it. Claims of one endpoint take turns at the advisory lock, so the in-flight count is exact across all
- * workers, including attempts of discarded deliveries (D34). All workers take the locks in the same order.
+ * workers, including attempts of discarded deliveries. All workers take the locks in the same order.
  *
  * Plans are made once per connection, often while nothing is open, and for an empty table every index looks equally
  * good. Each read therefore requests the order of exactly one index, and the settings keep the planner from sorting. A

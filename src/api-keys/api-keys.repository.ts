@@ -156,8 +156,8 @@ export class ApiKeysRepository {
 }
 
 /**
- * Sorted, so that all processes lock in the same order (D40). The guard limits writes to one per minute and key,
- * however many processes serve the key.
+ * Sorted, so that all processes lock in the same order. The guard limits writes to one per minute and key, however many
+ * processes serve the key.
  */
 const TOUCH = `
   UPDATE api_keys k SET last_used_at = now()

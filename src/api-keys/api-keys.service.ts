@@ -27,7 +27,7 @@ export interface UsedKey {
 export interface Rotation {
   readonly partnerId: string;
   readonly keyId: string;
-  /** How long the old key stays valid after the rotation, unless it expires or is revoked earlier (D15). */
+  /** How long the old key stays valid after the rotation, unless it expires or is revoked earlier. */
   readonly graceSeconds: number;
 }
 

@@ -81,7 +81,7 @@ export class ApiKeyAuthenticator {
     const calls = new Map<string, number>();
     for (const { keyId, index } of known) calls.set(keyId, (calls.get(keyId) ?? 0) + keys[index]!.calls);
     if (calls.size === 0) return { known, buckets: new Map() };
-    // D21: when Redis fails, the limiter neither opens nor returns 500; PostgreSQL's buckets take over.
+    // When Redis fails, the limiter neither opens nor returns 500; PostgreSQL's buckets take over.
     const buckets =
       (await this.redis.charge(calls, this.shape)) ?? (await this.repository.charge(calls, this.shape));
     return { known, buckets };

@@ -10,14 +10,14 @@ import { AdminPrincipal, PartnerPrincipal } from './principal.js';
 const KEY_FORM = /^svc_sk_(?:test|live)_[A-Za-z0-9]{32}$/;
 const NO_HEADERS: Readonly<Record<string, string>> = {};
 
-/** Authenticates calls of the partner port: 401, then 403, then 429 (D7, D12, D13, D21). */
+/** Authenticates calls of the partner port: 401, then 403, then 429 (D7, D13, D21). */
 @Injectable()
 export class PartnerAuthenticator implements Authenticator {
   constructor(private readonly keys: ApiKeyAuthenticator) {}
 
   async authenticate(call: EdgeCall): Promise<AuthResult> {
     const token = bearerToken(call.rawHeaders);
-    // Check the form first: a string that cannot be a key costs no statement (D12).
+    // Check the form first: a string that cannot be a key costs no statement.
     if (token === null || !KEY_FORM.test(token)) return anonymous();
     const hash = digest('sha256', token, 'buffer');
     const found = await this.keys.authenticate(hash, parseAddress(call.remoteAddress));
@@ -95,8 +95,8 @@ function adminRefusal(name: string | null, actor: string | string[] | undefined)
 }
 
 /**
- * The token of exactly one `Authorization: Bearer <token>` line (scheme in any case, one space), otherwise null (D12).
- * Reads the raw headers, because Node silently drops a second Authorization line.
+ * The token of exactly one `Authorization: Bearer <token>` line (scheme in any case, one space), otherwise null. Reads
+ * the raw headers, because Node silently drops a second Authorization line.
  */
 function bearerToken(rawHeaders: readonly string[]): string | null {
   let value: string | null = null;

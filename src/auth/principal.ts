@@ -54,7 +54,7 @@ export class AdminPrincipal implements IdempotencyOwner {
   }
 }
 
-/** A session of the partner portal, found by its cookie (D50). */
+/** A session of the partner portal, found by its cookie. */
 export interface PortalSession {
   readonly id: string;
   readonly partnerId: string;
@@ -132,7 +132,7 @@ export class PortalPrincipal implements IdempotencyOwner {
     return this.session.isYoung;
   }
 
-  /** @throws AppError `step_up_required` for a session that is older than 15 minutes (D50) */
+  /** @throws AppError `step_up_required` for a session that is older than 15 minutes */
   assertYoung(): void {
     if (!this.isYoung) throw new AppError('step_up_required');
   }

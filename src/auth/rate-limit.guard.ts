@@ -41,7 +41,7 @@ export class PartnerRateLimitGuard extends BucketGuard {
   }
 }
 
-/** Limits the admin port per token name: a runaway portal job must not starve the others (D21). */
+/** Limits the admin port per token name: a runaway portal job must not starve the others. */
 @Injectable()
 export class AdminRateLimitGuard extends BucketGuard {
   private readonly log = new Logger(AdminRateLimitGuard.name);

@@ -12,7 +12,7 @@ import { CallRowWriter, SuppressedCounter } from './call-row-writer.js';
 import { CallRowsRepository } from './call-log.repository.js';
 import { RefusedCallCap, UnknownCallerCap } from './row-caps.js';
 
-/** Well below the second within which a row must be visible (D38). */
+/** Well below the second within which a row must be visible. */
 const GATHER_MS = 200;
 const FLUSH_AT_CALLS = 500;
 
@@ -69,7 +69,7 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
     return this.close();
   }
 
-  /** Writes everything recorded so far. Call it once nothing records any more; repeated calls are harmless. */
+  /** Writes everything recorded so far. Call it when no more calls arrive; repeated calls are harmless. */
   async close(): Promise<void> {
     await this.fresh.drain();
     this.refused.close();
@@ -96,7 +96,7 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
 
 const MAX_KEYS = 1_000;
 
-/** Writes `last_used_at` of calling keys: each at most once per minute and process (D38). */
+/** Writes `last_used_at` of calling keys: each at most once per minute and process. */
 export class LastUsedThrottle {
   private readonly writtenAtMs = new Map<string, number>();
   private sweepAtMs = 0;

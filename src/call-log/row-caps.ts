@@ -62,8 +62,8 @@ interface RefusedMinute {
 }
 
 /**
- * D45: a known key's calls refused with 403 or 429 get 60 rows per status, minute and process. One more row, of the
- * last call, counts the others once the minute has ended. The keys exist, so the memory used here is bounded.
+ * A known key's calls refused with 403 or 429 get 60 rows per status, minute and process. One more row, of the last
+ * call, counts the others once the minute has ended. The keys exist, so the memory used here is bounded.
  */
 export class RefusedCallCap {
   private readonly minutes = new Map<string, RefusedMinute>();

@@ -14,7 +14,7 @@ import { type PackageSource, type SellablePackage, SellablePackages } from './se
 /** A package that can be sold now. */
 export type SoldPackage = SellablePackage & { readonly source: PackageSource };
 
-/** Also used for a package that only the other mode has (D14). */
+/** Also used for a package that only the other mode has. */
 const NO_PACKAGE = 'This key cannot sell a package with this id. GET /v1/catalog lists its packages.';
 /** The refusal is stored under the Idempotency-Key, so another body with the same key returns 422. */
 const NO_PACKAGE_TO_BUY = `${NO_PACKAGE} Buy another package with a new Idempotency-Key.`;
@@ -46,7 +46,7 @@ export class CatalogService {
 
   /**
    * The package with its current price and provider, read in the transaction that sells it; null for one that the mode
-   * does not have (D14).
+   * does not have.
    */
   async findSellable(tx: Tx, scope: TenantScope, id: string): Promise<SellablePackage | null> {
     return PACKAGE_ID.test(id) ? this.sellable.find(tx, scope, id) : null;
@@ -105,7 +105,7 @@ function isFitting(base: PackageEntity, topup: PackageEntity, known: ReadonlySet
 
 /**
  * Checks that the item can be sold now as a `kind` for at most `maxPrice`.
- * @throws NotFound, AppError `package_unavailable`, `price_changed` (D27, Refusals)
+ * @throws NotFound, AppError `package_unavailable`, `price_changed`
  */
 export function assertSold(
   item: SellablePackage | null,

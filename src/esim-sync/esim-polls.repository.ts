@@ -56,7 +56,7 @@ const DUE = {
 } as const;
 const ORDER = { callback: 'poll_hint_at', poll: 'next_poll_at' } as const;
 
-/** SQL of due polls. Due times and leases are the database's (D40). */
+/** SQL of due polls. Due times and leases use the database's clock (D40). */
 @Injectable()
 export class EsimPollsRepository {
   private readonly leaseMs: number;

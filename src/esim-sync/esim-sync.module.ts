@@ -21,7 +21,7 @@ class EsimSyncModule {}
 @Module({ imports: [EsimSyncModule, EsimsModule, ProvidersModule], providers: [PollEsimBatch, EsimPoller] })
 export class EsimSyncWorkerModule {}
 
-/** The routes for callbacks. `take` belongs to the worker of this process, so that a hint reaches its poller at once. */
+/** The routes for callbacks. `take` belongs to this process's worker, so that a hint reaches its poller at once. */
 @Module({ controllers: [CallbacksController] })
 export class CallbacksModule {
   static of(take: CallbackTaker, logger: Logger): DynamicModule {

@@ -7,7 +7,7 @@ export const OFTEN_MS = 30 * MINUTE_MS;
 export const IN_USE_MS = 6 * HOUR_MS;
 /** Poll interval when all data is used: only expiry or a top-up can follow, and we learn of both first. */
 export const SPENT_MS = 12 * HOUR_MS;
-/** Poll interval of a dormant eSIM, which was not installed since its issue. */
+/** Poll interval of a dormant eSIM, which has not been installed since its issue. */
 export const DORMANT_MS = DAY_MS;
 /** Most eSIMs are installed soon after the purchase; after this time an eSIM counts as dormant. */
 const NEW_MS = 2 * HOUR_MS;

@@ -15,7 +15,7 @@ import {
   USAGE_THRESHOLDS,
 } from './esim-transition.js';
 
-/** An observation from a callback, poll, simulation or top-up (D24). */
+/** An observation from a callback, poll, simulation or top-up. */
 export type EsimObservation =
   | { readonly kind: 'activated' }
   /** `usedBytes` is the total used so far, not the difference. */
@@ -24,7 +24,7 @@ export type EsimObservation =
   | ({ readonly kind: 'reported' } & UsageReport)
   | ({ readonly kind: 'topped_up' } & AppliedTopup);
 
-/** A top-up's amounts, and the eSIM's resulting totals at the provider; null where it does not report them. */
+/** A top-up's amounts, and the eSIM's resulting totals at the provider; null if it does not report them. */
 export interface AppliedTopup {
   /** Null when it adds days only. */
   readonly dataBytes: number | null;
@@ -109,7 +109,7 @@ function topUp(esim: EsimEntity, topup: AppliedTopup, now: Date): Partial<EsimEn
 
 /**
  * Starts a data cycle: thresholds of the new total that are already reached count as announced, and the others may be
- * announced again (D24). An ended eSIM stays ended (D23); only its total records the purchase.
+ * announced again. An ended eSIM stays ended; only its total records the purchase.
  */
 function addData(esim: EsimEntity, { dataBytes, upstreamTotalBytes }: AppliedTopup): Partial<EsimEntity> {
   if (esim.totalBytes === null || dataBytes === null) return {};
@@ -124,7 +124,7 @@ function addData(esim: EsimEntity, { dataBytes, upstreamTotalBytes }: AppliedTop
   };
 }
 
-/** Extends the validity by the top-up's days: from now, or once it begins if it has not begun. */
+/** Extends the validity by the top-up's days: moves its end, or lengthens it if it has not begun yet. */
 function addDays(esim: EsimEntity, { validityDays, upstreamExpiresAt }: AppliedTopup): Partial<EsimEntity> {
   if (esim.status === 'expired' || esim.status === 'canceled') return {};
   if (esim.expiresAt === null) return { validityDays: esim.validityDays + validityDays };

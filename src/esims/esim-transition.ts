@@ -58,7 +58,7 @@ export function thresholdEvents(
   }));
 }
 
-/** The event for recording: `esim.activated` keeps its three fields (D48). */
+/** The event for recording: `esim.activated` keeps its three fields. */
 export function withVersion(event: EsimEvent, version: number): NewEvent {
   switch (event.type) {
     case 'esim.activated':

@@ -41,7 +41,7 @@ export function toActivationCode(install: InstallData): string {
   return `LPA:1$${install.smdpAddress}$${install.matchingId}${suffix}`;
 }
 
-/** The installation links of iOS and Android for an activation code (D23). */
+/** The installation links of iOS and Android for an activation code. */
 export function toInstallLinks(activationCode: string): { iosUrl: string; androidUrl: string } {
   const path = `esim_qrcode_provisioning?carddata=${activationCode}`;
   return {

@@ -216,13 +216,13 @@ export class EsimsRepository {
     return query;
   }
 
-  /** Whether the eSIM has ended by the database's clock, even if the sweep has not processed it yet (D40). */
+  /** Whether the eSIM has ended by the database's clock, even if the sweep has not processed it yet. */
   async hasEnded(tx: Tx, id: string): Promise<boolean> {
     const { rows } = await sql(tx.manager, `SELECT 1 FROM esims WHERE id = $1 AND ${HAS_ENDED}`, [id]);
     return rows.length > 0;
   }
 
-  /** eSIMs after `after` whose validity or installation deadline has passed by the database's clock (D40). */
+  /** eSIMs after `after` whose validity or installation deadline has passed by the database's clock. */
   async listEnded(mode: Mode, limit: number, after: EndedEsim | null): Promise<readonly EndedEsim[]> {
     const { rows } = await sql<{ id: string; ended_at: string }>(
       this.manager,

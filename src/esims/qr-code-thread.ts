@@ -32,7 +32,7 @@ export class QrCodeThread {
     });
   }
 
-  /** Refuses pending requests; the next call starts another thread. */
+  /** Rejects pending requests; the next call starts another thread. */
   async stop(): Promise<void> {
     const { worker } = this;
     this.forget(worker);

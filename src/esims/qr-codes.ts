@@ -10,7 +10,7 @@ import { QrCodeThread } from './qr-code-thread.js';
 const MAX_BYTES = 16 * 1024 * 1024;
 /** A code is shown and scanned within minutes. It contains a secret, so it is not cached for longer (D25). */
 const KEPT_MS = 600_000;
-/** One code is drawn while the next arrives; partners take turns. */
+/** While one code is drawn, the next one is already sent to the thread; partners take turns. */
 const SLOTS = { what: 'QR codes', perCaller: 1, most: 2, waitMs: 30_000 } as const;
 
 /** Draws activation codes as QR codes for a phone's camera, off the event loop (D43). */

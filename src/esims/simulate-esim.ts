@@ -11,7 +11,7 @@ import { EsimsRepository } from './esims.repository.js';
 /** Simulated data usage: exactly one of the two. */
 export type SimulatedUse = { readonly bytes: number } | { readonly percent: number };
 
-/** Plays the device of a sandbox eSIM (D26): the same reducer and events as real reports. */
+/** Plays the device of a sandbox eSIM (D26), with the same reducer and events as real reports. */
 @Injectable()
 export class SimulateEsim {
   constructor(

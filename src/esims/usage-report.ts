@@ -38,15 +38,15 @@ interface Usage {
  * The changes caused by a report. Reports may arrive late, twice and in any order. The final state is the same, and no
  * event is sent twice, because nothing here is ever undone (D23, D24):
  *
- * - `canceled` and `expired` are final. An eSIM once in use stays in use; only `suspended`, `profile_status` and
- *   `expires_at` follow the newest report in both directions, ordered by `askedAt`. The profile status `unknown` means
- *   nothing.
- * - `used_bytes` is the highest figure ever reported. A falling counter changes nothing, and an older figure is lower
- *   and does not count. `as_of` and `source` belong to that figure: the newest time at which it was reported.
+ * - `canceled` is final, and `expired` can only become `canceled`. An eSIM once in use stays in use; only `suspended`,
+ *   `profile_status` and `expires_at` follow the newest report in both directions, ordered by `askedAt`. The profile
+ *   status `unknown` means nothing.
+ * - `used_bytes` is the highest figure ever reported. A falling counter changes nothing, and neither does an older
+ *   figure, which is lower. `as_of` and `source` belong to that figure: the newest time at which it was reported.
  * - The total is our own sum of what was bought. `depleted` means all of it, because providers report it without an
- *   exact figure. A report with a larger total than ours includes a top-up that is not applied here: it cannot reach
- *   100 percent. A smaller total soon after a top-up is from before it. Later it means that ended plans have left the
- *   counters, and the remainder counts.
+ *   exact figure. A report with a larger total than ours includes a top-up that is not applied here yet, so it does not
+ *   cross the 100 percent threshold. A smaller total soon after a top-up is from before it. Later it means that ended
+ *   plans have left the counters, and the remainder counts.
  *
  * An eSIM that has ended still records usage, but sends no more events about it.
  */

@@ -48,15 +48,15 @@ export class CancelOrder {
   }
 }
 
-/** The provider's result, or support's decision: which eSIMs were canceled, and why not the others. */
+/** The provider's result, or support's decision: which eSIMs were canceled, and why the others were not. */
 export interface CancelOutcome {
   readonly isCanceled: (esim: EsimEntity) => boolean;
   readonly failure: ProviderFailure;
 }
 
 /**
- * Records a cancellation's outcome in one transaction: canceled and refunded, or restored to the status before (D22).
- * In a partial cancellation the canceled eSIMs are refunded too. There is no event for it.
+ * Records a cancellation's outcome in one transaction: canceled and refunded, or restored to the status before. In a
+ * partial cancellation the canceled eSIMs are refunded too. No event reports it.
  */
 @Injectable()
 export class CompleteCancellation {

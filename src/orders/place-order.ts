@@ -38,7 +38,7 @@ export class PlaceOrder {
     @InjectNotifier(ORDER_JOBS) private readonly notifier: WorkerNotifier,
   ) {}
 
-  /** The order's package, read together with the claim of its key and passed to `place`. */
+  /** The order's package, read together with the claim of its Idempotency-Key and passed to `place`. */
   findPackage(tx: Tx, scope: TenantScope, { packageId }: PlaceOrderCommand): Promise<SellablePackage | null> {
     return this.catalog.findSellable(tx, scope, packageId);
   }
@@ -81,7 +81,8 @@ export class PlaceOrder {
       acceptedRequestId: command.requestId,
       traceparent: currentTraceparent(),
     });
-    // The order precedes its hold (D40): the wallet's row, shared by all orders, is locked last and shortest.
+    // The order precedes its hold (D40): the wallet's row, shared by all orders, is locked last and for the shortest
+    // time.
     const money = multiplyMoney(price, quantity);
     const held = this.wallet.hold(tx, { partnerId, mode, money, subject: { orderId: id }, reference });
     const [order] = await Promise.all([inserted, held]);

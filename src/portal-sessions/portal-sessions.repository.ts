@@ -30,7 +30,7 @@ interface ExchangedRow {
   seconds_left: number;
 }
 
-/** SQL of `portal_sessions`, except the cookie check (auth). All times are the database's (D40). */
+/** SQL of `portal_sessions`, except the cookie check (auth). All times use the database's clock (D40). */
 @Injectable()
 export class PortalSessionsRepository {
   constructor(
@@ -104,7 +104,7 @@ export class PortalSessionsRepository {
     return affected === 1;
   }
 
-  /** Returns how many were alive. Locks in id order, so that two concurrent calls do not deadlock (D40). */
+  /** Returns how many were alive. Locks in id order, so that two concurrent calls do not deadlock. */
   async revokeAll(tx: Tx, partnerId: string): Promise<number> {
     const { affected } = await sql(
       tx.manager,

@@ -128,8 +128,8 @@ interface ClaimedRow extends Record<string, unknown> {
 const LAST_CALL = `(CASE status WHEN 'canceling' THEN updated_at ELSE upstream_placed_at END)`;
 
 /**
- * SQL of claims, leases, placements and ends in `orders` or `topups`; a group is a partner and a mode (D41). Due times and
- * leases are the database's (D40). Every write is guarded by the lease's fence.
+ * SQL of claims, leases, placements and ends in `orders` or `topups`; a group is a partner and a mode (D41). Due times
+ * and leases use the database's clock (D40). Every write is guarded by the lease's fence.
  */
 export abstract class PurchaseJobsRepository<P extends Purchase> implements JobSource<ClaimedPurchase<P>> {
   private readonly claimStatement: PreparedStatement;
@@ -154,7 +154,9 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
     this.endStatement = endStatement(table, endAssignments);
   }
 
-  /** Leases and reads up to `limit` due rows of a partner and mode, oldest due first; pending ones become processing. */
+  /**
+   * Leases and reads up to `limit` due rows of a partner and mode, longest due first; pending ones become processing.
+   */
   async claim(group: string, limit: number): Promise<Claim<ClaimedPurchase<P>>> {
     const scope = scopeOfGroup(group);
     if (!scope) return { items: [], more: false, nextDueInMs: null };
@@ -369,9 +371,8 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
   }
 
   /**
-   * Ends many processing purchases, ordered by id (D40). Returns each change with its version (D48). Null means that
-   * the lease is void, even if `ends` also contains a later lease of the same purchase: then nothing may be written for
-   * it.
+   * Ends many processing purchases, ordered by id. Returns each change with its version (D48). Null means that the
+   * lease is void, even if `ends` also contains a later lease of the same purchase: then nothing may be written for it.
    */
   async end(tx: Tx, ends: readonly PurchaseEnd[]): Promise<readonly (ChangedPurchase | null)[]> {
     const { rows } = await sql<{ id: string; fence: string; version: number; at: Date }>(

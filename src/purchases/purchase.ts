@@ -110,7 +110,7 @@ export interface PurchaseFilters {
   readonly reference?: string | undefined;
 }
 
-/** The common part of every provider call about a purchase: fixed at acceptance (D19). */
+/** The common part of every provider call about a purchase, fixed at acceptance. */
 export function toProviderRequest(purchase: Purchase) {
   return {
     reference: purchase.providerReference,

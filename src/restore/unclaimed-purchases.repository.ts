@@ -42,7 +42,7 @@ interface PurchaseRow {
 export class UnclaimedPurchasesRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** Stores purchases whose reference no order and no top-up has, and returns their number. */
+  /** Stores purchases whose reference no order or top-up has, and returns their number. */
   async keepUnknown(epochId: number, purchases: readonly FoundPurchase[]): Promise<number> {
     const { rows } = await sql(
       this.manager,

@@ -11,9 +11,9 @@ const RETRY_AFTER_SECONDS = 30;
 const ONLY_READS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
 
 /**
- * Refuses writes of partners and the portal while a restored database is being repaired: anything bought or changed
- * meanwhile might be what the database has lost (D54). Reads continue, and so does the admin port, because keys have to
- * be revoked again. At most one statement per second, and none without writes.
+ * Refuses writes of partners and the portal while a restored database is being repaired, because a new purchase or
+ * change might repeat one that the database has lost (D54). Reads continue, and so does the admin port, because keys
+ * have to be revoked again. At most one statement per second, and none without writes.
  */
 @Injectable()
 export class WritesGuard implements CanActivate {

@@ -9,7 +9,7 @@ import { RefreshCatalog, ReportCostOverrun } from '../catalog-sync/index.js';
 import type { TopupEntity } from './topup.js';
 import { TopupJobsRepository } from './topup-jobs.repository.js';
 
-/** The eSIM's totals after a top-up as its provider reports them; null where it does not. */
+/** The eSIM's totals after a top-up as its provider reports them; null if it does not. */
 export type AppliedTopup = Pick<
   Extract<ProviderTopupState, { state: 'completed' }>,
   'totalBytes' | 'expiresAt' | 'actualCost'

@@ -33,7 +33,7 @@ export class TopupsRepository extends PurchasesRepository<
 
   /**
    * Keeps an eSIM's order from being canceled or purged until the end of `tx`; true when it is canceled or canceling.
-   * @throws NotFound when the order was purged with its eSIMs while this waited for its row (D44)
+   * @throws NotFound when the order was purged with its eSIMs while this waited for its row
    */
   async lockCancellation(tx: Tx, orderId: string): Promise<boolean> {
     const { rows } = await sql<{ ends: boolean }>(

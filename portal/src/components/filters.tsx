@@ -75,7 +75,7 @@ type TypedProps = {
 /** A field whose text is written to the address after typing, and cleared when the address loses it. */
 export function TypedFilter({ value, onRest, isWhole, ...field }: TypedProps) {
   const [draft, setDraft] = useState<string | null>(null);
-  /** The value in the address as known to this field. */
+  /** The address's value that this field last read or wrote. */
   const known = useRef(value);
   useEffect(() => {
     if (value === known.current) return;

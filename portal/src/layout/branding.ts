@@ -2,7 +2,7 @@ import type { Session } from '../api/types.ts';
 
 type Color = readonly [red: number, green: number, blue: number];
 
-/** Contrast of text to its background (WCAG 2.2, AA), plus a margin for rounded colors. */
+/** Minimum contrast of text to its background (WCAG 2.2, AA), with a margin because colors are rounded. */
 const READABLE = 4.6;
 /** The worst backgrounds for text in both schemes: `--bad-ground` and `--off-ground` of styles/base.css. */
 const DARKEST_OF_LIGHT: Color = [0xfd, 0xea, 0xea];

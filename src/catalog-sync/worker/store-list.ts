@@ -11,7 +11,7 @@ import { StorePackages } from './store-packages.js';
 
 /** A list with less than this share of the packages on sale counts as a provider's error, not its decision. */
 const SMALLEST_SHARE = 0.5;
-/** A dozen packages may well disappear at once. */
+/** Up to this many packages on sale, any list is believed: a dozen packages may well disappear at once. */
 const ALWAYS_BELIEVED = 12;
 
 /** The provider lists less than half of the sold packages, or most of its list cannot be stored. */

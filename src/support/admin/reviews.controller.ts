@@ -91,7 +91,7 @@ export class OrderReviewsController {
   }
 }
 
-/** Top-ups that need review, and support's decisions on them (D22). */
+/** Top-ups that need review, and support's decisions on them. */
 @ApiTags('Support')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1/topups')
@@ -128,7 +128,7 @@ export class TopupReviewsController {
     @Param('id', PathId('top')) topupId: string,
     @Body() { action, note }: ReconcileTopupDto,
   ): Promise<RenderedResponse> {
-    // Runs before the transaction, which must not call anything outside the database (D16).
+    // Runs before the transaction, which must not call anything outside the database.
     const inspect = () => this.inspect.inspectFor(action, topupId);
     return this.idempotent.executeAfter(key, inspect, async (tx, inspected) => {
       const topup = await this.resolving.resolve(tx, by, { id: topupId, action, note, inspected });

@@ -47,7 +47,7 @@ export class ReviewAlerts implements OnModuleInit, OnApplicationBootstrap {
         partnerId: order.partnerId,
         subjectId: order.id,
         details: { status: order.status, provider: order.provider, since: since.toISOString() },
-        // Includes the start time, because an order whose cancellation failed may be canceled, and wait, again.
+        // Includes the start time, because an order whose cancellation failed may be canceled again, and wait again.
         onceKey: `${order.status}:${since.toISOString()}`,
       })),
     );
