@@ -76,11 +76,11 @@ const CLAIMED_TYPE = `
   )`;
 
 /**
- * Leases due deliveries of one endpoint and returns when to check again, in one round trip. In a function, each
- * statement sees everything committed before it. Claims of one endpoint take turns at the advisory lock, so the
- * in-flight count is exact across all workers, including attempts of discarded deliveries. Every statement names the
- * status, which limits its plan to the open partition. The bodies are read by a plan made for these ids, which limits
- * it to their days.
+ * Leases due deliveries of one endpoint and returns when to check again, in one round trip. It is a function, because
+ * each of its statements then sees everything committed before it. Claims of one endpoint take turns at the advisory
+ * lock, so the in-flight count is exact across all workers, including attempts of discarded deliveries. Every statement
+ * names the status, which limits its plan to the open partition. The plan that reads the bodies is made for these ids,
+ * which limits it to their days.
  */
 export const CLAIM_FUNCTION = `
   CREATE FUNCTION claim_webhook_deliveries (

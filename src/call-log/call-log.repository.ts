@@ -106,7 +106,8 @@ const COLUMNS = `${CALL_COLUMNS}, created_at, suppressed`;
 export const CALL_LOG_TABLE = 'api_calls';
 
 /**
- * A row without a partition would block the others, so a process with a wrong clock logs by the database's clock (D40).
+ * A row without a partition would block the others, so times of a process with a wrong clock are kept within a day of
+ * the database's (D40).
  */
 const CREATED_AT = `least(greatest(c.created_at, now() - interval '1 day'), now() + interval '1 day')`;
 

@@ -22,7 +22,10 @@ export const SYNC_ERRORS = [
 ] as const;
 export type SyncError = (typeof SYNC_ERRORS)[number];
 
-/** Result of a synchronization for one provider. Only after an `error` is it retried before the next one is due. */
+/**
+ * Result of a synchronization for one provider. Only an `error` makes the synchronization repeat before the next one is
+ * due.
+ */
 export type SyncOutcome =
   | WrittenOutcome
   | (WrittenOutcome & { readonly warning: SyncError })

@@ -13,7 +13,8 @@ export interface FitsToAsk {
 export class TopupFitsRepository {
   /**
    * Leases at most `count` base packages for `leaseMs`: first those that a partner requested and that have no result
-   * yet, then those on sale. Among the latter, packages that were never queried come first, then the longest ago.
+   * yet, then those on sale. In both groups, packages that were never queried come first, then those queried longest
+   * ago.
    */
   async takeDue(
     tx: Tx,

@@ -87,7 +87,7 @@ export class CatalogList {
     return { itemsJson, nextCursor: this.nextCursor(scope, etag, last, cursorScope), etag };
   }
 
-  /** The same for every call of the partner for this page, because the ETag covers version and query. */
+  /** Returns the same cursor for every call of the partner for this page, because the ETag covers version and query. */
   private nextCursor(
     { partnerId, mode }: TenantScope,
     etag: string,

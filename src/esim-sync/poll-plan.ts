@@ -44,7 +44,8 @@ export type PolledEsim = Pick<
  * That is less than half of the 8, so orders, top-ups and the catalog keep the other half; `test/esim-sync` checks the
  * sum. Polls have the lowest priority at the rate limiter anyway. A provider that returns 500 eSIMs per call needs only
  * a fraction, because eSIMs due together are read together, neighbors by issue time first. After an outage everything
- * is due: one by one that takes 100,000 / 8 = 3.5 h, in pages a few minutes, longest due first, hints before all.
+ * is due. One eSIM per call then takes 100,000 / 8 = 3.5 h, and pages take a few minutes. Hints come first, then the
+ * longest due.
  */
 export function pollDelayMs(esim: PolledEsim, now: Date): number | null {
   switch (esim.status) {

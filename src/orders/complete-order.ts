@@ -16,7 +16,7 @@ type Provisioned = Extract<ProviderOrderState, { state: 'provisioned' }>;
 export interface OrderEnd {
   readonly lease: PurchaseLease;
   readonly order: OrderEntity;
-  /** The provisioned profiles; without any, the order fails with its shortfall. */
+  /** Without any provisioned profile, the order fails with the result's shortfall. */
   readonly result: Provisioned | Extract<ProviderOrderState, { state: 'rejected' }>;
   /** Trace of the job that ended it; defaults to the trace of the order's acceptance. */
   readonly traceparent?: string | null;

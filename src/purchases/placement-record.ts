@@ -53,7 +53,8 @@ interface Placement {
 
 /**
  * Builds one statement per mode with `insertion`. Sandbox buys nothing and needs no lookups. A shared statement would
- * be planned again for each call, because the planner would find its Sandbox plans cheaper without the lookups.
+ * be planned again at each call, because its Sandbox plans, in which Live's lookups cost nothing, would always look
+ * cheaper than a cached plan.
  */
 export function insertionByMode(
   kind: PurchaseKind,

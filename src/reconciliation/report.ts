@@ -30,7 +30,7 @@ export interface ReconciliationReport {
   readonly checked: BookCounts;
   readonly upstreams: readonly ComparedProvider[];
   readonly differences: readonly Difference[];
-  /** Checks whose findings exceed the listed ones. */
+  /** Names of checks that stopped at `MAX_PER_WALK` differences; there may be more. */
   readonly cut: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 import { useSession } from '../api/session.ts';
 import { Dialog } from '../components/dialog.tsx';
 
-/** The portal team's return address with the reason. Null when the session was created without one. */
+/** The portal team's return address, with the reason. Null when the session has no valid one. */
 export function returnAddress(returnUrl: string | null | undefined, reason?: 'step_up'): string | null {
   if (!returnUrl || !URL.canParse(returnUrl)) return null;
   const address = new URL(returnUrl);

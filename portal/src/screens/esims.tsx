@@ -77,7 +77,7 @@ export function Esims() {
   );
 }
 
-/** Shows how to get the first eSIM: an order of the most recently ordered package, if there is one. */
+/** Shows a command that gets the first eSIM: it orders the package of the newest order, if there is one. */
 function NoEsim({ mode }: { mode: Mode }) {
   const { api_url: apiUrl } = useSession();
   const packageId = useNewest<Order>('orders', mode)?.package_id;

@@ -18,7 +18,7 @@ const ISSUED = `(o.status IN ('issued', 'partially_issued', 'canceling')
 const CANCELED_ESIMS = `(SELECT count(*) FROM esims e WHERE e.order_id = o.id AND e.status = 'canceled')`;
 const ENDED_WITHOUT = `(o.status = 'failed' OR o.status = 'canceled' AND o.quantity_issued = 0)`;
 
-/** Charges of live orders (D22, D27): a charge always ends issued or refunded. */
+/** Charges of live orders (D22, D27): each charged amount ends as an issued eSIM or a refund. */
 export const ORDER_CHECKS: readonly BookCheck[] = [
   {
     check: 'issued_order_is_charged_once',
