@@ -2,7 +2,7 @@
  * Repairs a database that was restored to an earlier time (D54): nothing is bought twice and no event is missed.
  * Tables: restore_epochs, unclaimed_purchases and placement_lookups; marks open orders and top-ups, and ends portal
  * sessions.
- * Callers: `npm run restore-epoch` (RepairRestore); every HTTP app calls WritesGuard before a write.
+ * Callers: `npm run restore-epoch` (RepairRestore); the partner and portal apps call WritesGuard before a write.
  * Flow: writes refused -> positions and versions moved, open rows distrusted -> FindSoldPurchases queries the providers
  * -> unknown purchases are stored as unclaimed -> writes accepted; orders and top-ups look for theirs first
  * (`insertionByMode`).

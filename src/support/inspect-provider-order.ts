@@ -49,7 +49,7 @@ export class InspectProviderOrder {
   /**
    * Null when no decision is possible: the order is not waiting for a result, a worker holds it, or the action is
    * `requery`. Only issuing needs the provider's response; without one, support may still decide otherwise.
-   * @throws AppError `service_unavailable`
+   * @throws AppError `service_unavailable` for `mark_issued` without the provider's response
    */
   async inspectFor(action: ResolveOrderAction, orderId: string): Promise<InspectedOrder | null> {
     const order = action === 'requery' ? null : await this.orders.findById(orderId);

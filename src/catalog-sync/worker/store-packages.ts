@@ -13,7 +13,7 @@ export interface StoredPackages {
   readonly refused: readonly string[];
 }
 
-/** Maximum ids per log line, in case an error of ours makes a whole page fail. */
+/** Maximum ids per log line, in case a bug on our side makes a whole page fail. */
 const MAX_NAMED = 20;
 
 /** Stores a provider's packages except those that PostgreSQL refuses, for example for a NUL in a title (D43). */

@@ -31,8 +31,8 @@ interface Walk {
 
 /**
  * Deletes Sandbox orders with their eSIMs and top-ups past their retention (D44). An order is deleted as a whole in one
- * transaction, including the simulated provider's records. Only if it has too many top-ups for one transaction, some
- * are deleted before it. An order stays while it is open or has a recent or open top-up.
+ * transaction, including the simulated provider's records. If it has too many top-ups for one transaction, some of them
+ * are deleted in advance. An order stays while it is open or has a recent or open top-up.
  */
 @Injectable()
 export class PurgeSandboxOrders {
