@@ -53,7 +53,7 @@ export function LoadMore({ more, busy, load, emptyPages = 0 }: MoreProps) {
 
 type SearchProps = { rests: boolean; end: RefObject<HTMLDivElement | null>; goOn: () => void };
 
-/** Shown while all pages so far are empty, because older rows may still match. */
+/** Shown while the latest pages are empty, because older rows may still match. */
 function SearchOn({ rests, end, goOn }: SearchProps) {
   return (
     <div className="load-more" ref={end}>
