@@ -12,7 +12,7 @@ import { serveParent } from './shared/child.js';
 import { kindOf, ORDER, ORDERS_PATH, send, sendOk } from './shared/http.js';
 import { openLoop } from './shared/load.js';
 
-/** One for each call of an attack: a code that was drawn is kept for ten minutes. */
+/** One eSIM per call of an attack, because the service caches a rendered QR code for ten minutes. */
 const QR_ESIMS = 700;
 const MAX_UNREAD = 60;
 const NO_KEY = `svc_${'sk'}_test_${'x'.repeat(32)}`;
@@ -26,24 +26,24 @@ const RARE_FILTERS = [
 export interface AttackerSettings {
   readonly apiUrl: string;
   readonly metricsUrls: readonly string[];
-  /** A partner of its own. */
+  /** A Sandbox key of the attacking partner. */
   readonly key: string;
-  /** Live, of the partner that owns a third of the filled rows. */
+  /** A Live key of the partner that owns a third of the filled rows. */
   readonly bigKey: string;
-  /** Live, of the partners that read the catalog in turn. */
+  /** Live keys of the partners that read the catalog in turn. */
   readonly manyKeys: readonly string[];
-  /** Of the partners whose endpoints hang. */
+  /** Keys of the partners whose endpoints hang. */
   readonly hangingKeys: readonly string[];
-  /** Of the partner whose endpoints are costly to connect to. */
+  /** Key of the partner whose endpoints are expensive to connect to. */
   readonly costlyKey: string;
-  /** Allows no address that the attacker has. */
+  /** A key that does not allow the attacker's address. */
   readonly refusedKey: string;
 }
 
 export interface AttackReport {
-  /** By status or kind of failure. */
+  /** Number of calls by HTTP status or kind of failure. */
   readonly answers: Readonly<Record<string, number>>;
-  /** Cores that the attacker itself took. */
+  /** CPU cores used by the attacker process. */
   readonly cpu: number;
 }
 
@@ -56,7 +56,7 @@ let esims: readonly string[] = [];
 const unread = new Set<Socket>();
 let running: { isOver: boolean; done: Promise<AttackReport> } | null = null;
 
-/** @returns the URLs of an endpoint that never answers, and of one with a costly TLS handshake */
+/** @returns the URLs of an endpoint that never responds and of one with an expensive TLS handshake */
 async function listen(): Promise<{ hangingUrl: string; costlyUrl: string }> {
   const hanging = createServer((socket) => void socket.on('error', () => undefined).resume());
   const hangingUrl = `http://127.0.0.1:${await portOf(hanging)}/hook`;
@@ -69,7 +69,7 @@ async function portOf(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** TLS 1.2 with a Diffie-Hellman group that costs the client a good part of a second. */
+/** A TLS 1.2 server whose Diffie-Hellman group costs each client a large part of a second. */
 async function createCostlyServer(): Promise<Server> {
   const folder = await mkdtemp(path.join(tmpdir(), 'esim-bench-tls-'));
   const [key, cert] = [path.join(folder, 'key.pem'), path.join(folder, 'cert.pem')];
@@ -93,7 +93,7 @@ function pemOfGroup(name: string): string {
   return `-----BEGIN DH PARAMETERS-----\n${body.replaceAll(/.{64}/g, '$&\n')}\n-----END DH PARAMETERS-----\n`;
 }
 
-/** Begins the attack and resolves at once. */
+/** Starts the attack without waiting for it. */
 async function begin(name: AttackName, perSecond: number, wanted: AttackerSettings): Promise<void> {
   settings = wanted;
   if (name === 'QR burst') esims = await issueEsims();
@@ -101,7 +101,7 @@ async function begin(name: AttackName, perSecond: number, wanted: AttackerSettin
   running = Object.assign(state, { done: attack(name, perSecond, () => state.isOver) });
 }
 
-/** Ends the attack and waits for the calls under way. */
+/** Stops the attack and waits for in-flight calls. */
 function end(): Promise<AttackReport> {
   running!.isOver = true;
   return running!.done;
@@ -151,7 +151,7 @@ async function statusOf(answer: ReturnType<typeof send>): Promise<string> {
   return String((await answer).status);
 }
 
-/** Opens another connection that requests pages and does not read, up to the maximum. */
+/** Opens another connection that sends requests and never reads the responses, up to the maximum. */
 async function neverRead(): Promise<string> {
   if (unread.size >= MAX_UNREAD) return 'all are open';
   const socket = connect(Number(new URL(settings.apiUrl).port), '127.0.0.1');

@@ -4,16 +4,16 @@ import { kindOf, ORDER, ORDERS_PATH, sendOk, startReceiver } from './shared/http
 import { openLoop } from './shared/load.js';
 import { ascending } from './shared/report.js';
 
-/** Of each of the three calls. */
+/** Rate of each of the three calls. */
 const PER_SECOND = 5;
 const WEBHOOK_LIMIT_MS = 20_000;
-/** An address that every key may call from. */
+/** An address that the key's allowlist permits. */
 const FORWARDED = { 'x-forwarded-for': '203.0.113.7' };
 
 export interface HealthyReport {
-  /** Milliseconds, ascending, of the calls that succeeded. */
+  /** Latencies of successful calls in milliseconds, ascending. */
   readonly latencies: Readonly<Record<HealthyCall, readonly number[]>>;
-  /** Refused, failed, or a webhook that did not come in time. */
+  /** Number of refused calls, failed calls and late webhooks, by call and kind. */
   readonly errors: Readonly<Record<string, number>>;
 }
 
@@ -24,7 +24,6 @@ serveParent(api);
 const waiting = new Map<string, () => void>();
 const arrived = new Set<string>();
 
-/** @returns the URL of the healthy partner's endpoint */
 function listen(): Promise<string> {
   return startReceiver(new Cleanups(), (body) => {
     const { type, data } = JSON.parse(body) as { type: string; data: { order_id: string } };
@@ -34,7 +33,7 @@ function listen(): Promise<string> {
   });
 }
 
-/** Calls five times a second, however long the calls take. */
+/** Starts each call five times a second, even if earlier calls are still running. */
 async function measure(apiUrl: string, key: string, durationMs: number): Promise<HealthyReport> {
   const latencies: Record<HealthyCall, number[]> = {
     'GET /v1/me': [],
@@ -75,7 +74,7 @@ async function measure(apiUrl: string, key: string, durationMs: number): Promise
   return { latencies, errors };
 }
 
-/** @throws Error when the order's event does not arrive in time */
+/** @throws Error when the order's event does not arrive within `WEBHOOK_LIMIT_MS` */
 function webhookOf(orderId: string): Promise<void> {
   if (arrived.has(orderId)) return Promise.resolve();
   return new Promise((resolve, reject) => {

@@ -1,8 +1,8 @@
 /**
- * `npm run bench -- attacks`: the p95 of a healthy partner beside each of twelve ways to misuse one part of the service
- * (D42, D43), on a database with a past. Each attack is far below what would fill a core.
- * Limit: the same partner's p95 alone, before and after each attack; twice of it, or two milliseconds.
- * Read the last column, and the errors of the healthy partner: there should be none.
+ * `npm run bench -- attacks`: a healthy partner's p95 during each of twelve attacks, on a filled database (D42, D43).
+ * Each attack misuses one part of the service at a rate far below what would saturate a core.
+ * Limit: twice the same partner's p95 without the attack (measured before and after it), or two milliseconds more.
+ * Read the last column and the healthy partner's errors. There should be none.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AttackerApi, AttackerSettings, AttackReport } from './attacks-attacker.child.js';
@@ -21,37 +21,39 @@ const HANGING_PARTNERS = 7;
 const HANGING_ENDPOINTS_OF_EACH = 20;
 const COSTLY_ENDPOINTS = 10;
 const LIVE_PARTNERS = 250;
-/** An attack runs for so long before the healthy partner is measured. */
+/** Each attack runs this long before the healthy partner is measured. */
 const LEAD_MS = 4_000;
 const MAX_RATIO = 2;
-/** One sample more or less moves a p95 by this. */
+/** One sample more or less can move a p95 by this much. */
 const NOISE_MS = 2;
 
-/** Calls a second. Hanging endpoints hold their slots for a minute, so they come last. */
+/** Calls per second. Hanging endpoints come last because they hold their slots for a minute. */
 const ATTACKS = {
-  /** Anonymous calls from fe80::n%eth0 behind a proxy. */
+  /** Anonymous calls through a proxy from addresses such as fe80::1%eth0. */
   'addresses with a zone': 60,
-  /** Ten endpoints that demand a Diffie-Hellman group of 8,192 bits before they show a certificate. */
+  /** Ten endpoints that require an 8,192-bit Diffie-Hellman group before they send a certificate. */
   'costly TLS': 10,
-  /** Lists with filters, of a partner that owns a third of all orders. */
+  /** Filtered lists of the partner that owns a third of all orders. */
   'list flood': 30,
-  /** 60 connections that request 200 pages of the catalog each and read none. */
+  /** 60 connections that each request 200 catalog pages and read no response. */
   'callers that never read': 4,
-  /** QR codes of eSIMs that none was drawn for. */
+  /** QR codes that the service has not rendered yet. */
   'QR burst': 20,
-  /** Pages of the catalog with free values in their filters. */
+  /** Catalog pages with arbitrary filter values, which would each need a cache entry. */
   'catalog cache': 30,
-  /** The catalog in turn by 250 live partners, more than are cached. */
+  /** The catalogs of 250 live partners in turn: more than the cache holds. */
   'catalogs of many': 50,
-  /** Sandbox orders of one partner. */
+  /** Sandbox orders by one partner. */
   'sandbox flood': 20,
-  /** The whole feed again and again, by a type that it hardly has. */
+  /** Repeated reads of the whole event feed, filtered by a rare type. */
   'feed by a rare type': 30,
-  /** `/metrics` of the API and of the worker. */
+  /** `/metrics` of the API and the worker. */
   'metrics scraping': 5,
-  /** Calls of a known key from an address that it does not allow. */
+  /** Calls with a valid key from an address that the key does not allow. */
   'refused calls': 60,
-  /** 140 endpoints of 7 partners that accept a connection and never answer: they could fill all slots. */
+  /**
+   * 7 partners with 20 endpoints each that accept connections and never respond. Together they could occupy every slot.
+   */
   'hanging endpoints': 7,
 } as const;
 export type AttackName = keyof typeof ATTACKS;
@@ -70,7 +72,7 @@ interface Bed {
   readonly attacker: Child<AttackerApi>;
   readonly settings: AttackerSettings;
   healthy(durationMs: number): Promise<HealthyReport>;
-  /** Removes what an attack left, and waits until the worker is idle. */
+  /** Removes what the attack left behind and waits until the worker is idle. */
   settle(): Promise<void>;
 }
 
@@ -141,10 +143,10 @@ function describe({ attacker, alone, beside }: Round): string {
   );
 }
 
-/** A service with its roles apart behind one proxy, a healthy partner, and an attacker with partners of its own. */
+/** Starts one process per role behind one simulated proxy, a healthy partner, and an attacker with its own partners. */
 async function openBed(server: DatabaseServer, cleanups: Cleanups): Promise<Bed> {
   const query = (sql: string, values: unknown[] = []) => server.query(sql, values, DATABASE);
-  // The filled endpoints have no receiver, and the filled open orders are part of no attack.
+  // The filled endpoints have no receiver, and the filled open orders belong to no attack.
   await query(
     `DELETE FROM webhook_deliveries WHERE status = 'pending';
      UPDATE webhook_endpoints SET enabled = false;
@@ -155,7 +157,7 @@ async function openBed(server: DatabaseServer, cleanups: Cleanups): Promise<Bed>
   const many = await createPartners(server, DATABASE, LIVE_PARTNERS, 'live');
   const [big] = await createKeys(server, DATABASE, [ownedId('ptn', BIG_PARTNER, 0)], 'live');
   await query(`UPDATE api_keys SET allowed_cidrs = '{203.0.113.0/24}' WHERE id = $1`, [refused!.keyId]);
-  // Nothing of the filled rows is purged meanwhile.
+  // Keep retention from purging the filled rows during the run.
   const env = { TRUST_PROXY: '1', SANDBOX_ORDER_RETENTION_DAYS: '3650' };
   const options = { databaseUrl: server.url(DATABASE), env };
   const { api, admin, worker } = await startRoles(['api', 'admin', 'worker'], options, cleanups);

@@ -1,7 +1,8 @@
 /**
- * `npm run bench -- catalog`: calls a second of GET /v1/catalog on one API process, with one key and with 1,000.
- * Limit: a bare Fastify server that serializes the same payload, loaded in turn in the same rounds.
- * Read the ratios: 0.6 with one key and 0.4 with 1,000 keys are the goals. The latencies are those of a full machine.
+ * `npm run bench -- catalog`: throughput of GET /v1/catalog on one API process, with one key and with 1,000.
+ * Limit: a bare Fastify server that serializes the same payload, measured in the same rounds.
+ * Read the ratios. The goals are 0.6 with one key and 0.4 with 1,000 keys. The latencies are those of a saturated
+ * machine.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BenchOptions } from './main.js';
@@ -16,10 +17,10 @@ import { row, type Section } from './shared/report.js';
 import { PRODUCTION, ServiceProcess } from './shared/service-process.js';
 
 const DATABASE = 'bench_catalog';
-/** 25 packages, the default page. */
+/** Returns 25 packages, the default page size. */
 const PATH = '/v1/catalog';
 const MANY_KEYS = 1_000;
-/** Rows of the call log are visible within a second. */
+/** The API writes its call log within a second. */
 const LOG_DELAY_MS = 2_000;
 
 export interface CatalogBed {
@@ -28,9 +29,9 @@ export interface CatalogBed {
   readonly bare: { readonly baseUrl: string; readonly pid: number };
   readonly keys: readonly string[];
   readonly payloadBytes: number;
-  /** One round of load. */
+  /** Runs one round of load. */
   readonly load: (target: 'api' | 'bare', keys: readonly string[], roundMs?: number) => Promise<Measurement>;
-  /** Rows of the call log per call of the API. */
+  /** Call log rows per API call. */
   readonly loggedShare: () => Promise<number>;
 }
 
@@ -66,7 +67,7 @@ export async function benchCatalog(options: BenchOptions, cleanups: Cleanups): P
   ];
 }
 
-/** The API and the bare server, warm, and the load generator. */
+/** Starts and warms up the API and the bare server, and starts the load generator. */
 export async function prepareCatalog(options: BenchOptions, cleanups: Cleanups): Promise<CatalogBed> {
   const server = cleanups.stopping(await DatabaseServer.start());
   const databaseUrl = await server.createDatabase(DATABASE);

@@ -18,9 +18,9 @@ import type { DatabaseServer } from './shared/database-server.js';
 import { createLivePackage } from './shared/partners.js';
 import { say } from './shared/report.js';
 
-/** Days of orders: longer than a Sandbox order is kept, so that there is something to purge. */
+/** Days of orders: more than the Sandbox retention, so that the purge finds rows. */
 const ORDER_DAYS = 95;
-/** Retention of the settings, besides today. */
+/** The default retention. Today comes on top. */
 const EVENT_DAYS: Readonly<Record<Mode, number>> = { live: 90, sandbox: 30 };
 const EVENT_SHARE: Readonly<Record<Mode, number>> = { live: 0.85, sandbox: 0.15 };
 const ATTEMPT_DAYS = 30;
@@ -35,17 +35,17 @@ export interface GrowthScale {
   readonly deliveries: number;
 }
 
-/** One transaction: an interrupted fill repeats the step that it was at. */
+/** Each step is one transaction. After an interruption, the fill repeats the step that was running. */
 interface FillStep {
   readonly name: string;
   readonly statements: readonly (string | DayTable)[];
 }
 
 /**
- * Fills a database, oldest day first, or goes on where an earlier run was interrupted. Stops when less than `minFreeGb` of
- * the disk is free.
- * @returns one line each on its sizes, and on what is missing
- * @throws Error when the database was filled for other sizes
+ * Fills a database, oldest day first, or resumes an interrupted fill. Stops when less than `minFreeGb` of disk space is
+ * free.
+ * @returns lines that describe the database's size, and the step where filling stopped early
+ * @throws Error when an earlier run filled the database for other sizes
  */
 export async function fillDatabase(
   server: DatabaseServer,
@@ -55,11 +55,11 @@ export async function fillDatabase(
   const { database } = scale;
   await server.createDatabase(database);
   const client = new Client({ connectionString: server.url(database) });
-  // When the bench is interrupted, the query under way fails.
+  // Ignore the error of a query that an interrupted bench cancels.
   client.on('error', () => undefined);
   await client.connect();
   try {
-    // Without triggers and foreign keys.
+    // Skip triggers and foreign keys.
     await client.query(
       `SET session_replication_role = 'replica'; SET synchronous_commit = 'off'; SET maintenance_work_mem = '512MB'`,
     );
@@ -88,7 +88,7 @@ export async function fillDatabase(
   }
 }
 
-/** The end of the filled time. A fill that goes on tomorrow writes the same rows. */
+/** @returns the end of the filled period, stored by the first run so that a resumed fill writes the same rows */
 async function anchorOf(client: Client, { database, orders, deliveries }: GrowthScale): Promise<Date> {
   await client.query(
     'INSERT INTO growth.scale SELECT $1, $2, now() WHERE NOT EXISTS (SELECT 1 FROM growth.scale)',
@@ -114,7 +114,7 @@ function fillSteps({ orders, deliveries }: GrowthScale, anchor: Date): readonly 
     const toMs = Math.min(fromMs + DAY_MS, anchor.getTime());
     return { first: (ORDER_DAYS - 1 - age) * count + 1, count, fromMs, toMs };
   };
-  // The modes have numbers apart: no id is used twice.
+  // Live and Sandbox events use separate number ranges, so no id occurs twice.
   const eventNumbers = (mode: Mode, age: number): Numbers => {
     const numbers = numbersOf(age, eventsPerDay(mode));
     return mode === 'live' ? numbers : { ...numbers, first: numbers.first + deliveries };
@@ -144,7 +144,10 @@ function fillSteps({ orders, deliveries }: GrowthScale, anchor: Date): readonly 
   ];
 }
 
-/** @returns the number of rows @throws Error that names the step */
+/**
+ * @returns the number of rows
+ * @throws Error that names the failed step
+ */
 async function runStep(client: Client, { name, statements }: FillStep): Promise<number> {
   await client.query('BEGIN');
   try {
@@ -163,7 +166,7 @@ async function runStep(client: Client, { name, statements }: FillStep): Promise<
   }
 }
 
-/** A day that the service has created is filled as it is. */
+/** If the service has already created the day's partition, fills it in place. */
 async function fillDay(client: Client, { table, partition, bounds, insert }: DayTable): Promise<number> {
   const { rows } = await client.query<{ known: string | null }>('SELECT to_regclass($1) AS known', [
     partition,

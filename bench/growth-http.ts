@@ -6,7 +6,7 @@ const DAY_MS = 86_400_000;
 const LONG_AGO = new Date(Date.now() - 80 * DAY_MS).toISOString();
 const SOON = new Date(Date.now() - 10 * DAY_MS).toISOString();
 
-/** The partner's lists with each filter. */
+/** Query strings of the partner's lists, one per filter. */
 const PARTNER_LISTS: Readonly<Record<string, readonly string[]>> = {
   orders: [
     ...['', 'status=issued', 'status=failed', 'status=processing', 'status=canceled'],
@@ -17,10 +17,10 @@ const PARTNER_LISTS: Readonly<Record<string, readonly string[]>> = {
   transactions: [''],
 };
 
-/** Calls of partners and of the portal: writes, reads by id, the feed, and each list with each of its filters. */
+/** Calls of partners and of the portal: writes, reads by id, feed polls, and each list with each of its filters. */
 export async function httpOperations(bed: GrowthBed): Promise<readonly Operation[]> {
   const { api, admin, keys, picks } = bed;
-  /** The template's `{}` takes the ids in turn. */
+  /** Replaces `{}` in the template with the ids in turn. */
   const get =
     (base: string, token: string, prefix: string) =>
     (template: string, ids: readonly string[] = [''], name = template): Operation => ({
@@ -62,7 +62,7 @@ export async function httpOperations(bed: GrowthBed): Promise<readonly Operation
   ];
 }
 
-/** A poller that was away since yesterday, one that is up to date, and both by a rare type. */
+/** Polls from yesterday's cursor and from the newest one, each with and without a rare event type. */
 async function feedPolls(bed: GrowthBed): Promise<(readonly [name: string, url: string])[]> {
   const newestBefore = async (before: string): Promise<string> => {
     const [event] = await bed.query<{ id: string }>(
@@ -87,7 +87,7 @@ async function feedPolls(bed: GrowthBed): Promise<(readonly [name: string, url: 
   return polls;
 }
 
-/** Name and URL of each list of the admin API with each filter. */
+/** @returns the name and URL of each admin API list with each of its filters */
 function adminLists({ partnerId, picks }: GrowthBed): (readonly [name: string, url: string])[] {
   const partner = `/internal/v1/partners/${partnerId}`;
   const endpoint = `${partner}/webhook-endpoints/${ownedId('whe', BIG_PARTNER, endpointSlot('live', 0))}`;

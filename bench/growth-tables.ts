@@ -3,11 +3,11 @@ import type { Mode } from '../src/common/mode.js';
 import { dayOf, partitionName } from '../src/infra/partition-days.js';
 
 export const PARTNERS = 300;
-/** Owns a third of everything. Its calls are measured. */
+/** Owns a third of all rows. The bench measures this partner's calls. */
 export const BIG_PARTNER = 1;
-/** Of a partner and mode. Each event goes to all of them. */
+/** Endpoints per partner and mode. Every event goes to all of them. */
 export const ENDPOINTS = 4;
-/** Rows past their retention, and open rows, are as many in every database: they do not grow. */
+/** The number of open rows and of rows past their retention is the same in every database. */
 const OLD_ROWS = 2_000;
 const OPEN_DELIVERIES = 3_000;
 const OPEN_ORDERS = 300;
@@ -15,7 +15,7 @@ const PRICE = 110;
 const GIGABYTE = 1_000_000_000;
 const PACKAGE = `'pkg_fr_1gb_7d'`;
 
-/** Rows `first` to `first + count - 1`, spread over a part of one day. */
+/** Rows `first` to `first + count - 1`, spread over a period within one day. */
 export interface Numbers {
   readonly first: number;
   readonly count: number;
@@ -23,7 +23,10 @@ export interface Numbers {
   readonly toMs: number;
 }
 
-/** The day of a partitioned table: created apart, filled, and then attached, which builds its indexes. */
+/**
+ * One day's partition of a table. The fill creates it standalone, inserts the rows and then attaches it, which builds
+ * its indexes.
+ */
 export interface DayTable {
   readonly table: string;
   readonly partition: string;
@@ -32,8 +35,8 @@ export interface DayTable {
 }
 
 /**
- * Tables and functions of a fill beside those of the service. An id is a ULID of its row's time. The same row has the same
- * id in every table, so that no statement reads another table.
+ * The fill's own tables and functions. An id is a ULID of its row's time. A row number yields the same id in every
+ * table, so no statement needs to read another table.
  */
 export const CREATE_FILL = `
   CREATE SCHEMA IF NOT EXISTS growth;
@@ -47,7 +50,7 @@ export const CREATE_FILL = `
   $$;
 `;
 
-/** 48 bits of milliseconds in ten digits of Crockford's base 32. */
+/** SQL that encodes 48 bits of milliseconds as ten digits of Crockford's base 32. */
 function timeDigits(): string {
   return Array.from(
     { length: 10 },
@@ -55,18 +58,18 @@ function timeDigits(): string {
   ).join(' || ');
 }
 
-/** As `growth.owned`. */
+/** The same id as the SQL function `growth.owned` returns. */
 export function ownedId(prefix: string, partner: number, slot: number): string {
   return `${prefix}_${String(partner * 100 + slot).padStart(26, '0')}`;
 }
 
-/** The slots of a partner's ids: keys and endpoints of its modes. */
+/** Slots within a partner's ids, by mode: its keys and its endpoints. */
 export const keySlot = (mode: Mode): number => (mode === 'live' ? 1 : 2);
 export const endpointSlot = (mode: Mode, nth: number): number => 10 + (mode === 'live' ? 0 : ENDPOINTS) + nth;
 
 /**
- * A FROM item `r` with the number, the time and the partner of every row. One partner owns a third; of the others, the
- * smaller its number the more a partner owns.
+ * SQL of a FROM item `r` with each row's number, time and partner. Partner 1 owns a third of the rows. Of the others,
+ * partners with smaller numbers own more.
  */
 function rowsOf({ first, count, fromMs, toMs }: Numbers): string {
   return `(
@@ -84,15 +87,15 @@ const ORDER_ID = `growth.id('ord', ms, n)`;
 const ESIM_ID = `growth.id('esim', ms, n)`;
 /** Three of ten orders are Sandbox orders. */
 const ORDER_MODE = `CASE WHEN h / 7 % 10 < 3 THEN 'sandbox' ELSE 'live' END`;
-/** Three of a hundred orders fail. The others have an eSIM, of which two are canceled. */
+/** Three of a hundred orders fail. The others have an eSIM; two of those are canceled. */
 const ORDER_STATUS = `CASE WHEN n % 100 < 3 THEN 'failed' WHEN n % 100 < 5 THEN 'canceled' ELSE 'issued' END`;
 const PROVIDER = `CASE WHEN mode = 'sandbox' THEN 'sandbox' ELSE 'esim_access' END`;
 const COST = `CASE WHEN mode = 'live' THEN 600000 END, CASE WHEN mode = 'live' THEN 'USD' END`;
-/** An old eSIM has mostly expired; a young one waits to be installed, or is in use. */
+/** Most old eSIMs have expired. Young ones wait to be installed or are in use. */
 const ESIM_STATUS = `CASE WHEN status = 'canceled' THEN 'canceled' WHEN h / 11 % 10 < 3 THEN 'issued'
   WHEN at < now() - interval '7 days' THEN 'expired' WHEN n % 50 = 7 THEN 'suspended' WHEN n % 50 = 8 THEN 'depleted' ELSE 'active' END`;
 
-/** A day of ended orders with their eSIMs, top-ups, money and provider rows. */
+/** One day's finished orders with their eSIMs, top-ups, money and provider rows. */
 export function orderStatements(numbers: Numbers): readonly string[] {
   const rows = `(SELECT *, ${ORDER_MODE} AS mode, ${ORDER_STATUS} AS status FROM ${rowsOf(numbers)} OFFSET 0) AS r`;
   const paid = `${rows} WHERE mode = 'live' AND n % 100 >= 5`;
@@ -128,7 +131,7 @@ export function orderStatements(numbers: Numbers): readonly string[] {
        CASE WHEN n % 400 = 10 THEN 'provider_rejected' END, 1, 1, growth.id('req', ms, -n), at, at,
        CASE WHEN n % 400 <> 10 THEN at END, CASE WHEN n % 400 = 10 THEN at END
      FROM ${rows} WHERE n % 20 = 10`,
-    // Wallets have the number of their partner.
+    // A wallet's id equals its partner's number.
     `INSERT INTO wallet_holds (wallet_id, order_id, amount, captured, status, created_at, resolved_at)
      SELECT p, ${ORDER_ID}, ${PRICE}, ${PRICE}, 'captured', at, at FROM ${paid}`,
     `INSERT INTO ledger_transactions (id, wallet_id, partner_id, currency, type, amount, balance_after, order_id, created_at)
@@ -149,11 +152,14 @@ const EVENT_TYPE = `CASE WHEN h / 13 % 20 < 11 THEN 'order.issued' WHEN h / 13 %
 const DELIVERY_ID = `growth.id('dlv', ms, n * ${ENDPOINTS} + j)`;
 const DELIVERY_STATUS = `CASE WHEN (h + j) % 100 < 97 THEN 'delivered' WHEN (h + j) % 100 < 99 THEN 'failed' ELSE 'discarded' END`;
 const endpointId = (mode: Mode): string => `growth.owned('whe', p, ${endpointSlot(mode, 0)} + j)`;
-/** A row for each endpoint of each event. */
+/** One row per event and endpoint. */
 const deliveryRows = (numbers: Numbers): string =>
   `(SELECT *, ${DELIVERY_STATUS} AS status FROM ${rowsOf(numbers)}, generate_series(0, ${ENDPOINTS - 1}) AS j OFFSET 0) AS d`;
 
-/** The events of a mode's day, about as long as real ones. @param position the first one's position in the feed */
+/**
+ * One day's events in one mode, about as long as real ones.
+ * @param position feed position of the first event
+ */
 export function eventsOf(mode: Mode, numbers: Numbers, position: number): DayTable {
   return ofDay(
     `events_${mode}`,
@@ -168,7 +174,7 @@ export function eventsOf(mode: Mode, numbers: Numbers, position: number): DayTab
   );
 }
 
-/** The ended deliveries of a mode's day. */
+/** One day's finished deliveries in one mode. */
 export function deliveriesOf(mode: Mode, numbers: Numbers): DayTable {
   return ofDay(
     `webhook_deliveries_${mode}`,
@@ -181,7 +187,7 @@ export function deliveriesOf(mode: Mode, numbers: Numbers): DayTable {
   );
 }
 
-/** The last attempt of each delivery of a day, of both modes. */
+/** The last attempt of each of the day's deliveries in the given modes. */
 export function attemptsOf(modes: readonly (readonly [Mode, Numbers])[]): DayTable {
   const selects = modes.map(
     ([mode, numbers]) => `SELECT ${DELIVERY_ID}, ${endpointId(mode)}, ${PARTNER_ID}, 1, at,
@@ -196,7 +202,7 @@ export function attemptsOf(modes: readonly (readonly [Mode, Numbers])[]): DayTab
   );
 }
 
-/** The call log of a day. */
+/** One day's call log. */
 export function callsOf(numbers: Numbers): DayTable {
   return ofDay(
     'api_calls',
@@ -235,7 +241,7 @@ export function ownerStatements(): readonly string[] {
       `INSERT INTO api_keys (id, partner_id, mode, hash, last4)
        SELECT growth.owned('key', p, ${keySlot(mode)}), growth.owned('ptn', p, 0), '${mode}',
          sha256(convert_to('${mode}' || p, 'UTF8')), lpad(p::text, 4, '0') FROM ${partners}`,
-      // No worker runs, so the URL is never called. The last endpoint of each is disabled.
+      // No worker runs, so nothing calls the URL. Each partner's last endpoint is disabled.
       `INSERT INTO webhook_endpoints (id, partner_id, mode, url, secret, enabled, created_at)
        SELECT growth.owned('whe', p, ${endpointSlot(mode, 0)} + j), growth.owned('ptn', p, 0), '${mode}',
          'https://receiver.invalid/' || p, 'sealed', j < ${ENDPOINTS - 1}, now() - interval '150 days'
@@ -260,7 +266,7 @@ export function restStatements(orders: number): readonly string[] {
        'USD', 'sandbox', growth.id('prv', ${someMs}, -i), growth.id('req', ${someMs}, -i), 'PFR1D7', ${GIGABYTE}, 7,
        'on_first_use', now() + (i % 3 - 1) * interval '1 hour'
      FROM ${series(OPEN_ORDERS)}`,
-    // A tenth at the disabled endpoints, held for longer than they are kept.
+    // A tenth of them belong to disabled endpoints and are past the retention of held deliveries.
     `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, next_attempt_at, created_at)
      SELECT growth.id('dlv', ${someMs}, -i), growth.owned('whe', 1 + (i % 40)::int, 10 + CASE WHEN i % 10 = 0 THEN ${ENDPOINTS - 1} ELSE (i % 3)::int END),
        growth.owned('ptn', 1 + (i % 40)::int, 0), 'live', e.id, 'order.issued', 'event', 'pending',

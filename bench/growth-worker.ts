@@ -24,14 +24,14 @@ import { endpointSlot, ownedId } from './growth-tables.js';
 
 type Sweep = Omit<SweeperOptions, 'logger'>;
 
-/** Rows that a purge step deletes. */
+/** Rows deleted by one purge step. */
 const STEP_ROWS = 100;
-/** Sweeps that are measured elsewhere, read everything by design, or call a provider. */
+/** Sweeps that another subject measures, that read everything by design, or that call a provider. */
 const NOT_MEASURED = /^(reconciliation|catalog|providers|retention|database\.partitions$)|purge/;
-/** Samples of what would slow the ones after it. */
+/** Sample count for operations that would slow down the ones after them. */
 const FEW = 40;
 
-/** The worker's classes as the worker builds them, with its connections. Nothing runs by itself, no queue is read. */
+/** The worker's classes, wired as in production, with its connections. No loop runs and no queue is read. */
 export class WorkerParts {
   private constructor(
     private readonly module: TestingModule,
@@ -54,20 +54,20 @@ export class WorkerParts {
     return this.module.get(part, { strict: false });
   }
 
-  /** The module was never started: it has nothing to end but its connections. */
+  /** The module was never started, so only its connections need closing. */
   async stop(): Promise<void> {
     await this.resources.close();
   }
 }
 
-/** The worker's claims, sweeps, purge steps and partitions, and a batch of a migration. */
+/** The worker's claims, sweeps, purge steps and partition maintenance, and one batch of a migration. */
 export function workerOperations(bed: GrowthBed): readonly Operation[] {
   return [...claims(bed), ...sweeps(bed), ...purges(bed), ...partitions(bed), backfill(bed)];
 }
 
 class UndoneError extends Error {}
 
-/** Runs `work` in a transaction that is rolled back, so that the next sample finds the same rows. */
+/** Runs `work` and rolls its transaction back, so that the next sample finds the same rows. */
 async function undone(
   { worker }: GrowthBed,
   work: (manager: EntityManager) => Promise<unknown>,
@@ -82,7 +82,7 @@ async function undone(
   }
 }
 
-/** A repository of the worker on the connection of one transaction. */
+/** Binds a worker repository to the connection of one transaction. */
 function within<T extends object>(part: T, manager: EntityManager): T {
   return Object.create(part, { manager: { value: manager } }) as T;
 }
@@ -117,7 +117,7 @@ function claims(bed: GrowthBed): Operation[] {
   ];
 }
 
-/** Sweeps as the worker runs them. The warm-up does their work: a sweep mostly finds nothing. */
+/** The worker's own sweeps. The warm-up does the pending work, so measured sweeps mostly find nothing. */
 function sweeps({ worker }: GrowthBed): Operation[] {
   return worker.sweeps
     .filter(({ name }) => !NOT_MEASURED.test(name))
@@ -163,7 +163,7 @@ function purges(bed: GrowthBed): Operation[] {
   ];
 }
 
-/** One step of the real purge, which stops after it. */
+/** Runs the real purge and stops it after one step. */
 async function purgeOrders(purge: PurgeSandboxOrders, manager: EntityManager): Promise<void> {
   const stop = new AbortController();
   const transactions = {
@@ -176,7 +176,7 @@ async function purgeOrders(purge: PurgeSandboxOrders, manager: EntityManager): P
   if ((await own.purge(stop.signal)) === 0) throw new Error('no Sandbox order is past its retention');
 }
 
-/** Creates and drops a day that has no rows: today's would block the calls. */
+/** Creates and drops an empty day. Dropping today's partition would block calls. */
 function partitions({ worker }: GrowthBed): Operation[] {
   const { dataSource } = worker.resources;
   const daily = new DailyPartitions(dataSource.manager, new Transactions(dataSource));
@@ -198,7 +198,7 @@ function partitions({ worker }: GrowthBed): Operation[] {
   }));
 }
 
-/** A migration's backfill: by primary key, a batch in a transaction. */
+/** A migration's backfill: by primary key, one transaction per batch. */
 function backfill(bed: GrowthBed): Operation {
   const sql = `UPDATE orders SET updated_at = updated_at WHERE id IN (SELECT id FROM orders WHERE id > $1 ORDER BY id LIMIT 100)`;
   return {

@@ -1,10 +1,10 @@
 /**
  * `npm run bench -- growth`: every operation of the service (calls, lists with each filter, feed polls, claims, sweeps,
- * purge steps, partitions, a backfill) and `/metrics`, on a large database (D44).
- * Limit: the same operation on a database of 10 thousand orders on the same server, in turn; 1.2 times its p95, or half a
- * millisecond more.
- * Read the last column of the second look. The first look shows what the disk adds for pages that no cache holds.
- * `--data DIR` keeps the databases: a second run only measures.
+ * purge steps, partitions, a backfill) and `/metrics` on a large database (D44).
+ * Limit: the same operation on a database of 10 thousand orders on the same server, measured alternately. The large
+ * database's p95 may be 1.2 times as high, or half a millisecond higher.
+ * Read the ratio of the warm reads. The columns of the first reads show the disk's cost for uncached pages.
+ * `--data DIR` keeps the databases, so a second run only measures.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fillDatabase, type GrowthScale } from './growth-fill.js';
@@ -26,7 +26,7 @@ import {
 } from './shared/service-process.js';
 
 const SMALL: GrowthScale = { database: 'bench_small', orders: 10_000, deliveries: 50_000 };
-/** Filling writes only the log that a restart needs, and autovacuum does not run beside a measurement. */
+/** Filling writes only the WAL that crash recovery needs. Autovacuum is off so that it cannot disturb a measurement. */
 const SERVER_SETTINGS = {
   autovacuum: 'off',
   wal_level: 'minimal',
@@ -36,23 +36,23 @@ const SERVER_SETTINGS = {
   shared_buffers: '1GB',
 };
 const MAX_RATIO = 1.2;
-/** One sample more or less moves a p95 by this. */
+/** One sample more or less can move a p95 by this much. */
 const NOISE_MS = 0.5;
-/** At most, for one operation: one that takes seconds has fewer samples. */
+/** Maximum time per operation. Slow operations get fewer samples. */
 const BUDGET_MS = 30_000;
 const MIN_SAMPLES = 20;
-/** The measured partner's rows are read by ids drawn from all its days. */
+/** Number of rows per table that are read by id, drawn at random from all days. */
 const PICKS = 200;
-/** Longer than a reading of `/metrics` is kept: each scrape reads the database. */
+/** Longer than the service caches its metrics, so that each scrape reads the database. */
 const SCRAPE_EVERY_MS = 10_500;
 const SCRAPES = 12;
 
-/** An operation that a service runs all the time, on one database. */
+/** An operation that the service performs routinely, bound to one database. */
 export interface Operation {
   readonly name: string;
-  /** Fewer samples than of the others. */
+  /** Sample count, if lower than the default. */
   readonly samples?: number;
-  /** @param nth number of the sample: which id it takes */
+  /** @param nth index of the sample, which selects the id */
   run(nth: number): Promise<unknown>;
 }
 
@@ -69,9 +69,9 @@ export interface GrowthBed {
 
 /** Milliseconds, ascending. */
 interface Times {
-  /** The first look at a row may have to read its pages from the disk. */
+  /** The first read of a row may have to fetch its pages from disk. */
   readonly first: readonly number[];
-  /** The second look, right after it, shows what the size of the tables adds. */
+  /** The immediate repetition shows the cost of the table's size alone. */
   readonly again: readonly number[];
 }
 
@@ -109,7 +109,7 @@ export async function benchGrowth({ growth }: BenchOptions, cleanups: Cleanups):
     }
   };
   for (let nth = 0; nth < ofSmall.length; nth++) await compareNth(nth);
-  // A POST must not wait for a migration that builds an index, however large the table is.
+  // Building an index in a migration must not block a POST, however large the table is.
   const building = new AbortController();
   const builds = beds.map((bed) => buildIndexes(bed, building.signal));
   await compareNth(0, ' while CREATE INDEX CONCURRENTLY runs').finally(() => building.abort());
@@ -138,7 +138,7 @@ async function operationsOf(bed: GrowthBed): Promise<readonly Operation[]> {
   return [...(await httpOperations(bed)), ...workerOperations(bed)];
 }
 
-/** Both databases in turn, and each sample twice: the large database has more pages than memory holds. */
+/** Alternates between the databases and runs each sample twice, because the large database does not fit in memory. */
 async function compare(
   small: Operation,
   large: Operation,
@@ -191,7 +191,7 @@ function comparisonTable(comparisons: readonly Comparison[]): string[][] {
   ];
 }
 
-/** Again and again: the small table's index is built in no time. */
+/** Repeats the build, because the small table's index is finished almost at once. */
 async function buildIndexes(bed: GrowthBed, stop: AbortSignal): Promise<void> {
   while (!stop.aborted) {
     await bed.query('CREATE INDEX CONCURRENTLY growth_orders_index ON orders (package_id, created_at)');
@@ -200,7 +200,7 @@ async function buildIndexes(bed: GrowthBed, stop: AbortSignal): Promise<void> {
   }
 }
 
-/** How long `/metrics` of each role takes, and whether the large database shows all metrics of the small one. */
+/** Measures `/metrics` of each role and checks that the large database exposes every metric of the small one. */
 async function scrapeMetrics(small: GrowthBed, large: GrowthBed) {
   const over = async (opsUrl: string): Promise<string> => {
     const response = await fetch(`${opsUrl}/metrics`);
@@ -266,7 +266,7 @@ async function openBed(
   const [live] = await createKeys(server, database, [partnerId], 'live');
   const [sandbox] = await createKeys(server, database, [partnerId], 'sandbox');
   const picks = await pickRows(query, partnerId);
-  // Only these are read by id, so only these must be readable; the others are as long.
+  // Reads by id open these secrets, so only these need valid ones. The filler values have about the same length.
   const install = JSON.stringify({
     smdpAddress: 'smdp.example',
     matchingId: 'ABCDEF',
@@ -286,7 +286,10 @@ async function openBed(
   return { partnerId, api, admin, worker, keys: { live: live!.key, sandbox: sandbox!.key }, picks, query };
 }
 
-/** Ids and filter values of the measured partner. @throws Error when it has no row of a table */
+/**
+ * @returns ids and filter values of the measured partner
+ * @throws Error when the partner has no row in a table
+ */
 async function pickRows(query: GrowthBed['query'], partnerId: string) {
   const some = async <Row extends object>(columns: string, table: string, more = ''): Promise<Row[]> => {
     const [size] = await query<{ rows: number }>(

@@ -5,27 +5,27 @@ import { ORDERS_PATH, PACKAGE, startReceiver } from './shared/http.js';
 import { KeepAliveConnection, openLoop, type Times } from './shared/load.js';
 import { ascending } from './shared/report.js';
 
-/** Calls under way at once: one per connection. */
+/** Each connection carries one call at a time. */
 const CONNECTIONS = 64;
 const DRAIN_LIMIT_MS = 60_000;
-/** Orders between POST and webhook in the closed loop: enough that no process idles, few enough that nothing queues. */
+/** Orders between POST and webhook in the closed loop: enough to keep every process busy, too few to queue. */
 export const OPEN_ORDERS = 128;
 /** Orders that `runBurst` places at once. */
 export const BURST = 100;
 
 export interface LifeReport {
-  /** Webhooks received a second, without the warm-up. */
+  /** Webhooks received per second, excluding the warm-up. */
   readonly perSecond: number;
-  /** Milliseconds from each POST to the receipt of its `order.issued`, ascending. */
+  /** Milliseconds from each POST until its `order.issued` arrives, ascending. */
   readonly latencies: readonly number[];
-  /** Orders without their webhook in the middle and at the end. A rate at which they grow is not sustained. */
+  /** Orders without a webhook, halfway and at the end. If the number grows, the rate is not sustainable. */
   readonly openAtHalf: number;
   readonly openAtEnd: number;
-  /** All orders with those of the warm-up: the CPU time was spent on them. */
+  /** Orders including the warm-up, because the measured CPU time includes it too. */
   readonly inAll: number;
 }
 
-/** One partner's orders from POST to webhook. Caller and receiver are this process. */
+/** Follows one partner's orders from POST to webhook. This process is both caller and receiver. */
 export class OrderLife {
   receiverUrl = '';
   private readonly connections: KeepAliveConnection[] = [];
@@ -46,7 +46,10 @@ export class OrderLife {
     return life;
   }
 
-  /** Opens as many connections to each API. Call it right before a load: an API closes idle connections. */
+  /**
+   * Opens `CONNECTIONS` connections, spread evenly over the APIs. Call it right before a load, because an API closes
+   * idle connections.
+   */
   async connect(apiUrls: readonly string[], key: string): Promise<void> {
     this.requestHead =
       `POST ${ORDERS_PATH} HTTP/1.1\r\nHost: api\r\nAuthorization: Bearer ${key}\r\n` +
@@ -56,13 +59,13 @@ export class OrderLife {
     this.idle.push(...this.connections);
   }
 
-  /** Call it after a load, when all webhooks have come. */
+  /** Call it after a load, once all webhooks have arrived. */
   disconnect(): void {
     this.idle.length = 0;
     for (const connection of this.connections.splice(0)) connection.close();
   }
 
-  /** Keeps `OPEN_ORDERS` orders between POST and webhook: the next begins when one has come. */
+  /** Keeps `OPEN_ORDERS` orders between POST and webhook. Each webhook received places the next order. */
   async runClosed(times: Times): Promise<LifeReport> {
     let isOver = false;
     this.onReceived = () => {
@@ -72,7 +75,7 @@ export class OrderLife {
     return this.measure(times, () => (isOver = true));
   }
 
-  /** Places orders at a rate, however late the webhooks are. */
+  /** Places orders at a fixed rate, however late the webhooks are. */
   async runOpen(perSecond: number, times: Times): Promise<LifeReport> {
     let isOver = false;
     this.onReceived = () => undefined;
@@ -86,7 +89,7 @@ export class OrderLife {
     return report;
   }
 
-  /** Milliseconds until the last webhook of `BURST` orders that are placed at once. */
+  /** @returns milliseconds until the last webhook of `BURST` orders placed at once */
   async runBurst(): Promise<number> {
     this.onReceived = () => undefined;
     const startedAtMs = performance.now();
@@ -115,7 +118,7 @@ export class OrderLife {
     };
   }
 
-  /** @throws Error when webhooks do not come, or a POST failed */
+  /** @throws Error when webhooks do not arrive or a POST failed */
   private async drain(): Promise<void> {
     const giveUpAtMs = performance.now() + DRAIN_LIMIT_MS;
     while (this.sentAtMs.size > 0) {
@@ -127,7 +130,7 @@ export class OrderLife {
 
   private place(): void {
     const reference = randomUUID();
-    // A caller waits for a free connection, too: that wait counts.
+    // The latency includes the wait for a free connection.
     this.sentAtMs.set(reference, performance.now());
     this.unsent.push(reference);
     this.sendNext();
@@ -138,7 +141,7 @@ export class OrderLife {
       const reference = this.unsent.shift()!;
       const body = `{"package_id":"${PACKAGE}","reference":"${reference}"}`;
       const head = `${this.requestHead}Idempotency-Key: ${reference}\r\nContent-Length: ${body.length}\r\n\r\n`;
-      // The service closes a connection that rests for minutes: take the one that has rested longest.
+      // The service closes connections that stay idle for minutes, so use the one that has been idle longest.
       const connection = this.idle.shift()!;
       connection.call(head + body).then(
         (status) => {
@@ -153,7 +156,7 @@ export class OrderLife {
 
   private take(reference: string): void {
     const sentAtMs = this.sentAtMs.get(reference);
-    // A webhook may come twice.
+    // Webhooks are delivered at least once.
     if (sentAtMs === undefined) return;
     this.sentAtMs.delete(reference);
     const atMs = performance.now();

@@ -1,12 +1,12 @@
 /**
- * `npm run bench -- life`: an order from POST /v1/orders to the receiver's 200 on its `order.issued`: orders a second that
- * two cores sustain, latency at parts of that rate, and the CPU time that an order costs each process. All in one, then
- * roles apart.
+ * `npm run bench -- life`: an order from POST /v1/orders to the receiver's 200 for its `order.issued`. Measures the
+ * orders per second that two cores sustain, the latency at fractions of that rate, and each process's CPU time per
+ * order. First all roles run in one process, then each in its own.
  * Limit: a raw loop that repeats only the SQL of the acceptance, in the same rounds.
- * Read the CPU per order for capacity, and the latency at 50 % and 80 %: at 100 % a queue grows by definition.
+ * Read the CPU per order for capacity, and the latency at 50 % and 80 %. At 100 %, a queue grows by definition.
  *
- * `--part processes` compares a second worker, a second API and Redis with one of each; `--against DIR` compares this
- * checkout with another built one. Both keep all beds running and load them in turn: read the ratios to the first.
+ * `--part processes` compares a second worker, a second API and Redis with one of each. `--against DIR` compares this
+ * checkout with another built one. Both keep all setups running and load them in turn; read the ratios to the first.
  */
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -27,18 +27,18 @@ import { ServiceProcess, type ServiceRole } from './shared/service-process.js';
 import { describeStatements, STATEMENT_SETTINGS, StatementCounts } from './shared/statement-counts.js';
 
 const POOL_MAX = 16;
-/** Parts of the sustained rate at which the latency is measured. */
+/** Fractions of the sustained rate at which the latency is measured. */
 const LOADS = [0.1, 0.25, 0.5, 0.65, 0.8, 0.9, 1] as const;
-/** Up to half of the sustained rate 95 of 100 webhooks should come within a second. */
+/** Up to half of the sustained rate, 95 of 100 webhooks should arrive within a second. */
 const HALF_LOAD_LIMIT_MS = 1_000;
-/** Orders a second for the latency of a comparison: below what any of the beds sustains. */
+/** Orders per second for the latency of a comparison. Every setup sustains more. */
 const CALM_RATE = 40;
 
 const LAYOUTS: Readonly<Record<string, readonly ServiceRole[]>> = {
   'all in one': ['all'],
   'roles apart': ['api', 'worker'],
 };
-/** The first is what the others are compared with. */
+/** The first entry is the baseline. */
 const PROCESSES: Readonly<Record<string, readonly ServiceRole[]>> = {
   '1 api, 1 worker': ['api', 'worker'],
   '1 api, 2 workers': ['api', 'worker', 'worker'],
@@ -47,17 +47,17 @@ const PROCESSES: Readonly<Record<string, readonly ServiceRole[]>> = {
 };
 const ON_REDIS = '1 api, 1 worker, queues and limits in Redis';
 
-/** CPU time per order, milliseconds, by process. */
+/** Milliseconds of CPU time per order, by process. */
 type Costs = ReadonlyMap<string, number>;
 
-/** One partner who orders, and the processes that work on it. */
+/** One partner that places orders, and the processes that handle them. */
 interface LifeBed {
   readonly life: OrderLife;
   /** Opens the caller's connections. */
   connect(): Promise<void>;
-  /** CPU seconds so far, by process. */
+  /** CPU seconds used so far, by process. */
   cpu(): Costs;
-  /** The rows of the tables that explain why webhooks did not come. */
+  /** @returns rows that explain why webhooks are missing */
   explain(): Promise<unknown>;
   stop(): Promise<void>;
 }
@@ -78,7 +78,7 @@ export async function benchLife(options: BenchOptions, cleanups: Cleanups): Prom
   return sections;
 }
 
-/** A profile is written when its process stops. */
+/** A process writes its profile when it stops. */
 function profileOf(layout: string, roles: readonly ServiceRole[]): Section {
   const notes = roles.flatMap((role) => [
     `${nameOf(role)}:`,
@@ -127,7 +127,7 @@ async function measureLayout(
   };
 }
 
-/** All loads in each round: what the machine does meanwhile hits each of them. */
+/** Each round measures all loads, so that a disturbance of the machine affects all of them. */
 async function measureLoads(bed: LifeBed, rate: number, options: BenchOptions): Promise<readonly Row[]> {
   const reports = new Map<number, LifeReport[]>(LOADS.map((load) => [load, []]));
   for (let round = 0; round < options.rounds; round++)
@@ -144,7 +144,10 @@ async function measureLoads(bed: LifeBed, rate: number, options: BenchOptions): 
   });
 }
 
-/** A loop of the SQL of one acceptance. @returns a function that runs a round and returns transactions a second */
+/**
+ * Sets up a loop of the SQL of one acceptance.
+ * @returns a function that runs one round and returns its transactions per second
+ */
 async function rawAcceptance(
   server: DatabaseServer,
   options: BenchOptions,
@@ -206,7 +209,7 @@ interface Compared {
   readonly calm: LifeReport;
 }
 
-/** Loads all beds in turn, and compares each with the first one. The round before the first one is dropped. */
+/** Loads all beds in turn and compares each with the first. Drops the results of a warm-up round. */
 async function compare(beds: ReadonlyMap<string, LifeBed>, options: BenchOptions): Promise<Row[]> {
   const rounds = new Map<string, Compared[]>([...beds.keys()].map((name) => [name, []]));
   for (let nth = 0; nth <= options.rounds; nth++)
@@ -251,7 +254,10 @@ function timesOf({ warmupMs, roundMs }: BenchOptions) {
   return { warmupMs, durationMs: roundMs };
 }
 
-/** Runs a load and divides the CPU time of the processes meanwhile by its orders. @throws Error that explains why it failed */
+/**
+ * Runs a load and divides the processes' CPU time by the number of orders.
+ * @throws Error that includes the state of the bed when the load fails
+ */
 async function costOf(bed: LifeBed, run: () => Promise<LifeReport>): Promise<[LifeReport, Costs]> {
   const before = bed.cpu();
   const report = await run().catch(async (error: unknown) => {
@@ -275,7 +281,7 @@ function sumOf(costs: Costs): number {
   return [...costs.values()].reduce((a, b) => a + b, 0);
 }
 
-/** The name of a process in a report: its role, numbered from the second process on. */
+/** @returns a process's name in the report: its role, numbered from the second process on */
 function nameOf(role: ServiceRole, taken = 0): string {
   return `${role === 'all' ? 'service' : role}${taken === 0 ? '' : ` ${taken + 1}`}`;
 }
@@ -283,13 +289,13 @@ function nameOf(role: ServiceRole, taken = 0): string {
 interface Layout {
   readonly server: DatabaseServer;
   readonly database: string;
-  /** A role as often as it has processes. */
+  /** Lists a role once per process. */
   readonly roles: readonly ServiceRole[];
   readonly profile: boolean;
   readonly redis?: RedisServer | null;
 }
 
-/** The processes of a layout on a database of its own. All that take calls are called in turn. */
+/** Starts a layout's processes on their own database. Calls are spread over all processes that serve the API. */
 async function openBed(
   { server, database, roles, profile, redis }: Layout,
   cleanups: Cleanups,
@@ -317,7 +323,7 @@ async function openBed(
   return {
     life,
     connect: () => life.connect(apis, partner!.key),
-    // Nothing without /proc.
+    // Without /proc there are no figures.
     cpu: () => new Map(times().filter((one): one is readonly [string, number] => one[1] !== null)),
     explain: () =>
       server.query(
@@ -336,7 +342,7 @@ async function openBed(
   };
 }
 
-/** A build of the service as `npm start` runs it: all in one, with its own PostgreSQL. */
+/** Starts a build of the service as `npm start` does: all roles in one process, with its own PostgreSQL. */
 async function openVersion(root: string, cleanups: Cleanups): Promise<LifeBed> {
   if (!existsSync(path.join(root, 'dist/src/main.js')))
     throw new Error(`${root} is not built: npm run build`);

@@ -1,8 +1,8 @@
 /**
- * `npm run bench -- listen`: what `esim listen` costs a service without events: calls (one token each), connections,
- * transactions and CPU time, over `--minutes`.
- * Limit: the same service over the same time before the command starts.
- * Read the difference of the two; `docs/performance.md` shows the table.
+ * `npm run bench -- listen`: the cost of an idle `esim listen` for a service without events: calls (one token each),
+ * connections, transactions and CPU time over `--minutes`.
+ * Limit: the same service over the same time without the command.
+ * Read the difference between the two. `docs/performance.md` shows the table.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ import { type ServiceProcess, startRoles } from './shared/service-process.js';
 const DATABASE = 'bench_listen';
 const CLI = path.join(ROOT, 'cli/dist/main.js');
 const MINUTE_MS = 60_000;
-/** Time in which the command reads its first pages and begins to wait. */
+/** Time for the command to read its first pages and start waiting. */
 const SETTLE_MS = 5_000;
 
 interface Bed {
@@ -30,7 +30,7 @@ interface Bed {
   readonly keyId: string;
 }
 
-/** Used so far. CPU in seconds; null without /proc. */
+/** Cumulative use. `apiSeconds` is CPU time; null without /proc. */
 interface Used {
   readonly calls: number;
   readonly transactions: number;
@@ -76,7 +76,7 @@ export async function benchListen(
   ];
 }
 
-/** Use over the next `minutes`. */
+/** @returns the use during the next `minutes` */
 async function useOver(bed: Bed, minutes: number): Promise<Used> {
   const before = await usedSoFar(bed);
   await sleep(minutes * MINUTE_MS);
@@ -106,7 +106,7 @@ function cpuPerMinute({ apiSeconds }: Used, minutes: number): number | null {
   return apiSeconds === null ? null : (apiSeconds * 1_000) / minutes;
 }
 
-/** The command with a home of its own, forwarding to a receiver that responds with 200. */
+/** Starts the command with its own home directory. It forwards to a receiver that responds with 200. */
 async function startListening(apiUrl: string, key: string, cleanups: Cleanups): Promise<ChildProcess> {
   const target = new URL(await startReceiver(cleanups)).host;
   const home = path.join(RESULTS, `home-${process.pid}`);
@@ -124,12 +124,13 @@ async function startListening(apiUrl: string, key: string, cleanups: Cleanups): 
   return child;
 }
 
-/** Established TCP connections of a process to the API; 0 without /proc. */
+/** @returns the process's established TCP connections to the API; 0 without /proc */
 function connectionsTo(apiUrl: string, pid: number): number {
   const port = Number(new URL(apiUrl).port).toString(16).toUpperCase().padStart(4, '0');
   try {
     const lines = readFileSync(`/proc/${pid}/net/tcp`, 'utf8').split('\n').slice(1);
-    // Local address, remote address, state: 01 is established. Only the command calls this port.
+    // The columns are local address, remote address and state; 01 is established. Only the command connects to this
+    // port.
     return lines.filter((line) => new RegExp(`^\\s*\\d+: \\S+ \\S+:${port} 01 `).test(line)).length;
   } catch {
     return 0;

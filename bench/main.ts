@@ -1,4 +1,4 @@
-/** `npm run bench`: parses the options, runs the subjects, prints their tables and writes them to bench/results. */
+/** `npm run bench`: parses the options, runs the subjects, prints their tables and saves them in bench/results. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -28,42 +28,42 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   attacks: benchAttacks,
   listen: benchListen,
 };
-/** The subjects of `all`. */
+/** Subjects that `all` runs. */
 const SHORT = ['catalog', 'orders', 'life', 'memory', 'webhooks'];
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   life: ['processes'],
   webhooks: Object.keys(WEBHOOK_PARTS),
 };
-/** Rows of one table at most: more do not fit on a machine with one disk. */
+/** Maximum number of rows in one table. More would not fit on one disk. */
 const MAX_ROWS = 1_000_000_000;
 
 export interface BenchOptions {
   readonly subjects: readonly string[];
-  /** A part of `life` or `webhooks`; null for all that the subject runs by default. */
+  /** A part of `life` or `webhooks`; null runs the subject's default parts. */
   readonly part: string | null;
-  /** Less work as well as less time. */
+  /** Fewer rows and shorter rounds. */
   readonly quick: boolean;
   readonly rounds: number;
   readonly warmupMs: number;
   readonly roundMs: number;
   readonly connections: number;
-  /** Write a CPU profile of every process under test to the results. */
+  /** Writes a CPU profile of every tested process to the results. */
   readonly profile: boolean;
-  /** A built checkout to compare with, or null. */
+  /** Another built checkout to compare with, or null. */
   readonly against: string | null;
   readonly growth: GrowthOptions;
-  /** Of `soak` and `listen`. */
+  /** Duration of `soak` and `listen`. */
   readonly minutes: number;
 }
 
 export interface GrowthOptions {
   readonly orders: number;
   readonly deliveries: number;
-  /** The folder that keeps the filled databases; null: a folder that is removed with the run. */
+  /** The folder that keeps the filled databases; null uses a temporary folder. */
   readonly dataDir: string | null;
-  /** Filling stops when less of the disk is free. */
+  /** Filling stops when less disk space is free. */
   readonly minFreeGb: number;
-  /** Of every operation and database. */
+  /** Samples per operation and database. */
   readonly samples: number;
 }
 
@@ -139,7 +139,10 @@ function keep(options: BenchOptions, machine: MachineFacts, sections: readonly S
   return path.relative(process.cwd(), file);
 }
 
-/** The options, or null for --help. @throws Error that says which argument is wrong */
+/**
+ * @returns the options, or null for --help
+ * @throws Error that names the wrong argument
+ */
 function parseOptions(args: readonly string[]): BenchOptions | null {
   const { values, positionals } = parseArgs({
     args: [...args],

@@ -1,7 +1,8 @@
 /**
- * `npm run bench -- memory`: what `npm start`, an API process and PostgreSQL hold, idle and under the load of `catalog`.
+ * `npm run bench -- memory`: memory of `npm start`, an API process and PostgreSQL, idle and under the load of
+ * `catalog`.
  * Limit: a bare Fastify server with the same payload, in the same run.
- * Read PSS to add processes up, RSS to compare one with a container's limit.
+ * Add processes up by PSS. Compare one process with a container's limit by RSS.
  */
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -68,7 +69,7 @@ function use(name: string, samples: readonly Sample[]): Row[] {
   ];
 }
 
-/** The highest RSS in MB; NaN without /proc. */
+/** @returns the highest RSS in MB; NaN without /proc */
 function highest(samples: readonly Sample[]): number {
   return Math.max(...samples.map((sample) => sample?.rssMb ?? NaN));
 }

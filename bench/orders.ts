@@ -1,9 +1,9 @@
 /**
- * `npm run bench -- orders`: orders that one API process accepts a second: in Sandbox alone and with a worker at work,
- * in Live on one wallet and on 1,000.
- * Limit: a loop that repeats the SQL of one POST with nothing but `pg`, read from PostgreSQL's log, on the same wallets in
- * the same rounds. It has no key check, no rate limit and no call log.
- * Read the ratios: 0.5 is the goal. `life` measures an order to its webhook.
+ * `npm run bench -- orders`: orders per second that one API process accepts: in Sandbox with and without a running
+ * worker, and in Live on one wallet and on 1,000.
+ * Limit: a loop that repeats the SQL of one POST through `pg` alone, on the same wallets in the same rounds. The SQL
+ * comes from PostgreSQL's log. The loop has no key check, rate limit or call log.
+ * Read the ratios. The goal is 0.5. `life` measures an order through to its webhook.
  */
 import type { BenchOptions } from './main.js';
 import { captureOrder, describeCaptured } from './shared/captured-order.js';
@@ -17,15 +17,15 @@ import { row, type Section } from './shared/report.js';
 import { deafProvider, PRODUCTION, ServiceProcess } from './shared/service-process.js';
 
 const TARGET = 0.5;
-/** The service's default. The raw loop has as many connections, and as many callers as the API. */
+/** The service's default. The raw loop uses as many connections, and as many callers as the API load. */
 const POOL_MAX = 16;
 const WALLETS = 1_000;
-/** So few callers that none waits for another: their latency is the service's own. */
+/** Few enough callers that none waits for another, so their latency is the service's own. */
 const FEW_CALLERS = 4;
-/** Minor units: no measurement uses it up. */
+/** Minor units. No measurement uses it up. */
 const BALANCE = 1_000_000_000_000;
 
-/** One database with an API process, and the two loads on it. */
+/** One database with an API process, and the two loads that run on it. */
 interface Shop {
   readonly database: string;
   readonly partners: readonly BenchPartner[];
@@ -176,7 +176,10 @@ async function fillWallets(server: DatabaseServer, database: string): Promise<vo
   await server.query('ANALYZE', [], database);
 }
 
-/** @returns orders accepted @throws Error when an order does not hold its price, or a wallet not the sum of its holds */
+/**
+ * @returns the number of accepted orders
+ * @throws Error when an order does not hold its price, or a wallet's balance differs from the sum of its holds
+ */
 async function checkBooks(server: DatabaseServer, database: string): Promise<number> {
   const [row] = await server.query<{ orders: number; unpaid: number; wrong: number }>(
     `SELECT (SELECT count(*)::int FROM orders) AS orders,

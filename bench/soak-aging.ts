@@ -2,10 +2,10 @@ import { Client } from 'pg';
 import { idFloor } from '../src/common/ids.js';
 import { dayOf, partitionName } from '../src/infra/partition-days.js';
 
-/** Retention counts whole days: rows older than this become older by DAYS_BACK, which is past their retention. */
+/** Retention counts whole days. Rows older than this move back by `DAYS_BACK`, which puts them past their retention. */
 export const AGE_MS = 300_000;
 const DAYS_BACK = 3;
-/** Of one statement. It locks rows that nobody works on any more. */
+/** Rows per statement. It only locks rows that no other process uses any more. */
 const BATCH = 2_000;
 
 const OLDER = `now() - $1::int * interval '1 millisecond'`;
@@ -14,10 +14,10 @@ const TODAY = `now() - interval '1 day'`;
 
 interface AgedTable {
   readonly table: string;
-  /** A partition is a range of ids with this prefix; null: a range of times. */
+  /** Prefix if partitions are ranges of ids; null if they are ranges of times. */
   readonly idPrefix: 'evt' | null;
   readonly times: readonly string[];
-  /** The rows to age, over `$1`, the age in milliseconds. */
+  /** Selects the rows to age. `$1` is the age in milliseconds. */
   readonly where: string;
 }
 
@@ -39,8 +39,8 @@ const TABLES: readonly AgedTable[] = [
 ];
 
 /**
- * Lets days pass: moves rows of some minutes ago to a partition of some days ago, where the worker's retention of one day
- * finds them. A partition of events is a range of ids, so their ids change with the day.
+ * Simulates the passing of days. Moves rows that are minutes old to a partition that is days old, where the worker's
+ * one-day retention finds them. Partitions of events are ranges of ids, so the ids of events change with the day.
  */
 export class Aging {
   private constructor(private readonly client: Client) {}
@@ -52,7 +52,7 @@ export class Aging {
     return new Aging(client);
   }
 
-  /** @returns the number of rows that became older */
+  /** @returns the number of rows moved */
   async run(): Promise<number> {
     const day = dayOf(new Date(), -DAYS_BACK);
     let aged = 0;
@@ -99,7 +99,7 @@ export class Aging {
     }
   }
 
-  /** As the service creates its days: readers and writers wait for no lock. */
+  /** Attaches the partition as the service does, so that no reader or writer waits for a lock. */
   private async createDay({ table, idPrefix }: AgedTable, day: Date): Promise<void> {
     const name = partitionName(table, day);
     const { rows } = await this.client.query<{ known: string | null }>('SELECT to_regclass($1) AS known', [

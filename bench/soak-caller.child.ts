@@ -3,7 +3,7 @@ import { serveParent } from './shared/child.js';
 import { kindOf, ORDER, ORDERS_PATH, sendOk } from './shared/http.js';
 import { nanoseconds, openLoop } from './shared/load.js';
 
-/** Of 100 calls. The rest are the portal's. */
+/** Shares of 100 calls. The rest are portal calls. */
 const ORDERS = 10;
 const READS = 30;
 const LISTS = 40;
@@ -21,13 +21,13 @@ export interface CallReport {
   readonly calls: number;
   readonly seconds: number;
   readonly p95Ms: number;
-  /** By status, or by the code of a connection's error. */
+  /** Number of failures by HTTP status or by a connection's error code. */
   readonly errors: Readonly<Record<string, number>>;
 }
 
-/** Partners that order, read and poll, and now and then the portal. */
+/** Simulates partners that order, read and poll, and an occasional portal user. */
 const api = {
-  /** As many calls as `connections` callers manage, one after the other. */
+  /** Calls back to back from `connections` callers, as fast as the service responds. */
   press: (settings: CallerSettings, connections: number, durationMs: number): Promise<CallReport> =>
     tally(durationMs, async (isOver, call) => {
       const caller = async (): Promise<void> => {
@@ -35,14 +35,14 @@ const api = {
       };
       await Promise.all(Array.from({ length: connections }, caller));
     }),
-  /** Calls at a rate, however long those before take. */
+  /** Calls at a fixed rate, even if earlier calls are still running. */
   pace: (settings: CallerSettings, perSecond: number, durationMs: number): Promise<CallReport> =>
     tally(durationMs, (isOver, call) => openLoop(perSecond, isOver, () => call(settings))),
 };
 export type CallerApi = typeof api;
 serveParent(api);
 
-/** By API key. */
+/** Latest order id by API key. */
 const lastOrders = new Map<string, string>();
 const cursors = new Map<string, string>();
 let turn = 0;
@@ -68,7 +68,7 @@ async function tally(
   return { calls: latencies.count, seconds, p95Ms: latencies.percentile(95) / 1e6, errors };
 }
 
-/** The mix of a shop: many reads, some orders, a poller of the feed, the portal once in a while. */
+/** A shop's mix: many reads, some orders, a feed poller, and now and then the portal. */
 async function nextCall({ apiUrl, adminUrl, adminToken, partners }: CallerSettings): Promise<void> {
   turn++;
   const { partnerId, key } = partners[turn % partners.length]!;

@@ -7,41 +7,41 @@ import type { ServiceProcess } from './shared/service-process.js';
 /** Values by the name of their line in the table. */
 export type Sample = Readonly<Record<string, number>>;
 
-/** A sample, and when it was taken, in minutes since the load began. */
+/** A sample and its time in minutes since the load began. */
 export interface TimedSample {
   readonly minute: number;
   readonly sample: Sample;
 }
 
-/** A lock that a process waited for, longer than the server's `deadlock_timeout`. */
+/** A wait for a lock that lasted longer than the server's `deadlock_timeout`. */
 export interface LockWait {
   readonly waitedMs: number;
-  /** Such as `ShareLock on transaction 812`. */
+  /** For example `ShareLock on transaction 812`. */
   readonly lock: string;
   readonly statement: string;
 }
 
-/** PostgreSQL logs each wait for a lock of more than 100 ms. */
+/** Makes PostgreSQL log every lock wait longer than 100 ms. */
 export const LOCK_WAIT_SETTINGS = { log_lock_waits: 'on', deadlock_timeout: '100ms' } as const;
 
-/** Before it caches and the first retention period fill. */
+/** Until then caches are still filling. The same holds for tables until the first retention period has passed. */
 export const WARM_UP_MINUTES = 5;
 export const FIRST_PERIOD_MINUTES = 20;
 const MAX_MEMORY_GROWTH = 1.1;
-/** Whole days are dropped: sizes go up and down between two purges. */
+/** Retention drops whole days, so sizes rise and fall between two purges. */
 const MAX_SIZE_GROWTH = 1.15;
-/** Less is noise: a page more is half of a small table. */
+/** Growth below this is noise: one more page can be half of a small table. */
 const MIN_GROWTH_MB = 8;
 const MAX_WAIT_MS = 100;
 
-/** Tables that grow without retention, and those that rows pass through. */
+/** Tables that would grow without retention, and tables that rows pass through. */
 const TABLES = [
   ...['orders', 'esims', 'topups', 'events', 'webhook_deliveries', 'webhook_attempts', 'api_calls'],
   ...['idempotency_keys', 'sandbox_upstream_orders', 'rate_buckets'],
 ];
 const MB = 1_048_576;
 
-/** Memory, sizes and queues at one moment. */
+/** Samples memory, sizes and queues. */
 export async function takeSample(
   server: DatabaseServer,
   database: string,
@@ -92,12 +92,15 @@ export async function takeSample(
   return { ...sample, ...queues };
 }
 
-/** Reads the waits of the server's log from a line on. @returns them, and the number of lines so far */
+/**
+ * Reads the lock waits in the server's log from a line on.
+ * @returns the waits and the number of lines so far
+ */
 export async function readLockWaits(file: string, fromLine: number): Promise<[readonly LockWait[], number]> {
   const lines = (await readFile(file, 'utf8').catch(() => '')).split('\n').slice(0, -1);
   const waits = lines.slice(fromLine).flatMap((line): LockWait[] => {
     const entry = JSON.parse(line) as { message?: string; statement?: string; application_name?: string };
-    // `process 7 acquired ShareLock on transaction 812 after 231.4 ms`. A wait that goes on is logged when it ends.
+    // `process 7 acquired ShareLock on transaction 812 after 231.4 ms`. PostgreSQL logs this when the wait ends.
     const acquired = /^process \d+ acquired (.+) after ([\d.]+) ms/.exec(entry.message ?? '');
     if (!acquired) return [];
     const text = (entry.statement ?? '').replace(/\s+/g, ' ').trim().slice(0, 120);
@@ -121,7 +124,7 @@ export function soakTable(samples: readonly TimedSample[]): string[][] {
   ];
 }
 
-/** One line for each promise. */
+/** One line per guarantee. */
 export function verdicts(
   samples: readonly TimedSample[],
   waits: readonly LockWait[],
@@ -147,7 +150,7 @@ export function verdicts(
   ];
 }
 
-/** Compares the highest value of the second half with the highest of the first. */
+/** Compares the second half's maximum with that of the first. */
 function growthVerdict(
   promise: string,
   samples: readonly TimedSample[],
@@ -169,7 +172,7 @@ function growthVerdict(
   return grown.length === 0 ? `KEPT: ${promise}` : `BROKEN: ${promise}: ${grown.join('; ')}`;
 }
 
-/** The ten most frequent waits, by statement. */
+/** The ten most frequent waits, by lock and statement. */
 function describeWaits(waits: readonly LockWait[]): string[] {
   const byStatement = Map.groupBy(
     waits,
@@ -188,7 +191,7 @@ function valuesOf(samples: readonly TimedSample[], name: string): number[] {
   return samples.map(({ sample }) => sample[name] ?? NaN).filter((value) => !Number.isNaN(value));
 }
 
-/** Of a straight line through all samples, by least squares. */
+/** Slope of a least-squares line through all samples. */
 function slopePerHour(samples: readonly TimedSample[], name: string): number {
   const points = samples.filter(({ sample }) => !Number.isNaN(sample[name] ?? NaN));
   const mean = (values: readonly number[]): number =>

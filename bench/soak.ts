@@ -1,8 +1,10 @@
 /**
- * `npm run bench -- soak`: API, admin and worker at half of the rate that the machine can take, for `--minutes`, with
- * retention at its shortest and SQL that lets days pass (D44). Samples memory, sizes, queues and lock waits each minute.
- * Limit: the same run's first half; the second half may not be larger. No lock may be waited for longer than 100 ms.
- * Read the KEPT and BROKEN lines. The verdict on sizes needs 30 minutes. Ctrl-C ends the run with the table so far.
+ * `npm run bench -- soak`: API, admin and worker at half of the maximum sustained rate, for `--minutes`, with the
+ * shortest retention and SQL that simulates the passing of days (D44). Samples memory, sizes, queues and lock waits
+ * each minute.
+ * Limit: the first half of the same run. The second half must not use more. No lock wait may exceed 100 ms.
+ * Read the KEPT and BROKEN lines. The verdict on sizes needs 30 minutes. Ctrl-C ends the run and prints the table so
+ * far.
  */
 import type { BenchOptions } from './main.js';
 import { Child, type Cleanups } from './shared/child.js';
@@ -59,7 +61,7 @@ export async function benchSoak(
   let [, logLine] = await readLockWaits(bed.server.statementLog, 0);
   const stopping = abortOnSignal();
   const runMinute = async (minute: number): Promise<void> => {
-    // The worker may drop the very day that rows move to: they move in the next minute.
+    // The worker may drop the target day while rows move to it. They move in the next minute instead.
     const makeOlder = aging.run().then(
       (rows) => void (aged += rows),
       (error: unknown) => say(`soak: no rows became older: ${(error as Error).message}`),
@@ -82,7 +84,7 @@ export async function benchSoak(
   for (let minute = 1; minute <= minutes && !stopping.aborted; minute++) {
     const aborted = new Promise<void>((resolve) => stopping.addEventListener('abort', () => resolve()));
     const running = runMinute(minute);
-    // A signal of the terminal ends the service's processes too: what then fails is no result.
+    // A signal from the terminal also stops the service's processes. Ignore the failures that follow.
     running.catch(() => undefined);
     await Promise.race([running, aborted]);
   }
@@ -109,7 +111,7 @@ function sayMinute(minute: number, sample: Readonly<Record<string, number>>, cal
   say(`soak ${minute} min: p95 ${format(calls.p95Ms)} ms, ${shown.join(', ')}, errors ${errors}`);
 }
 
-/** The first Ctrl-C ends the soak with what was measured so far, a second one ends it at once. */
+/** The first Ctrl-C ends the soak and reports the samples so far. The second one exits at once. */
 function abortOnSignal(): AbortSignal {
   const stopping = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -123,7 +125,10 @@ function abortOnSignal(): AbortSignal {
   return stopping.signal;
 }
 
-/** Calls a second that the service sustains: what the callers manage, over the time until the worker is idle again. */
+/**
+ * Measures the calls per second that the service sustains: the callers' calls divided by the time until the worker is
+ * idle again.
+ */
 async function calibrate({ server, caller, settings }: Bed, durationMs: number): Promise<number> {
   const idle = async (): Promise<void> => {
     await server.drain(DATABASE, 'orders');
@@ -141,7 +146,7 @@ async function calibrate({ server, caller, settings }: Bed, durationMs: number):
   return calls / seconds;
 }
 
-/** The service with its roles apart, partners with an endpoint each, a receiver and the callers. */
+/** Starts one process per role, creates partners with one endpoint each, and starts a receiver and the callers. */
 async function openBed(cleanups: Cleanups) {
   const server = cleanups.stopping(await DatabaseServer.start(LOCK_WAIT_SETTINGS));
   const databaseUrl = await server.createDatabase(DATABASE);

@@ -11,14 +11,14 @@ import type { EventsApi } from './webhooks-events.child.js';
 import type { Counts, ReceiverApi } from './webhooks-receiver.child.js';
 
 const LOOK_EVERY_MS = 50;
-/** Webhooks that stop coming for so long do not come any more. */
+/** If no webhook arrives for this long, no more will. */
 const SILENCE_MS = 30_000;
 const PASSWORD = randomBytes(16).toString('hex');
 
 export interface BedPlan {
   readonly server: DatabaseServer;
   readonly database: string;
-  /** Endpoints of each partner. Each endpoint has a port of its own. */
+  /** Number of endpoints of each partner. Each endpoint has its own port. */
   readonly endpointsPerPartner: readonly number[];
   readonly profile?: string | undefined;
 }
@@ -74,7 +74,7 @@ export class WebhookBed {
     return this.plan.server.query<Row>(sql, values, this.plan.database);
   }
 
-  /** Closed endpoints hold their deliveries (D32); opened ones get them at the worker's next sweep. */
+  /** Closed endpoints hold their deliveries (D32). The worker's next sweep delivers to reopened ones. */
   async open(endpoints: readonly number[], isOpen: boolean): Promise<void> {
     await this.query('UPDATE webhook_endpoints SET enabled = $2 WHERE id = ANY ($1)', [
       endpoints.map((index) => this.endpointIds[index]),
@@ -82,7 +82,10 @@ export class WebhookBed {
     ]);
   }
 
-  /** Waits until every outcome is committed. @throws Error when a delivery stays open */
+  /**
+   * Waits until every outcome is committed.
+   * @throws Error when a delivery stays open
+   */
   untilIdle(): Promise<void> {
     return this.plan.server.drain(this.plan.database, 'deliveries');
   }
@@ -91,7 +94,10 @@ export class WebhookBed {
     return this.plan.server.settle(this.plan.database);
   }
 
-  /** Waits until the receiver's counts are `done`. @throws Error when webhooks stop coming before */
+  /**
+   * Polls the receiver's counts until they satisfy `done`.
+   * @throws Error when webhooks stop arriving before that
+   */
   async until(done: (counts: Counts) => boolean): Promise<Counts> {
     let [lastTotal, deadlineMs] = [-1, 0];
     for (;;) {
@@ -110,14 +116,14 @@ export function totalOf({ seen }: Counts, what: 'requests' | 'connections'): num
   return seen.reduce((sum, one) => sum + one[what], 0);
 }
 
-/** Share of requests on a reused connection, percent. */
+/** Percentage of requests on a reused connection. */
 export function reusePercentOf(before: Counts | null, after: Counts): number {
   const since = (what: 'requests' | 'connections'): number =>
     totalOf(after, what) - (before ? totalOf(before, what) : 0);
   return Math.max(0, (1 - since('connections') / since('requests')) * 100);
 }
 
-/** The same database as a role of its own, so that its statements are counted apart. */
+/** Connects to the same database as a separate role, so that its statements are counted separately. */
 async function urlAs(role: string, server: DatabaseServer, database: string): Promise<string> {
   await server.query(
     `DO $$ BEGIN CREATE ROLE ${role} SUPERUSER LOGIN PASSWORD '${PASSWORD}';

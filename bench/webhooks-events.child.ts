@@ -15,21 +15,21 @@ import { machineNowMs } from './shared/machine.js';
 const BULK_BATCH = 500;
 
 export interface EventPace {
-  /** Each event goes to one of them, drawn at random. */
+  /** Each event goes to a random one of them. */
   readonly partnerIds: readonly string[];
   readonly perSecond: number;
   readonly durationMs: number;
 }
 
-/** One event per index. Times are of the machine's clock. */
+/** Parallel arrays with one entry per event. Times come from `machineNowMs`. */
 export interface PacedEvents {
   readonly numbers: readonly number[];
   /** Index into `partnerIds`. */
   readonly partners: readonly number[];
   readonly dueAtMs: readonly number[];
-  /** When the recording process learned of the commit; null when the event was not recorded. */
+  /** When the recording process learned of the commit; null if recording failed. */
   readonly committedAtMs: readonly (number | null)[];
-  /** Cores that recording took. */
+  /** CPU cores used for recording. */
   readonly cpu: number;
 }
 
@@ -79,7 +79,7 @@ async function open(databaseUrl: string, secretsKeys: string): Promise<void> {
     );
 }
 
-/** Open loop: one transaction per event at its time, however long those before take. */
+/** Open loop: one transaction per event at its due time, even if earlier ones are still running. */
 async function pace({ partnerIds, perSecond, durationMs }: EventPace): Promise<PacedEvents> {
   const count = Math.round((perSecond * durationMs) / 1_000);
   const first = nextNumber;
@@ -96,7 +96,7 @@ async function pace({ partnerIds, perSecond, durationMs }: EventPace): Promise<P
     (nth) =>
       record([partnerIds[partners[nth]!]!], first + nth).then(
         () => void (committedAtMs[nth] = machineNowMs()),
-        // The pool is full: the load is more than the machine takes, which is a result.
+        // The pool is full: the load exceeds the machine's capacity. Count that as a result.
         () => undefined,
       ),
   );
@@ -105,7 +105,7 @@ async function pace({ partnerIds, perSecond, durationMs }: EventPace): Promise<P
   return { numbers, partners, dueAtMs, committedAtMs, cpu };
 }
 
-/** Many events in few transactions, the partners in turn. */
+/** Records many events in few transactions, for the partners in turn. */
 async function bulk(partnerIds: readonly string[], count: number): Promise<void> {
   for (let done = 0; done < count; done += BULK_BATCH) {
     const length = Math.min(BULK_BATCH, count - done);

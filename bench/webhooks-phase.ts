@@ -6,16 +6,16 @@ import { reusePercentOf, type WebhookBed } from './webhooks-bed.js';
 import type { PacedEvents } from './webhooks-events.child.js';
 
 export interface PhasePlan {
-  /** The first `partners` partners, which have one endpoint each, get the events. */
+  /** Events go to this many partners from the start of the list. Each of those has one endpoint. */
   readonly partners: number;
   readonly perSecond: number;
   readonly warmupMs: number;
   readonly durationMs: number;
-  /** Waits for every outcome at the end. Without it statements and CPU are not complete. */
+  /** Waits for every outcome at the end. If false, statements and CPU are incomplete. */
   readonly untilIdle: boolean;
 }
 
-/** One load at one rate. */
+/** The results of one load at one rate. */
 export interface Phase {
   readonly recordedPerSecond: number;
   readonly arrivedPerSecond: number;
@@ -23,20 +23,23 @@ export interface Phase {
   readonly p50Ms: number;
   readonly p95Ms: number;
   readonly p99Ms: number;
-  /** From the time at which the event was due: shows what a late load process hides. */
+  /** From the event's due time. It shows delays that a late load process would hide. */
   readonly p95FromDueMs: number;
   readonly workerCpuUs: number | null;
   readonly databaseCpuUs: number | null;
   readonly loadCpu: number;
   readonly reusePercent: number;
   readonly duplicates: number;
-  /** Events that could not be recorded in time: no connection for two seconds. */
+  /** Events that got no database connection within two seconds. */
   readonly refused: number;
   readonly events: number;
   readonly statements: readonly CountedStatement[];
 }
 
-/** Records events at a rate and follows each of them to the receiver. @throws Error when one does not come */
+/**
+ * Records events at a fixed rate and follows each of them to the receiver.
+ * @throws Error when one does not arrive
+ */
 export async function runPhase(bed: WebhookBed, plan: PhasePlan): Promise<Phase> {
   const { receiver, statements, worker } = bed;
   await receiver.call(
@@ -55,7 +58,7 @@ export async function runPhase(bed: WebhookBed, plan: PhasePlan): Promise<Phase>
   const events = paced.committedAtMs.filter((atMs) => atMs !== null).length;
   const counts = await bed.until(({ arrived }) => arrived >= events);
   if (plan.untilIdle) await bed.untilIdle();
-  // The queue's last statements come after the last outcome.
+  // The queue runs its last statements after the last outcome.
   await sleep(100);
   const after = cpu();
   const perEvent = (index: 0 | 1): number | null =>
@@ -73,7 +76,7 @@ export async function runPhase(bed: WebhookBed, plan: PhasePlan): Promise<Phase>
   };
 }
 
-/** Statements per event, of one role or of all. */
+/** Statements per event, by one role or by all. */
 export function statementsPerEvent({ statements, events }: Phase, role?: string): number {
   return callsOf(statements, role) / events;
 }
@@ -86,7 +89,7 @@ function latenciesOf(paced: PacedEvents, arrivals: ReadonlyMap<number, number>, 
     if (committed === null || dueAtMs[index]! < fromMs) return [];
     return [{ due: dueAtMs[index]!, committed, arrived: arrivals.get(number)! }];
   });
-  // The worker may be quicker than the answer to the COMMIT.
+  // The worker may send before this process learns of the COMMIT.
   const latencies = ascending(measured.map(({ arrived, committed }) => Math.max(0, arrived - committed)));
   const fromDue = ascending(measured.map(({ arrived, due }) => arrived - due));
   return {

@@ -7,7 +7,7 @@ const HEAD_END = '\r\n\r\n';
 const ICCID = '"iccid":"';
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 
-/** Requests to one endpoint since `reset`. Times are of the machine's clock. */
+/** Requests to one endpoint since `reset`. Times come from `machineNowMs`. */
 interface Seen {
   requests: number;
   connections: number;
@@ -18,7 +18,7 @@ interface Seen {
 export interface Counts {
   /** By endpoint. */
   readonly seen: readonly Seen[];
-  /** Different events that came to the watched endpoints, and repetitions of them. */
+  /** Distinct events that arrived at the watched endpoints. `duplicates` counts repetitions. */
   readonly arrived: number;
   readonly duplicates: number;
 }
@@ -29,9 +29,12 @@ let duplicates = 0;
 let watched = new Set<number>();
 
 const api = {
-  /** Listens on one port per endpoint, as every partner has a host of its own. @returns the ports */
+  /**
+   * Listens on one port per endpoint, because in production every partner has its own host.
+   * @returns the ports
+   */
   listen: (count: number) => Promise.all(Array.from({ length: count }, (_, index) => listen(index))),
-  /** Starts to note when each event comes first to one of these endpoints, and forgets those before. */
+  /** Starts recording each event's first arrival at these endpoints, and discards earlier recordings. */
   watch: (endpoints: readonly number[]) => {
     watched = new Set(endpoints);
     arrivals = new Map();
@@ -43,7 +46,7 @@ const api = {
     return Promise.resolve();
   },
   counts: (): Promise<Counts> => Promise.resolve({ seen, arrived: arrivals.size, duplicates }),
-  /** Number of each event, and when it came first. */
+  /** Each event's number and first arrival. */
   arrivals: () => Promise.resolve([...arrivals]),
 };
 export type ReceiverApi = typeof api;
@@ -57,13 +60,13 @@ async function listen(index: number): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Responds with 200 at once. No HTTP server: every microsecond of the receiver is taken from the worker on the same cores. */
+/** Responds with 200 at once. It avoids an HTTP server because the receiver shares its cores with the worker. */
 function receive(socket: Socket, index: number): void {
   let unread: Buffer | null = null;
   let firstByteAtMs = 0;
   seen[index]!.connections++;
   socket.setNoDelay(true);
-  // A sender that is killed resets its connections.
+  // A killed sender resets its connections.
   socket.on('error', () => undefined);
   socket.on('data', (chunk: Buffer) => {
     if (unread === null) firstByteAtMs = machineNowMs();
@@ -76,7 +79,7 @@ function receive(socket: Socket, index: number): void {
   });
 }
 
-/** The body when it is complete. Senders do not pipeline. */
+/** @returns the body if it is complete. Senders do not pipeline. */
 function bodyOf(bytes: Buffer): Buffer | null {
   const end = bytes.indexOf(HEAD_END);
   if (end < 0) return null;
@@ -96,7 +99,10 @@ function take(index: number, body: Buffer, atMs: number): void {
   else arrivals.set(number, atMs);
 }
 
-/** The event's number, which is its ICCID. @throws Error when there is none */
+/**
+ * @returns the event's number, which is its ICCID
+ * @throws Error when the body has none
+ */
 function numberOfBody(body: Buffer): number {
   const at = body.indexOf(ICCID);
   if (at < 0) throw new Error('a webhook without a number');

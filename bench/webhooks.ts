@@ -1,14 +1,14 @@
 /**
- * `npm run bench -- webhooks`: one worker process. Each part runs on a server of its own:
+ * `npm run bench -- webhooks`: one worker process. Each part runs on its own database server:
  *
- * - `throughput`: deliveries a second when a backlog waits. Limit: signed POSTs in a loop of Node's client to the same
- *   receiver, with many and with few callers; 0.25 of the better one is the goal.
- * - `latency`: commit of an event to the first byte at the receiver, SQL statements and CPU per event, at three rates.
- *   Limits: 6 statements per event, and a p95 of one second at the highest rate.
- * - `backlog`: one partner opens 20 endpoints with 100,000 deliveries. Limit: the other partners' p95 stays under one
- *   second; read it beside their p95 before.
+ * - `throughput`: deliveries per second from a backlog. Limit: signed POSTs that Node's client sends in a loop to the
+ *   same receiver, with many and with few callers. The goal is 0.25 of the better one.
+ * - `latency`: time from an event's commit to the first byte at the receiver, and SQL statements and CPU per event, at
+ *   three rates. Limits: 6 statements per event, and a p95 of one second at the highest rate.
+ * - `backlog`: one partner opens 20 endpoints with 100,000 deliveries. Limit: the other partners' p95 stays below one
+ *   second. Compare it with their p95 before.
  *
- * `attacks` measures endpoints that hang; `growth` measures claims on tables that have grown.
+ * `attacks` measures endpoints that hang. `growth` measures claims on large tables.
  */
 import type { BenchOptions } from './main.js';
 import { Child, Cleanups } from './shared/child.js';
@@ -51,7 +51,7 @@ export async function benchWebhooks(options: BenchOptions, cleanups: Cleanups): 
 }
 
 const DRAINED_ENDPOINTS = 50;
-/** The service's default per endpoint. The raw loop has as many callers, and runs with few as well. */
+/** The service's default per endpoint. The raw loop runs with as many callers and with few. */
 const CALLERS_PER_ENDPOINT = 16;
 const FEW_CALLERS_PER_ENDPOINT = 2;
 

@@ -6,7 +6,10 @@ const api = { listen };
 export type BareFastifyApi = typeof api;
 serveParent(api);
 
-/** Serializes the payload for every request: no key, no limit, no log. @returns the base URL */
+/**
+ * Serializes the payload for every request, without key check, rate limit or log.
+ * @returns the base URL
+ */
 async function listen(path: string, payload: object): Promise<string> {
   const server = fastify({ logger: false });
   server.get(path, () => Promise.resolve(payload));

@@ -5,20 +5,20 @@ import { ORDER, ORDERS_PATH, sendOk } from './http.js';
 import type { BenchPartner } from './partners.js';
 import { ServiceProcess } from './service-process.js';
 
-/** The ids of the caller, with their prefixes. */
+/** The caller's ids, with their prefixes. */
 export type Owner = Pick<BenchPartner, 'partnerId' | 'keyId'>;
 
 export interface CapturedStatement {
-  /** Of a prepared statement, else null. */
+  /** Name of a prepared statement, or null. */
   readonly name: string | null;
   readonly text: string;
-  /** Values. Between two marks stands the name of a value that each call fills in; null is NULL. */
+  /** Parameter values; null is NULL. A name between two `MARK`s is a placeholder that each call fills in. */
   readonly parameters: readonly (string | null)[];
 }
 
-/** Stands in no value that PostgreSQL logs. */
+/** Occurs in no value that PostgreSQL logs. */
 export const MARK = '\u0001';
-/** The first calls of a cold process load the catalog and fill the pool: their statements are others. */
+/** The first calls of a cold process load the catalog and fill the pool, so they run other statements. */
 const CAPTURE_CALLS = 20;
 const ULID = '[0-9A-HJKMNP-TV-Z]{26}';
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
@@ -33,10 +33,10 @@ interface LogLine {
 }
 
 /**
- * Places a few orders through an API process of its own whose statements the server logs, and returns the transaction of
- * the last one. A POST is compared with the SQL that it runs today, so that SQL is read from the log and not written here.
- * @param env settings of the API that is measured
- * @throws Error when the log has no such transaction
+ * Places a few orders through a separate API process, logs their statements, and returns the last order's transaction.
+ * Reading the SQL from the log keeps the comparison in step with the code.
+ * @param env settings of the measured API
+ * @throws Error when the log contains no such transaction
  */
 export async function captureOrder(
   { server, database, env, partner }: CaptureOptions,
@@ -71,12 +71,12 @@ export interface CaptureOptions {
   readonly partner: BenchPartner;
 }
 
-/** One line for each statement. */
+/** One line per statement. */
 export function describeCaptured(statements: readonly CapturedStatement[]): string[] {
   return statements.map(({ text }) => `  ${text.replaceAll(/\s+/g, ' ').trim().slice(0, 140)}`);
 }
 
-/** The part of an id after its prefix. */
+/** Removes an id's prefix. */
 export function withoutPrefix(id: string): string {
   return id.slice(id.indexOf('_') + 1);
 }
@@ -99,7 +99,7 @@ function toStatement({ message, detail = '' }: LogLine, names: Map<string, strin
   const [, prepared, text] = /^(?:statement|execute (\S+)): ([^]*)$/.exec(message) ?? [];
   if (text === undefined) throw new Error(`not a statement: ${message}`);
   const name = prepared === undefined || prepared === '<unnamed>' ? null : prepared;
-  // `Parameters: $1 = 'a', $2 = NULL`; a quote inside is doubled.
+  // `Parameters: $1 = 'a', $2 = NULL`; quotes inside a value are doubled.
   const values = [...detail.matchAll(/\$\d+ = (?:NULL|'((?:[^']|'')*)')/g)].map(([, value]) => value);
   const parameters = values.map((value) => {
     if (value === undefined) return null;

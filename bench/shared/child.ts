@@ -5,13 +5,13 @@ type Functions = Readonly<Record<string, (...args: never[]) => Promise<unknown>>
 type Reply = { readonly result?: unknown } | { readonly failure: string };
 
 /**
- * A process of the bench that runs one function at a time for its parent. Load and receivers run in such processes, so
- * that they do not share an event loop with each other.
+ * A bench process that runs one function at a time for its parent. Load and receivers run in separate processes so that
+ * they do not share an event loop.
  */
 export class Child<Api extends Functions> {
   private constructor(private readonly child: ChildProcess) {}
 
-  /** @param module URL of the compiled file, which calls `serveParent` */
+  /** @param module URL of the compiled file, which must call `serveParent` */
   static start<Api extends Functions>(module: URL): Child<Api> {
     return new Child<Api>(fork(module, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }));
   }
@@ -50,7 +50,7 @@ export class Child<Api extends Functions> {
   }
 }
 
-/** The child's side. The process exits with its parent. */
+/** Serves the parent's calls in the child. The process exits with its parent. */
 export function serveParent(api: Functions): void {
   process.on('disconnect', () => process.exit(0));
   process.on('message', (message) => {
@@ -73,7 +73,7 @@ export class Cleanups {
     return started;
   }
 
-  /** A second caller waits for the first: Ctrl-C calls it, and so does the failure that Ctrl-C causes. */
+  /** Concurrent callers share one run: Ctrl-C calls this, and so does the failure that Ctrl-C causes. */
   stop(): Promise<void> {
     this.running ??= this.stopAll().finally(() => (this.running = null));
     return this.running;

@@ -5,20 +5,20 @@ import { fileURLToPath } from 'node:url';
 interface CallFrame {
   readonly functionName: string;
   readonly url: string;
-  /** From 0, of the compiled file. */
+  /** Zero-based, in the compiled file. */
   readonly lineNumber: number;
   readonly columnNumber: number;
 }
 
-/** As V8 writes it with `--cpu-prof`. */
+/** The format that V8 writes with `--cpu-prof`. */
 interface CpuProfile {
   readonly nodes: readonly { readonly id: number; readonly callFrame: CallFrame }[];
   readonly samples: readonly number[];
-  /** Microseconds since the sample before. */
+  /** Microseconds since the previous sample. */
   readonly timeDeltas: readonly number[];
 }
 
-/** V8's own names of what is no function. */
+/** V8's pseudo-functions. */
 const OF_V8: Readonly<Record<string, string>> = {
   '(garbage collector)': 'garbage collection',
   '(program)': 'native code: system calls, sockets, hashes',
@@ -27,8 +27,8 @@ const IDLE = '(idle)';
 const MOST = 12;
 
 /**
- * Where a process spent its time by its own frames, the dearest first, as parts of all that it did not idle: packages,
- * Node.js, our features. @throws Error when there is no such profile
+ * Self time by package, Node.js module or feature of the service, highest first, as shares of the non-idle time.
+ * @throws Error when the profile does not exist
  */
 export function describeProfile(file: string): string[] {
   const profile = JSON.parse(readFileSync(file, 'utf8')) as CpuProfile;
@@ -60,7 +60,7 @@ function placeOf(frame: CallFrame, maps: Map<string, SourceMap | null>): string 
   return own[1] === 'infra' ? `src/infra${own[2] ?? ''}` : `src/${own[1]!}`;
 }
 
-/** The TypeScript file; the compiled file itself when it has no source map. */
+/** @returns the TypeScript file, or the compiled file if it has no source map */
 function sourceOf({ url, lineNumber, columnNumber }: CallFrame, maps: Map<string, SourceMap | null>): string {
   if (!url.startsWith('file:')) return url;
   let map = maps.get(url);

@@ -7,12 +7,12 @@ import { Client } from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded/postgres/index.js';
 import { NODE_FLAGS, RESULTS, ROOT } from './report.js';
 
-/** Beside the results: a temporary folder may be a RAM disk, and `fsync` is part of the measurement. */
+/** Stored next to the results, because a temporary folder may be a RAM disk and `fsync` is part of the measurement. */
 const OWN_DATA = path.join(RESULTS, `data-${process.pid}`);
 const STATEMENT_LOG = 'statements';
 const DRAIN_LIMIT_MS = 300_000;
 
-/** The embedded PostgreSQL with its own settings, durable, with a statement log that is off until it is needed. */
+/** The embedded PostgreSQL with custom settings. It is durable, and its statement log stays off until needed. */
 export class DatabaseServer {
   private constructor(
     private readonly postgres: EmbeddedPostgres,
@@ -21,8 +21,9 @@ export class DatabaseServer {
   ) {}
 
   /**
-   * @param settings of the server, on top of the service's own
-   * @param keptIn a folder that outlives the server, with the databases of an earlier run; null: a folder of this run
+   * @param settings server settings that override the service's own
+   * @param keptIn a folder that outlives the server and may hold databases of earlier runs; null uses a temporary
+   * folder
    */
   static async start(
     settings: Readonly<Record<string, string | number>> = {},
@@ -45,17 +46,23 @@ export class DatabaseServer {
     return new DatabaseServer(postgres, data, keptIn !== null);
   }
 
-  /** The file that `ALTER DATABASE ... SET log_statement = 'all'` writes to. */
+  /** The file that receives statements after `ALTER DATABASE ... SET log_statement = 'all'`. */
   get statementLog(): string {
     return path.join(this.data, 'postgres/log', `${STATEMENT_LOG}.json`);
   }
 
-  /** As superuser. @param database `postgres` when omitted */
+  /**
+   * URL for a superuser.
+   * @param database defaults to `postgres`
+   */
   url(database?: string): string {
     return this.postgres.url(database);
   }
 
-  /** A migrated database with the Sandbox catalog, unless an earlier run made it. @returns its URL */
+  /**
+   * Creates the database if needed and migrates it. It contains the Sandbox catalog.
+   * @returns its URL
+   */
   async createDatabase(name: string): Promise<string> {
     const known = await this.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
     if (known.length === 0) await this.query(`CREATE DATABASE ${name}`);
@@ -68,7 +75,10 @@ export class DatabaseServer {
     return this.url(name);
   }
 
-  /** Runs SQL as superuser. @param database `postgres` when omitted */
+  /**
+   * Runs SQL as superuser.
+   * @param database defaults to `postgres`
+   */
   async query<Row extends object>(sql: string, values: unknown[] = [], database?: string): Promise<Row[]> {
     const client = new Client({ connectionString: this.url(database) });
     await client.connect();
@@ -79,7 +89,10 @@ export class DatabaseServer {
     }
   }
 
-  /** Waits until a worker has no due row left, so that the next round begins idle. @throws Error after five minutes */
+  /**
+   * Waits until the worker has no due rows left, so that the next round starts idle.
+   * @throws Error after five minutes
+   */
   async drain(database: string, work: 'orders' | 'deliveries'): Promise<void> {
     const owed =
       work === 'orders'
@@ -92,24 +105,24 @@ export class DatabaseServer {
     }
   }
 
-  /** Vacuums as autovacuum would have done by now, so that it does not run in the middle of a round. */
+  /** Vacuums now, so that autovacuum does not run in the middle of a round. */
   async settle(database: string): Promise<void> {
     await this.query('VACUUM ANALYZE', [], database);
     await this.query('CHECKPOINT', [], database);
   }
 
-  /** The server's main process. All others are its children. */
+  /** Pid of the server's main process, the parent of all its other processes. */
   get pid(): number {
     return postmasterOf(path.join(this.data, 'postgres'))!;
   }
 
-  /** Free bytes of the disk that the databases grow on. */
+  /** Free bytes on the disk that holds the databases. */
   freeBytes(): number {
     const { bavail, bsize } = statfsSync(this.data);
     return bavail * bsize;
   }
 
-  /** A folder for a process under test. It is removed with the server. */
+  /** Path of a folder for a process under test. `stop` removes it. */
   folder(name: string): string {
     return path.join(this.data, name);
   }
@@ -120,7 +133,7 @@ export class DatabaseServer {
   }
 }
 
-/** The pid of the PostgreSQL that serves a data directory, or null. */
+/** @returns the pid of the PostgreSQL server that uses a data directory, or null */
 export function postmasterOf(dataDir: string): number | null {
   const file = path.join(dataDir, 'postmaster.pid');
   return existsSync(file) ? Number(readFileSync(file, 'utf8').split('\n', 1)[0]) : null;

@@ -18,7 +18,7 @@ export interface Answer {
   readonly text: string;
 }
 
-/** One call: a POST with a fresh Idempotency-Key when there is a body, else a GET. Any status is an answer. */
+/** Sends a GET, or a POST with a new Idempotency-Key if there is a body. Does not throw for error statuses. */
 export async function send(
   url: string,
   token: string | null,
@@ -38,20 +38,26 @@ export async function send(
   return { status: answer.statusCode, text: await answer.body.text() };
 }
 
-/** As `send`. @returns the parsed body @throws Error for a status of 300 and more */
+/**
+ * Like `send`, but parses the body.
+ * @throws Error for a status of 300 or higher
+ */
 export async function sendOk<Body = unknown>(...args: Parameters<typeof send>): Promise<Body> {
   const { status, text } = await send(...args);
   if (status >= 300) throw new Error(`${new URL(args[0]).pathname}: ${status} ${text.slice(0, 200)}`);
   return JSON.parse(text) as Body;
 }
 
-/** The status of a refusal, or the code of a connection's error: errors of one kind have one name. */
+/** Groups errors: @returns the HTTP status of a refusal, or the error code of a failed connection */
 export function kindOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return code ?? /: (\d{3}) /.exec(message)?.[1] ?? message.slice(0, 60);
 }
 
-/** A webhook endpoint on loopback that responds with 200 at once. @returns its URL */
+/**
+ * Starts a webhook endpoint on loopback that responds with 200 at once.
+ * @returns its URL
+ */
 export async function startReceiver(
   cleanups: Cleanups,
   take?: (body: string, atMs: number) => void,

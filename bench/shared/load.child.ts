@@ -11,9 +11,9 @@ import { closedLoop, KeepAliveConnection, type LoadReport, type Times } from './
 export interface CallPlan extends Times {
   readonly baseUrl: string;
   readonly path: string;
-  /** API keys, taken in turn. */
+  /** API keys, used in turn. */
   readonly keys: readonly string[];
-  /** JSON. With it the calls are POSTs, each with a fresh Idempotency-Key. */
+  /** A JSON body. If present, the calls are POSTs, each with a new Idempotency-Key. */
   readonly body?: string;
   readonly connections: number;
   readonly expectedStatus: number;
@@ -22,7 +22,7 @@ export interface CallPlan extends Times {
 export interface TransactionPlan extends Times {
   readonly databaseUrl: string;
   readonly statements: readonly CapturedStatement[];
-  /** Taken in turn, as the keys of a `CallPlan`. */
+  /** Used in turn, like the keys of a `CallPlan`. */
   readonly owners: readonly Owner[];
   readonly poolMax: number;
   readonly concurrency: number;
@@ -39,7 +39,10 @@ const api = { calls, transactions, posts };
 export type LoadApi = typeof api;
 serveParent(api);
 
-/** HTTP calls over keep-alive connections. @throws Error for another status than the expected one */
+/**
+ * Sends HTTP calls over keep-alive connections.
+ * @throws Error for an unexpected status
+ */
 async function calls(plan: CallPlan): Promise<LoadReport> {
   const nextRequest = requestsOf(plan);
   const connections = await Promise.all(
@@ -56,7 +59,7 @@ async function calls(plan: CallPlan): Promise<LoadReport> {
   }
 }
 
-/** The bytes of a GET are made once per key. A POST is made anew for its Idempotency-Key. */
+/** Builds the bytes of a GET once per key. A POST needs new bytes for its Idempotency-Key. */
 function requestsOf({ baseUrl, path, keys, body }: CallPlan): () => string | Buffer {
   const common = `host: ${new URL(baseUrl).host}\r\naccept: application/json\r\nuser-agent: bench\r\n`;
   let turn = 0;
@@ -74,7 +77,7 @@ function requestsOf({ baseUrl, path, keys, body }: CallPlan): () => string | Buf
 
 const pools = new Map<string, Pool>();
 
-/** The transaction of a POST with nothing but `pg`: prepared statements, and all of them in one round trip. */
+/** Repeats the transaction of a POST through `pg` alone, with prepared statements pipelined in one round trip. */
 async function transactions(plan: TransactionPlan): Promise<LoadReport> {
   const { databaseUrl: url, poolMax, concurrency } = plan;
   const config = clientConfig({ url, applicationName: 'bench', connectTimeoutMs: 10_000 });
@@ -107,11 +110,11 @@ async function transactions(plan: TransactionPlan): Promise<LoadReport> {
     Array.from({ length: concurrency }, () => repeat),
     plan,
   );
-  // This process is what is measured, not a generator.
+  // This process is the one under test, not a load generator.
   return { ...report, generatorCpu: 0 };
 }
 
-/** Every second part names a value: one of the owner, or one that is new in each transaction. */
+/** Every second part names a placeholder: an id of the owner, or an id that is new in each transaction. */
 function fill(template: readonly string[], values: Record<string, string>): string {
   return template
     .map((part, nth) =>
@@ -120,10 +123,13 @@ function fill(template: readonly string[], values: Record<string, string>): stri
     .join('');
 }
 
-/** The settings of the service's sender. */
+/** The same settings as the service's webhook sender. */
 const agent = new Agent({ keepAlive: true, timeout: 4_000, maxFreeSockets: 256 });
 
-/** Signed POSTs with nothing but Node's client: no database, no log. @throws Error for another status than 200 */
+/**
+ * Sends signed POSTs with Node's client alone, without database or log.
+ * @throws Error for a status other than 200
+ */
 async function posts({ urls, callersPerUrl, secret, body, ...times }: PostPlan): Promise<LoadReport> {
   const bytes = Buffer.from(body);
   const callers = urls.flatMap((url) =>

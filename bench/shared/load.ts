@@ -7,7 +7,7 @@ const HEAD_END = '\r\n\r\n';
 const TICK_MS = 2;
 
 export interface Times {
-  /** Time before the measurement, under the same load. */
+  /** Time under the same load before the measurement starts. */
   readonly warmupMs: number;
   readonly durationMs: number;
 }
@@ -17,13 +17,16 @@ export interface LoadReport {
   readonly p50Ms: number;
   readonly p95Ms: number;
   readonly p99Ms: number;
-  /** Calls with those of the warm-up: the CPU time of all processes was spent on them. */
+  /** Calls including the warm-up, because the measured CPU time includes it too. */
   readonly answeredInAll: number;
-  /** Cores that the process of the callers took. */
+  /** CPU cores used by the callers' process. */
   readonly generatorCpu: number;
 }
 
-/** Closed loop: every caller begins its next call when its last one has ended. @throws Error of a call */
+/**
+ * Closed loop: each caller starts its next call when the previous one has finished.
+ * @throws Error when a call fails
+ */
 export async function closedLoop(
   callers: readonly (() => Promise<void>)[],
   { warmupMs, durationMs }: Times,
@@ -58,7 +61,9 @@ export async function closedLoop(
   };
 }
 
-/** Open loop: begins calls at a rate, however long those before take, and waits for the last one. */
+/**
+ * Open loop: starts calls at a fixed rate, even if earlier ones are still running, and finally waits for all of them.
+ */
 export async function openLoop(
   perSecond: number,
   isOver: (begun: number) => boolean,
@@ -77,14 +82,14 @@ export async function openLoop(
   await Promise.all(underWay);
 }
 
-/** A latency as a histogram records it. */
+/** Converts a latency to the unit that the histogram records. */
 export function nanoseconds(ms: number): number {
   return Math.max(1, Math.round(ms * 1e6));
 }
 
 /**
- * One HTTP/1.1 connection with one call under way. No HTTP client: every microsecond of the caller is taken from the
- * service that shares its cores, and this costs a third of undici.
+ * One HTTP/1.1 connection with one call at a time. It avoids an HTTP client because the caller shares its cores with
+ * the service, and this costs a third of undici's CPU time.
  */
 export class KeepAliveConnection {
   private head: Buffer | null = null;
@@ -107,7 +112,10 @@ export class KeepAliveConnection {
     return new KeepAliveConnection(socket);
   }
 
-  /** @returns the status @throws Error when the connection ends without an answer */
+  /**
+   * @returns the status
+   * @throws Error when the connection closes without a response
+   */
   call(request: string | Buffer): Promise<number> {
     return new Promise((resolve, reject) => {
       this.answered = resolve;
@@ -128,7 +136,7 @@ export class KeepAliveConnection {
     if (this.bodyLeft === 0) this.answered(this.status);
   }
 
-  /** The part of `chunk` that is body, or null while the head is incomplete. */
+  /** @returns the part of `chunk` that belongs to the body, or null while the head is incomplete */
   private readHead(chunk: Buffer): Buffer | null {
     const bytes = this.head ? Buffer.concat([this.head, chunk]) : chunk;
     const end = bytes.indexOf(HEAD_END);

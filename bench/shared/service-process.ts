@@ -10,7 +10,10 @@ import { NODE_FLAGS, RESULTS, ROOT } from './report.js';
 
 export type ServiceRole = 'api' | 'admin' | 'worker' | 'all' | 'embedded';
 
-/** Rate limits that refuse nobody, and are charged all the same: 100,000 calls a second. Receivers are on loopback. */
+/**
+ * Rate limits high enough to refuse nobody (100,000 calls a second), so that calls still pay for the check. Private
+ * targets are allowed because receivers run on loopback.
+ */
 const SETTINGS = {
   RATE_LIMIT_PER_MINUTE: '6000000',
   RATE_LIMIT_BURST: '1000000',
@@ -21,9 +24,9 @@ const SETTINGS = {
   WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',
 };
 const SECRET_KEY = randomBytes(32);
-/** One key for all processes: roles that share a database open what another one sealed. */
+/** All processes share one key, so each role can open secrets that another one sealed. */
 export const SECRETS_KEYS = `bench:${SECRET_KEY.toString('base64')}`;
-/** Production mode, which does not send to loopback. */
+/** Production mode, in which the service does not send to loopback. */
 export const PRODUCTION = {
   NODE_ENV: 'production',
   WEBHOOK_ALLOW_PRIVATE_TARGETS: 'false',
@@ -36,24 +39,27 @@ export interface ServiceOptions {
   /** Absent for `embedded`, which starts its own database. */
   readonly databaseUrl?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** The built checkout that runs; this one when omitted. */
+  /** A built checkout to run; defaults to this one. */
   readonly root?: string;
   /** Name of a CPU profile that the process writes to the results when it stops. */
   readonly profile?: string | undefined;
 }
 
-/** A process of the service as it runs in production. Its log goes to /dev/null. */
+/** A process of the service as in production. Its log goes to /dev/null. */
 export class ServiceProcess {
   private constructor(
     private readonly child: ChildProcess,
     readonly apiUrl: string,
     readonly adminUrl: string,
     readonly adminToken: string,
-    /** Serves `/metrics`. */
+    /** Base URL of `/metrics`. */
     readonly opsUrl: string,
   ) {}
 
-  /** Resolves when the process is ready. @throws Error with the end of its stderr when it does not start */
+  /**
+   * Resolves when the process is ready.
+   * @throws Error with the end of the process's stderr when it does not start
+   */
   static async start(options: ServiceOptions): Promise<ServiceProcess> {
     const { role, databaseUrl, env, root = ROOT, profile } = options;
     const [api, admin, ops] = [await freePort(), await freePort(), await freePort()];
@@ -99,7 +105,7 @@ export class ServiceProcess {
   }
 }
 
-/** One process of each role on one database. */
+/** Starts one process per role on one database. */
 export async function startRoles<Role extends ServiceRole>(
   roles: readonly Role[],
   options: Omit<ServiceOptions, 'role'>,
@@ -111,12 +117,12 @@ export async function startRoles<Role extends ServiceRole>(
   return started as Record<Role, ServiceProcess>;
 }
 
-/** Seals as the processes of the bench do, for rows that the bench inserts. */
+/** Seals secrets that the bench inserts, with the key of the bench's processes. */
 export function secretBox(): SecretBox {
   return new SecretBox({ secretKeys: [{ id: 'bench', key: SECRET_KEY }] });
 }
 
-/** Live orders need a connected provider. Nobody listens there: only a worker would call it. */
+/** Live orders need a configured provider. Nothing listens at this address, because only a worker would call it. */
 export function deafProvider(): Readonly<Record<string, string>> {
   return {
     ESIM_ACCESS_BASE_URL: 'https://127.0.0.1:9',

@@ -1,22 +1,22 @@
 import type { DatabaseServer } from './database-server.js';
 
-/** PostgreSQL loads the extension before it starts. */
+/** PostgreSQL must load the extension at startup. */
 export const STATEMENT_SETTINGS = {
   shared_preload_libraries: 'pg_stat_statements',
   'pg_stat_statements.max': 1_000,
   'pg_stat_statements.track_planning': 'on',
 };
 
-/** One statement of one role since the last reset. */
+/** One role's use of one statement since the last reset. */
 export interface CountedStatement {
   readonly role: string;
   readonly query: string;
   readonly calls: number;
-  /** Of all its calls, inside PostgreSQL. */
+  /** Time of all its calls inside PostgreSQL. */
   readonly totalMs: number;
 }
 
-/** The statements that clients sent to one database, by role, BEGIN and COMMIT included. */
+/** Counts the statements that clients sent to one database, by role, including BEGIN and COMMIT. */
 export class StatementCounts {
   private constructor(
     private readonly server: DatabaseServer,
@@ -32,7 +32,7 @@ export class StatementCounts {
     await this.server.query('SELECT pg_stat_statements_reset()');
   }
 
-  /** The most expensive first. The bench's own statements are those of another role. */
+  /** Most expensive first. The bench's own statements run as another role. */
   async read(roles = '%'): Promise<readonly CountedStatement[]> {
     return this.server.query<CountedStatement>(
       `SELECT r.rolname AS role, s.query, sum(s.calls)::int AS calls,
@@ -51,7 +51,10 @@ export function callsOf(statements: readonly CountedStatement[], role?: string):
   return statements.reduce((sum, one) => sum + (role === undefined || one.role === role ? one.calls : 0), 0);
 }
 
-/** One line for each of the most expensive statements. @param count events or orders that caused them */
+/**
+ * One line per statement, for the most expensive ones.
+ * @param count number of events or orders that caused them
+ */
 export function describeStatements(
   statements: readonly CountedStatement[],
   count: number,
