@@ -153,7 +153,7 @@ async function statusOf(answer: ReturnType<typeof send>): Promise<string> {
 
 /** Opens another connection that sends requests and never reads the responses, up to the maximum. */
 async function neverRead(): Promise<string> {
-  if (unread.size >= MAX_UNREAD) return 'all are open';
+  if (unread.size >= MAX_UNREAD) return 'connection limit reached';
   const socket = connect(Number(new URL(settings.apiUrl).port), '127.0.0.1');
   unread.add(socket);
   socket.on('error', () => undefined).on('close', () => unread.delete(socket));

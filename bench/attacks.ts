@@ -121,25 +121,25 @@ function sectionOf(rounds: readonly Round[], orders: number, deliveries: number)
   );
   const slower = lines.filter(({ isSlower }) => isSlower).length;
   return {
-    title: `Attacks: a healthy partner alone and beside each, ${orders.toLocaleString('en')} orders and ${deliveries.toLocaleString('en')} deliveries in the tables`,
+    title: `Attacks: a healthy partner without and with each attack, ${orders.toLocaleString('en')} orders and ${deliveries.toLocaleString('en')} deliveries in the tables`,
     rows: [],
     table: [
-      ['attack, and the healthy partner’s call', 'p95 alone', 'p95 beside (ms)', 'ratio', 'samples', ''],
+      ['attack: call of the healthy partner', 'p95 without', 'p95 with (ms)', 'ratio', 'samples', ''],
       ...lines.map(({ cells }) => cells),
     ],
     notes: [
-      `${lines.length - slower} of ${lines.length} within ${MAX_RATIO} times (or ${NOISE_MS} ms), ${slower} above.`,
+      `${lines.length - slower} of ${lines.length} are within ${MAX_RATIO} times (or ${NOISE_MS} ms), ${slower} are slower.`,
       ...rounds.map((round) => `${round.attack}, ${ATTACKS[round.attack]}/s: ${describe(round)}`),
-      'Alone: before and after the attack together. With anything else at work on the machine the ratios mean nothing.',
-      'Both have a process of their own; an order to its webhook includes that it is provisioned.',
+      'Without: measured before and after the attack. The ratios are only valid if nothing else runs on the machine.',
+      'Attacker and healthy partner run in separate processes. "order to webhook" includes provisioning.',
     ],
   };
 }
 
 function describe({ attacker, alone, beside }: Round): string {
   return (
-    `attacker ${attacker.cpu.toFixed(2)} cores, its answers ${JSON.stringify(attacker.answers)}, ` +
-    `errors of the healthy partner ${JSON.stringify(beside.errors)} (alone ${JSON.stringify(alone.errors)})`
+    `the attacker used ${attacker.cpu.toFixed(2)} cores and got ${JSON.stringify(attacker.answers)}; ` +
+    `errors of the healthy partner: ${JSON.stringify(beside.errors)} (without: ${JSON.stringify(alone.errors)})`
   );
 }
 

@@ -59,9 +59,9 @@ export async function benchCatalog(options: BenchOptions, cleanups: Cleanups): P
         ...disturbance(results),
       ],
       notes: [
-        'API: key check and rate limit in PostgreSQL for every call, call log rows and lines on, PostgreSQL durable.',
-        'Bare Fastify: the same payload object, serialized for every request; no key, no limit, no log.',
-        'One process each; PostgreSQL and the load generator share the machine with both.',
+        'API: every call checks its key and rate limit in PostgreSQL and is logged. PostgreSQL is durable.',
+        'Bare Fastify: serializes the same payload for every request, without key check, rate limit or log.',
+        'One process each. PostgreSQL and the load generator share the machine.',
       ],
     },
   ];

@@ -100,7 +100,7 @@ async function anchorOf(client: Client, { database, orders, deliveries }: Growth
   const kept = rows[0]!;
   if (Number(kept.orders) !== orders || Number(kept.deliveries) !== deliveries)
     throw new Error(
-      `${database} was filled for ${kept.orders} orders and ${kept.deliveries} deliveries: pass these sizes, or another --data`,
+      `${database} was filled for ${kept.orders} orders and ${kept.deliveries} deliveries. Pass these sizes or another --data folder.`,
     );
   return kept.anchor;
 }
@@ -192,7 +192,7 @@ async function describeSizes(client: Client, database: string): Promise<string[]
     ...rows.map(
       (one) =>
         `  ${one.name}: ${Number(one.rows).toLocaleString('en')} rows, ${gigabytes(Number(one.bytes))}, ` +
-        `${Math.round(Number(one.bytes) / Number(one.rows))} bytes a row with its indexes`,
+        `${Math.round(Number(one.bytes) / Number(one.rows))} bytes a row including indexes`,
     ),
   ];
 }

@@ -81,7 +81,7 @@ async function feedPolls(bed: GrowthBed): Promise<(readonly [name: string, url: 
   ]) {
     const url = (cursor: string): string => `/v1/events?limit=25&after=${cursor}${filter}`;
     const page = await sendOk<{ next_cursor: string }>(bed.api.apiUrl + url(newest), bed.keys.live);
-    polls.push([`feed poll ${name}after a cursor of yesterday`, url(yesterday)]);
+    polls.push([`feed poll ${name}from yesterday's cursor`, url(yesterday)]);
     polls.push([`feed poll ${name}from now`, url(page.next_cursor)]);
   }
   return polls;

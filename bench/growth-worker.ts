@@ -156,7 +156,7 @@ function purges(bed: GrowthBed): Operation[] {
       run: () => undone(bed, purge),
     })),
     {
-      name: 'purge step: 50 sandbox orders with all that is theirs',
+      name: 'purge step: 50 sandbox orders with their dependent rows',
       samples: FEW,
       run: () => undone(bed, (manager) => purgeOrders(worker.get(PurgeSandboxOrders), manager)),
     },

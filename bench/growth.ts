@@ -122,12 +122,12 @@ export async function benchGrowth({ growth }: BenchOptions, cleanups: Cleanups):
       rows: [],
       table: comparisonTable(comparisons),
       notes: [
-        `${comparisons.length - slower} operations within ${MAX_RATIO} times (or half a millisecond), ${slower} above, ${failures.length} not measured.`,
+        `${comparisons.length - slower} operations are within ${MAX_RATIO} times (or half a millisecond), ${slower} are slower, ${failures.length} were not measured.`,
         ...failures,
-        'One caller, both databases in turn on one server, the same number of days in each; a third of all rows is the caller’s.',
-        'Compared is the second look at each sample; the first, whose pages may have to come from the disk, stands beside it.',
-        'Claims and purge steps are rolled back after each sample; sweeps find nothing to do after their warm-up.',
-        'Not measured: reconciliation and the count of ended deliveries, which read everything by design.',
+        'One caller alternates between both databases on one server. Both cover the same days; the caller owns a third of the rows.',
+        'The ratio compares the second read of each sample. The first read may have to fetch its pages from disk.',
+        'Claims and purge steps are rolled back after each sample. Sweeps find nothing to do after their warm-up.',
+        'Not measured: reconciliation and the count of finished deliveries, which read everything by design.',
         ...notes,
       ],
     },
@@ -178,7 +178,7 @@ function comparisonTable(comparisons: readonly Comparison[]): string[][] {
   return [
     [
       ...['operation (ms)', 'small p50', 'p95', 'large p50', 'p95', 'samples', 'ratio p95', ''],
-      ...['first look: small p95', 'large p50', 'large p95'],
+      ...['first read: small p95', 'large p50', 'large p95'],
     ],
     ...comparisons.map((one) => [
       one.name,
@@ -247,10 +247,10 @@ async function scrapeMetrics(small: GrowthBed, large: GrowthBed) {
       ]),
     ],
     notes: [
-      `Scrapes ${SCRAPE_EVERY_MS / 1_000} s apart, each of which reads the database; the worker's without HTTP.`,
+      `Scrapes are ${SCRAPE_EVERY_MS / 1_000} s apart, so each reads the database. The worker's bypass HTTP.`,
       missing.length === 0
-        ? 'Complete: the large database shows every metric that the small one shows.'
-        : `NOT COMPLETE, missing of the large database: ${missing.join(', ')}`,
+        ? 'Complete: the large database exposes every metric of the small one.'
+        : `INCOMPLETE: the large database lacks ${missing.join(', ')}`,
     ],
   };
 }

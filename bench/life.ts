@@ -120,8 +120,8 @@ async function measureLayout(
       ...(await measureLoads(bed, sustained.median, options)),
     ],
     notes: [
-      `${OPEN_ORDERS} orders under way at a time, one partner, one endpoint that answers 200 at once; caller and receiver`,
-      'share the machine. The raw loop repeats the SQL of one acceptance, prepared and in one round trip.',
+      `${OPEN_ORDERS} orders in flight, one partner, one endpoint that responds with 200 at once. Caller and receiver`,
+      'share the machine. The raw loop repeats the SQL of one acceptance as prepared statements in one round trip.',
       ...expensive,
     ],
   };
@@ -179,9 +179,9 @@ async function compareProcesses(options: BenchOptions, cleanups: Cleanups): Prom
     title: `Processes: POST ${ORDERS_PATH} sent until order.issued received, on cores that all processes share`,
     rows: await compare(beds, options),
     notes: [
-      `${OPEN_ORDERS} orders under way at a time, one partner; caller, receiver and database share the machine, so that a`,
-      'second process finds no core of its own: the figures say what it costs, not what it would give on one.',
-      ...(redis ? [] : ['Redis was not measured: there is no redis-server on this machine.']),
+      `${OPEN_ORDERS} orders in flight, one partner. Caller, receiver and database share the machine, so a second process`,
+      'gets no core of its own. The figures show its overhead, not what it would add on another core.',
+      ...(redis ? [] : ['Redis was not measured: redis-server is not installed.']),
     ],
   };
 }
@@ -196,8 +196,8 @@ async function compareVersions(against: string, options: BenchOptions, cleanups:
     title: `This checkout beside ${against}: POST ${ORDERS_PATH} until order.issued, all in one, each with its own PostgreSQL`,
     rows: await compare(beds, options),
     notes: [
-      `${OPEN_ORDERS} orders under way at a time, one partner, one endpoint; caller and receiver share the machine.`,
-      'Both run all the time; the one that is not measured has no calls. The order turns with every round.',
+      `${OPEN_ORDERS} orders in flight, one partner, one endpoint. Caller and receiver share the machine.`,
+      'Both run throughout, but only the measured one receives calls. The order alternates between rounds.',
     ],
   };
 }
@@ -345,7 +345,7 @@ async function openBed(
 /** Starts a build of the service as `npm start` does: all roles in one process, with its own PostgreSQL. */
 async function openVersion(root: string, cleanups: Cleanups): Promise<LifeBed> {
   if (!existsSync(path.join(root, 'dist/src/main.js')))
-    throw new Error(`${root} is not built: npm run build`);
+    throw new Error(`${root} is not built. Run npm ci and npm run build there.`);
   const life = await OrderLife.start(cleanups);
   const data = path.join(RESULTS, `version-${path.basename(root)}-${process.pid}`);
   cleanups.stopping({ stop: () => rm(data, { recursive: true, force: true }) });

@@ -41,7 +41,8 @@ export async function benchListen(
   { minutes }: BenchOptions,
   cleanups: Cleanups,
 ): Promise<readonly Section[]> {
-  if (!existsSync(CLI)) throw new Error(`${path.relative(ROOT, CLI)} is missing: npm run build -- sdk cli`);
+  if (!existsSync(CLI))
+    throw new Error(`${path.relative(ROOT, CLI)} is missing. Run npm run build -- sdk cli.`);
   const server = cleanups.stopping(await DatabaseServer.start());
   const databaseUrl = await server.createDatabase(DATABASE);
   const [partner] = await createPartners(server, DATABASE, 1);
@@ -54,11 +55,11 @@ export async function benchListen(
   const counting = setInterval(() => connections.push(connectionsTo(api.apiUrl, cli.pid!)), 1_000);
   const listening = await useOver(bed, minutes);
   clearInterval(counting);
-  if (cli.exitCode !== null) throw new Error(`esim listen ended with ${cli.exitCode}`);
+  if (cli.exitCode !== null) throw new Error(`esim listen exited with code ${cli.exitCode}`);
   const perMinute = (used: Used): number => used.transactions / minutes;
   return [
     {
-      title: `esim listen at a service without events, ${minutes} min, after as long without it`,
+      title: `esim listen on a service without events: ${minutes} min with it, after ${minutes} min without it`,
       rows: [
         row('calls, each one token of the rate limit', '', [listening.calls]),
         row('calls a minute', '', [listening.calls / minutes]),
@@ -69,9 +70,7 @@ export async function benchListen(
         row('CPU of the API a minute, with it', 'ms', [cpuPerMinute(listening, minutes)]),
         row('memory of the command: RSS', 'MB', [memoryOf(cli.pid!)?.rssMb ?? null]),
       ],
-      notes: [
-        'A wait in progress holds no connection of the database; the API looks once for all that wait.',
-      ],
+      notes: ['A waiting call holds no database connection. The API polls once for all waiting calls.'],
     },
   ];
 }

@@ -69,34 +69,33 @@ export interface GrowthOptions {
 
 const HELP = `npm run bench -- [SUBCOMMAND] [options]
 
-  catalog   GET /v1/catalog against a bare Fastify server that answers the same payload
-  orders    POST /v1/orders, Sandbox and Live, against a loop that repeats its SQL with nothing but pg
-  life      POST to webhook: what is sustained, how late at parts of that, CPU an order by process
-  memory    what the processes hold, idle and under load
-  webhooks  deliveries of one worker against signed POSTs in a loop; commit to first byte; a backlog beside others
-  all       all of these (default)
-  growth    every operation on a database of 10 thousand orders and on one of many, side by side
-  soak      half of what the machine can take, for an hour, with retention at work
-  attacks   a healthy partner alone, and beside each of twelve attacks
-  listen    what an idle listen of the CLI costs a service at which nothing happens (--minutes 10)
+  catalog   GET /v1/catalog, compared with a bare Fastify server that returns the same payload
+  orders    POST /v1/orders in Sandbox and Live, compared with a loop that repeats its SQL through pg alone
+  life      POST to webhook: sustained rate, latency at fractions of it, CPU per order and process
+  memory    memory of the processes, idle and under load
+  webhooks  one worker: deliveries compared with signed POSTs in a loop, latency, a backlog's effect on other partners
+  all       all of the above (default)
+  growth    every operation on a small (10 thousand orders) and a large database, side by side
+  soak      half of the machine's maximum rate for an hour, with retention running
+  attacks   a healthy partner without and with each of twelve attacks
+  listen    cost of an idle \`esim listen\` for a service without events (use --minutes 10)
 
-  --quick            fewer and shorter rounds: a look, not a result
-  --rounds N         rounds of every figure (7; quick 3)
-  --part NAME        of webhooks: throughput, latency or backlog; of life: processes (1 or 2 of each role, Redis)
-  --against DIR      of life: compares with another checkout, after npm ci and npm run build there
+  --quick            fewer and shorter rounds: a smoke test, not a result
+  --rounds N         rounds per figure (7; with --quick 3)
+  --part NAME        webhooks: throughput, latency or backlog; life: processes (1 or 2 of each role, Redis)
+  --against DIR      life: another checkout to compare with; run npm ci and npm run build there first
   --connections N    connections of the load generator (64)
   --profile          write a CPU profile of each service process to bench/results
-  --orders N         of growth and attacks: orders of the large database (100000)
-  --deliveries N     of growth and attacks: its deliveries (500000)
-  --data DIR         of growth: keeps the filled databases there; a second run goes on filling, or only measures
-  --min-free-gb N    of growth: stops filling when less of the disk is free (15)
-  --samples N        of growth: of every operation and database (200)
-  --minutes N        of soak and listen (60)
+  --orders N         growth and attacks: orders in the large database (100000)
+  --deliveries N     growth and attacks: its deliveries (500000)
+  --data DIR         growth: keeps the filled databases there; a second run resumes filling or only measures
+  --min-free-gb N    growth: stops filling when less disk space is free (15)
+  --samples N        growth: samples per operation and database (200)
+  --minutes N        soak and listen: duration (60)
   --help
 
-A ratio is made of two measurements of the same round, one after the other, and the order turns with every round;
-printed are the median, the lowest and the highest round. Nothing else should run on the machine meanwhile.
-Results are kept in bench/results as JSON.
+A ratio compares two measurements of the same round. Their order alternates between rounds. The tables show the median,
+the lowest and the highest round. Run nothing else on the machine. Results are saved as JSON in bench/results.
 `;
 
 const cleanups = new Cleanups();
@@ -127,7 +126,7 @@ async function run(options: BenchOptions): Promise<void> {
       await cleanups.stop();
     }
   }
-  console.log(`\nkept in ${keep(options, machine, sections)}`);
+  console.log(`\nsaved in ${keep(options, machine, sections)}`);
 }
 
 function keep(options: BenchOptions, machine: MachineFacts, sections: readonly Section[]): string {
@@ -165,7 +164,7 @@ function parseOptions(args: readonly string[]): BenchOptions | null {
   });
   if (values.help) return null;
   const [name = 'all', ...others] = positionals;
-  if (others.length > 0) throw new Error(`one subcommand at a time, not "${positionals.join(' ')}"`);
+  if (others.length > 0) throw new Error(`expected one subcommand, got "${positionals.join(' ')}"`);
   const subjects = name === 'all' ? SHORT : oneOf('subcommand', name, [...Object.keys(BENCHES), 'all']);
   const parts = PARTS[name] ?? [];
   return {

@@ -46,8 +46,8 @@ export async function benchMemory(options: BenchOptions, cleanups: Cleanups): Pr
         row('API / bare Fastify, highest under load', 'x', [highest(apiBusy) / highest(bareBusy)]),
       ],
       notes: [
-        'RSS counts shared pages in full; PSS divides each by the processes that share it.',
-        `Idle is ${idleMs / 1_000} s after the start; under load the rounds are samples of one run.`,
+        'RSS counts shared pages in full. PSS divides each by the number of processes that share it.',
+        `Idle: ${idleMs / 1_000} s after the start. Under load, the rounds are samples of one run.`,
       ],
     },
   ];

@@ -64,10 +64,10 @@ async function sandbox(server: DatabaseServer, options: BenchOptions, cleanups: 
     title: `POST ${ORDERS_PATH}, ${options.connections} connections, a fresh Idempotency-Key each`,
     rows: [
       row('API / raw pg loop', 'x', ratios(results.api, results.raw), { target: TARGET }),
-      row('API with a worker at work / raw pg loop', 'x', ratios(results.withWorker, results.raw)),
+      row('API with a running worker / raw pg loop', 'x', ratios(results.withWorker, results.raw)),
       ...detail('raw pg loop', results.raw),
       ...detail('API', results.api),
-      ...detail('API with a worker at work', results.withWorker),
+      ...detail('API with a running worker', results.withWorker),
       ...disturbance({ raw: results.raw, api: results.api }),
     ],
     notes: rawLoopNotes(alone, options),
@@ -106,11 +106,11 @@ async function live(server: DatabaseServer, options: BenchOptions, cleanups: Cle
       ...detail('1,000 wallets, raw pg loop', results.manyRaw),
       ...detail('1,000 wallets, API', results.manyApi),
       ...detail(`one wallet, API, ${FEW_CALLERS} callers`, results.few).slice(0, 3),
-      row('statements of one acceptance, BEGIN and COMMIT included', '', [shop.captured.length]),
+      row('statements per acceptance, including BEGIN and COMMIT', '', [shop.captured.length]),
       ...disturbance(results),
     ],
     notes: [
-      `No worker, PostgreSQL durable. ${orders} orders, each with its hold; each wallet holds the sum of its holds.`,
+      `No worker; PostgreSQL is durable. Checked ${orders} orders: each has its hold, and each wallet the sum of its holds.`,
       ...rawLoopNotes(shop, options),
     ],
   };
@@ -118,8 +118,8 @@ async function live(server: DatabaseServer, options: BenchOptions, cleanups: Cle
 
 function rawLoopNotes({ captured }: Shop, { connections }: BenchOptions): string[] {
   return [
-    `Raw pg loop: the transaction of one POST, read from the server's log, repeated by ${connections} callers`,
-    `on ${POOL_MAX} connections (the API's pool) in a process of its own; without key check, limit and call log:`,
+    `Raw pg loop: the transaction of one POST, taken from the server's log and repeated by ${connections} callers`,
+    `on ${POOL_MAX} connections (the API's pool) in a separate process, without key check, rate limit or call log:`,
     ...captured,
   ];
 }
@@ -192,6 +192,6 @@ async function checkBooks(server: DatabaseServer, database: string): Promise<num
     database,
   );
   if (!row || row.orders === 0 || row.unpaid > 0 || row.wrong > 0)
-    throw new Error(`the books of the live orders do not agree: ${JSON.stringify(row)}`);
+    throw new Error(`the holds and wallets of the Live orders disagree: ${JSON.stringify(row)}`);
   return row.orders;
 }

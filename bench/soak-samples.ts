@@ -24,7 +24,7 @@ export interface LockWait {
 /** Makes PostgreSQL log every lock wait longer than 100 ms. */
 export const LOCK_WAIT_SETTINGS = { log_lock_waits: 'on', deadlock_timeout: '100ms' } as const;
 
-/** Until then caches are still filling. The same holds for tables until the first retention period has passed. */
+/** Caches fill during the warm-up. Tables grow until the first retention period has passed. */
 export const WARM_UP_MINUTES = 5;
 export const FIRST_PERIOD_MINUTES = 20;
 const MAX_MEMORY_GROWTH = 1.1;
@@ -141,12 +141,12 @@ export function verdicts(
       MAX_SIZE_GROWTH,
     ),
     waits.length === 0
-      ? `KEPT: no lock was waited for longer than ${MAX_WAIT_MS} ms`
-      : `BROKEN: ${waits.length} locks were waited for longer than ${MAX_WAIT_MS} ms`,
+      ? `KEPT: no lock wait exceeded ${MAX_WAIT_MS} ms`
+      : `BROKEN: ${waits.length} lock waits exceeded ${MAX_WAIT_MS} ms`,
     ...describeWaits(waits),
     Object.keys(errors).length === 0
       ? 'KEPT: no call was refused or lost'
-      : `BROKEN: calls that failed: ${JSON.stringify(errors)}`,
+      : `BROKEN: failed calls: ${JSON.stringify(errors)}`,
   ];
 }
 

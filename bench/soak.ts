@@ -52,7 +52,7 @@ export async function benchSoak(
   const bed = await openBed(cleanups);
   const limit = await calibrate(bed, quick ? CALIBRATION_MS / 4 : CALIBRATION_MS);
   const rate = Math.max(1, Math.floor(limit / 2));
-  say(`soak: at most ${format(limit)} calls/s, so ${rate} calls/s for ${minutes} min`);
+  say(`soak: the maximum is ${format(limit)} calls/s; running at ${rate} calls/s for ${minutes} min`);
   const aging = cleanups.stopping(await Aging.open(bed.server.url(DATABASE)));
   const samples: TimedSample[] = [];
   const waits: LockWait[] = [];
@@ -64,7 +64,7 @@ export async function benchSoak(
     // The worker may drop the target day while rows move to it. They move in the next minute instead.
     const makeOlder = aging.run().then(
       (rows) => void (aged += rows),
-      (error: unknown) => say(`soak: no rows became older: ${(error as Error).message}`),
+      (error: unknown) => say(`soak: aging rows failed: ${(error as Error).message}`),
     );
     const calls = await bed.caller.call('pace', bed.settings, rate, MINUTE_MS);
     await makeOlder;
@@ -76,7 +76,7 @@ export async function benchSoak(
       ...(await takeSample(bed.server, DATABASE, bed.processes)),
       'longest lock wait (ms)': Math.max(0, ...newWaits.map(({ waitedMs }) => waitedMs)),
       'callers: p95 (ms)': calls.p95Ms,
-      'callers: answered (/s)': calls.calls / calls.seconds,
+      'callers: responses (/s)': calls.calls / calls.seconds,
     };
     samples.push({ minute, sample });
     sayMinute(minute, sample, calls);
@@ -95,10 +95,10 @@ export async function benchSoak(
       table: soakTable(samples),
       notes: [
         ...verdicts(samples, waits, errors),
-        `Columns begin after ${WARM_UP_MINUTES} min; the first retention period ends after ${FIRST_PERIOD_MINUTES} (purges run every 10).`,
-        `Retention is a day, the shortest; SQL makes rows of ${AGE_MS / MINUTE_MS} min ago 3 days older each minute (${aged.toLocaleString('en')} rows),`,
-        'which moves them to the partition of that day: the bloat of today’s partition that it causes is the bench’s own.',
-        'Of 100 calls 10 place Sandbox orders, 70 read, 18 poll the feed, 2 are the portal’s; roles apart, one process each.',
+        `Columns start after ${WARM_UP_MINUTES} min. The first retention period ends after ${FIRST_PERIOD_MINUTES} min (purges run every 10).`,
+        `Retention is one day, the minimum. Each minute, SQL ages rows older than ${AGE_MS / MINUTE_MS} min by 3 days (${aged.toLocaleString('en')} rows in total),`,
+        'which moves them to that day’s partition. The bloat that this causes in today’s partition is an artifact of the bench.',
+        'Of 100 calls, 10 place Sandbox orders, 70 read, 18 poll the feed and 2 come from the portal. One process per role.',
       ],
     },
   ];
@@ -117,7 +117,7 @@ function abortOnSignal(): AbortSignal {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.removeAllListeners(signal);
     process.once(signal, () => {
-      say('soak: ending with what was measured so far');
+      say('soak: stopping and reporting the samples so far');
       stopping.abort();
       process.once(signal, () => process.exit(1));
     });

@@ -29,9 +29,9 @@ import { type Phase, runPhase, statementsPerEvent } from './webhooks-phase.js';
 type Part = (server: DatabaseServer, options: BenchOptions, cleanups: Cleanups) => Promise<Section>;
 
 const SETTINGS_NOTE =
-  'Settings: WEBHOOK_ALLOW_PRIVATE_TARGETS=true (loopback, http), all else default; no Redis; PostgreSQL durable.';
+  'Settings: WEBHOOK_ALLOW_PRIVATE_TARGETS=true (http on loopback), otherwise defaults. No Redis. PostgreSQL is durable.';
 const LATENCY_NOTE =
-  'From the time at which the recording process knew of the commit to the first byte at the receiver; one clock.';
+  'Latency: from when the recording process learned of the commit to the first byte at the receiver, on one clock.';
 
 export const WEBHOOK_PARTS: Readonly<Record<string, Part>> = { throughput, latency, backlog };
 
@@ -104,7 +104,7 @@ async function throughput(
     title: `Throughput: ${backlog.toLocaleString('en')} deliveries waiting for ${DRAINED_ENDPOINTS} endpoints, one worker`,
     rows: [
       row('worker / raw POSTs, the better of the two', 'x', ratios(results.worker, best), { target: 0.25 }),
-      row('worker / raw POSTs, as many callers', 'x', ratios(results.worker, results.raw)),
+      row('worker / raw POSTs, same number of callers', 'x', ratios(results.worker, results.raw)),
       ...rates('worker', results.worker),
       ...rates(`raw POSTs, ${DRAINED_ENDPOINTS * CALLERS_PER_ENDPOINT} callers`, results.raw),
       ...rates(`raw POSTs, ${DRAINED_ENDPOINTS * FEW_CALLERS_PER_ENDPOINT} callers`, results.rawFew),
@@ -115,11 +115,11 @@ async function throughput(
         '',
         ({ statements }) => callsOf(statements, 'bench_worker') / backlog,
       ),
-      figure('requests on a connection that was there', '%', (one) => one.reusePercent),
+      figure('requests on a reused connection', '%', (one) => one.reusePercent),
     ],
     notes: [
-      'From the first request to the last at the receiver; the events were recorded before, the endpoints closed.',
-      "Raw POSTs: Node's client, the same agent settings, the same body signed anew for every call, same receiver.",
+      'Rate: from the first request to the last at the receiver. The events were recorded while the endpoints were closed.',
+      "Raw POSTs: Node's client with the same agent settings and receiver. Each call signs the same body again.",
       'The most expensive statements of the last round:',
       ...describeStatements(measured.at(-1)!.statements, backlog, 'delivery'),
     ],
@@ -178,8 +178,8 @@ async function latency(server: DatabaseServer, options: BenchOptions, cleanups: 
     rows: [...phases].flatMap(([rate, rounds]) => latencyRows(rate, rounds)),
     notes: [
       LATENCY_NOTE,
-      'Statements: all that clients sent (pg_stat_statements), BEGIN, COMMIT, queue, sweeps and feed included;',
-      'of them, recording sends BEGIN, event with deliveries, and COMMIT per event, and a signal for those of 4 ms.',
+      'Statements: all that clients sent (pg_stat_statements), including BEGIN, COMMIT, queue, sweeps and feed.',
+      'Per event, recording sends BEGIN, the event with its deliveries, and COMMIT. One signal covers all events of 4 ms.',
       ...[...phases].flatMap(([rate, rounds]) => [
         `The most expensive statements at ${rate}/s:`,
         ...describeStatements(rounds.at(-1)!.statements, rounds.at(-1)!.events, 'event'),
@@ -201,14 +201,14 @@ function latencyRows(rate: number, rounds: readonly Phase[]): Row[] {
       rate === RATES.at(-1) ? { limit: 1_000 } : {},
     ),
     figure('commit to first byte, p99', 'ms', (one) => one.p99Ms),
-    figure('due to first byte, p95', 'ms', (one) => one.p95FromDueMs),
+    figure('due time to first byte, p95', 'ms', (one) => one.p95FromDueMs),
     figure('statements per event', '', (one) => statementsPerEvent(one), { limit: 6 }),
     figure('statements per event: recording', '', (one) => statementsPerEvent(one, 'bench_load')),
     figure('statements per event: worker', '', (one) => statementsPerEvent(one, 'bench_worker')),
     figure('CPU of the worker per event', 'us', (one) => one.workerCpuUs),
     figure('CPU of PostgreSQL per event', 'us', (one) => one.databaseCpuUs),
     figure('CPU of the recording process per event', 'us', (one) => (one.loadCpu / rate) * 1e6),
-    figure('requests on a connection that was there', '%', (one) => one.reusePercent),
+    figure('requests on a reused connection', '%', (one) => one.reusePercent),
     figure('not recorded in time', '', (one) => one.refused),
     figure('duplicates', '', (one) => one.duplicates),
   ];
@@ -250,18 +250,18 @@ async function backlog(server: DatabaseServer, options: BenchOptions, cleanups: 
   return {
     title: `Backlog: ${deliveries.toLocaleString('en')} deliveries of one partner with ${RECOVERED_ENDPOINTS} endpoints, one worker`,
     rows: [
-      row('from the opening to the last delivery', 's', [seconds]),
-      row('pace', '/s', [deliveries / seconds]),
+      row('from opening the endpoints to the last delivery', 's', [seconds]),
+      row('rate', '/s', [deliveries / seconds]),
       row('sent more than once', '', [arrived - deliveries]),
       before("others' p50, before", 'ms', (one) => one.p50Ms),
-      meanwhile("others' p50, meanwhile", 'ms', (one) => one.p50Ms),
+      meanwhile("others' p50, during the backlog", 'ms', (one) => one.p50Ms),
       before("others' p95, before", 'ms', (one) => one.p95Ms),
-      meanwhile("others' p95, meanwhile", 'ms', (one) => one.p95Ms, { limit: 1_000 }),
-      meanwhile("others' p99, meanwhile", 'ms', (one) => one.p99Ms),
-      meanwhile("others' rate, meanwhile", '/s', (one) => one.arrivedPerSecond),
+      meanwhile("others' p95, during the backlog", 'ms', (one) => one.p95Ms, { limit: 1_000 }),
+      meanwhile("others' p99, during the backlog", 'ms', (one) => one.p99Ms),
+      meanwhile("others' rate, during the backlog", '/s', (one) => one.arrivedPerSecond),
     ],
     notes: [
-      `The others: ${ENDPOINTS} endpoints, ${BACKLOG_RATE} events/s over all, in chunks of ${CHUNK_MS / 1_000} s.`,
+      `The others: ${ENDPOINTS} endpoints, ${BACKLOG_RATE} events/s in total, measured in chunks of ${CHUNK_MS / 1_000} s.`,
       LATENCY_NOTE,
     ],
   };

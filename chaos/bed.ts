@@ -23,15 +23,18 @@ const SANDBOX_PACKAGES = [
   ...['pkg_fr_1gb_7d', 'pkg_fr_1gb_7d', 'pkg_de_1gb_7d', 'pkg_it_1gb_7d'],
   ...['pkg_test_timeout', 'pkg_test_partial', 'pkg_test_out_of_stock'],
 ];
-/** Small base packages, two of each wholesaler. */
+/** Small base packages, two per wholesaler. */
 const LIVE_UPSTREAM_IDS = ['PDE1D7', 'PTR1D7', 'ESIM-FR-7D-1GB', 'ESIM-ES-7D-1GB'];
-/** Minor units: no run uses it up. */
+/** Minor units. No run uses it up. */
 const DEPOSIT = 100_000_000;
 const CATALOG_LIMIT_MS = 120_000;
-/** `minReadySeconds` of the chart. */
+/** The same value as `minReadySeconds` in the chart. */
 const MIN_READY_MS = 10_000;
 
-/** Short, so that minutes hold many lapsed leases, retries and blocks. The read lag is longer than a slow call's effect. */
+/**
+ * Short, so that a run of a few minutes sees many lapsed leases, retries and blocked endpoints. The read lag exceeds
+ * the delay after which a slow call may still take effect.
+ */
 const SETTINGS = {
   NODE_ENV: 'test',
   LOG_LEVEL: 'silent',
@@ -53,23 +56,23 @@ const SETTINGS = {
 };
 
 export interface BedOptions {
-  /** Queues and rate limits on a Redis. */
+  /** Uses Redis for queues and rate limits. */
   readonly redis: boolean;
-  /** Half of the receivers fail in their way; else all are good. */
+  /** Makes half of the receivers fail, each in its own way. Otherwise all are good. */
   readonly troubles: boolean;
-  /** A proxy stands between the roles and PostgreSQL. */
+  /** Puts a proxy between the roles and PostgreSQL. */
   readonly silence: boolean;
-  /** PostgreSQL has a disk of its own, which can be made full. */
+  /** Gives PostgreSQL its own disk, which `fillDisk` can fill. */
   readonly ownDisk: boolean;
-  /** Settings of the roles, on top of the bed's. */
+  /** Settings of the roles that override the bed's. */
   readonly env: Readonly<Record<string, string>>;
-  /** A portal beside the roles that partners need. */
+  /** Starts a portal in addition to the other roles. */
   readonly portal: boolean;
-  /** The built checkout that the roles begin with: an older version, on this one's schema. */
+  /** The built checkout that the roles start with. It may be an older version, running on the current schema. */
   readonly root?: string;
 }
 
-/** Every role as processes, both wholesalers, and partners with receivers. */
+/** Processes for every role, simulators of both wholesalers, and partners with receivers. */
 export class ChaosBed {
   readonly partners: ChaosPartner[] = [];
   readonly endpoints: Endpoint[] = [];
@@ -81,7 +84,7 @@ export class ChaosBed {
     readonly proxy: DatabaseProxy | null,
     readonly redis: RedisServer | null,
     readonly simulators: { readonly esimAccess: SimulatorProcess; readonly zendit: SimulatorProcess },
-    /** Of every role, and of `npm run reconcile`. */
+    /** Environment of every role and of `npm run reconcile`. */
     readonly env: Readonly<Record<string, string>>,
     private readonly adminToken: string,
     private readonly options: BedOptions,
@@ -92,7 +95,7 @@ export class ChaosBed {
   private admin!: RoleProcess;
   private portal: RoleProcess | null = null;
 
-  /** @throws Error when something does not start; what did is stopped */
+  /** @throws Error when something does not start, after stopping everything that did */
   static async open(options: BedOptions): Promise<ChaosBed> {
     const postgres = await Postgres.start({ ownDisk: options.ownDisk });
     const proxy = options.silence ? await DatabaseProxy.start(postgres.url) : null;
@@ -131,21 +134,21 @@ export class ChaosBed {
     }
   }
 
-  /** Of all roles, in the order of a release: those that take calls, then those that do the work. */
+  /** Every role in release order: first the ones that serve calls, then the workers. */
   get processes(): readonly RoleProcess[] {
     const offices = [this.admin as RoleProcess | undefined, this.portal].filter((role) => role != null);
     return [...offices, ...this.apis, ...this.workers];
   }
 
-  /** The API process for the nth call: one that is in rotation. */
+  /** @returns the API process for the nth call, chosen from those in rotation */
   apiFor(nth: number): RoleProcess {
     const serving = this.apis.filter(({ isInRotation }) => isInRotation);
     return serving[nth % serving.length] ?? this.apis[0]!;
   }
 
   /**
-   * Replaces a process as the chart does (`maxUnavailable: 0`, `maxSurge: 1`, `minReadySeconds`): its successor, of this
-   * checkout, is ready and works for a while before the old one gets its stop signal.
+   * Replaces a process as the chart does (`maxUnavailable: 0`, `maxSurge: 1`, `minReadySeconds`). The successor runs
+   * this checkout. It is ready for `MIN_READY_MS` before the old process receives SIGTERM.
    */
   async replace(before: RoleProcess): Promise<RoleEnd> {
     const next = await RoleProcess.start(before.role, before.name, this.env, ROOT);
@@ -159,14 +162,17 @@ export class ChaosBed {
     return end;
   }
 
-  /** Calls the admin API until it answers: its role is not hurt, but the database is. @throws Error on any refusal */
+  /**
+   * Calls the admin API and retries until it responds. No fault hits the admin process, but its database may be down.
+   * @throws Error when the call is refused
+   */
   async callAdmin<Data>(method: 'GET' | 'POST', path: string, body?: object): Promise<Data> {
     const { status, data, text } = await this.tryAdmin<Data>(method, path, body);
     if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text}`);
     return data;
   }
 
-  /** As `callAdmin`, and leaves a refusal to the caller. */
+  /** Like `callAdmin`, but returns a refusal instead of throwing. */
   async tryAdmin<Data>(
     method: 'GET' | 'POST',
     path: string,
@@ -186,7 +192,7 @@ export class ChaosBed {
     }
   }
 
-  /** Both the run and an interruption close it: every call returns the same end. */
+  /** Idempotent: the end of the run and an interruption share one promise. */
   close(): Promise<void> {
     return (this.closing ??= this.closeAll());
   }
@@ -202,7 +208,7 @@ export class ChaosBed {
 
   private async fill(): Promise<void> {
     const { code, output } = await runCommand(['dist/src/migrate.js'], this.env);
-    if (code !== 0) throw new Error(`migrating failed: ${output}`);
+    if (code !== 0) throw new Error(`migration failed: ${output}`);
     const start = (role: RoleName, name: string): Promise<RoleProcess> =>
       RoleProcess.start(role, name, this.env, this.options.root ?? ROOT);
     [this.admin, this.workers, this.apis, this.portal] = await Promise.all([
@@ -226,10 +232,10 @@ export class ChaosBed {
       if (rows.length === LIVE_UPSTREAM_IDS.length) return rows.map((row) => row.package_id);
       await new Promise((resolve) => setTimeout(resolve, 250));
     }
-    throw new Error('the live catalog is not synchronized');
+    throw new Error('the Live catalog did not synchronize in time');
   }
 
-  /** Keys of both modes, money, and for each mode a good endpoint and a troubled one. */
+  /** Creates a partner with money, a key per mode, and a good and a troubled endpoint per mode. */
   private async addPartner(trouble: Behavior): Promise<void> {
     const { id } = await this.callAdmin<{ id: string }>('POST', '/internal/v1/partners', { name: 'Chaos' });
     const path = `/internal/v1/partners/${id}`;

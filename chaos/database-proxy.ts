@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** Bytes of a direction that are lost: those to the server, those from it, or all. */
+/** Which bytes the proxy drops: those to the server, those from it, or both. */
 export type Lost = 'requests' | 'answers' | 'both';
 
 /** One connection through the proxy. */
@@ -9,18 +9,18 @@ interface Pair {
   readonly client: Socket;
   readonly server: Socket;
   lost: Lost | null;
-  /** Of each chunk from the server only this many bytes pass, one chunk a second; null: all, at once. */
+  /** Bytes of each chunk from the server that pass through; the rest is lost. null passes everything. */
   dripBytes: number | null;
 }
 
-/** Stands between a service and PostgreSQL, and does what networks do to connections that are open. */
+/** A proxy between a service and PostgreSQL that simulates network faults on open connections. */
 export class DatabaseProxy {
   private readonly pairs = new Set<Pair>();
 
   private constructor(
     private readonly listener: Server,
     private target: URL,
-    /** Of the same database, through the proxy. */
+    /** URL of the same database through the proxy. */
     readonly url: string,
   ) {}
 
@@ -37,22 +37,22 @@ export class DatabaseProxy {
     return proxy;
   }
 
-  /** Connections that are open. */
+  /** Number of open connections. */
   get open(): number {
     return [...this.pairs].filter(({ client }) => !client.destroyed).length;
   }
 
-  /** Drops all further packets of the open connections without closing them. New ones work. */
+  /** Drops all further bytes of the open connections without closing them. New connections work. */
   swallow(lost: Lost = 'both'): void {
     for (const pair of this.pairs) pair.lost = lost;
   }
 
-  /** From now on the answers of the connections that are open pass a few bytes at a time. */
+  /** From now on, cuts each response chunk of the open connections to this many bytes. */
   drip(bytes: number): void {
     for (const pair of this.pairs) pair.dripBytes = bytes;
   }
 
-  /** Resets every connection that is open, at both ends. */
+  /** Resets every open connection at both ends. */
   reset(): void {
     for (const { client, server } of this.pairs) {
       client.resetAndDestroy();
@@ -60,12 +60,12 @@ export class DatabaseProxy {
     }
   }
 
-  /** Sends these bytes to the clients, as if the server had. */
+  /** Sends these bytes to the clients as if they came from the server. */
   inject(bytes: Buffer): void {
     for (const { client } of this.pairs) client.write(bytes);
   }
 
-  /** New connections lead to this server. */
+  /** Routes new connections to this server. */
   leadTo(databaseUrl: string): void {
     this.target = overTcp(databaseUrl);
   }
@@ -84,7 +84,7 @@ export class DatabaseProxy {
     const pair: Pair = { client, server, lost: null, dripBytes: null };
     this.pairs.add(pair);
     for (const socket of [client, server]) socket.on('error', () => undefined).setNoDelay(true);
-    // If packets are lost, neither end learns that the other has closed the connection.
+    // While packets are lost, neither end learns that the other closed the connection.
     client.on('end', () => void (pair.lost === null && client.end()));
     const closed = (other: Socket): void => {
       if (pair.lost === null) other.destroy();
@@ -102,7 +102,6 @@ export class DatabaseProxy {
   }
 }
 
-/** Without a Unix-domain socket. */
 function overTcp(databaseUrl: string): URL {
   const url = new URL(databaseUrl);
   url.searchParams.delete('host');

@@ -5,16 +5,17 @@ import type { Random } from './random.js';
 import { inFlight, unbalancedEndpoints } from './verdict.js';
 
 /**
- * Groups of faults: `deaths` loses processes, restarts PostgreSQL and empties the queue, but no commit; `crashes` kills
- * PostgreSQL and fills its disk; `silence` loses what goes over open connections to it; `wholesalers` fail in their ways.
+ * Groups of faults. `deaths` kills and freezes processes, restarts PostgreSQL and empties the queue, but loses no
+ * commit. `crashes` kills PostgreSQL and fills its disk. `silence` drops packets on open connections to PostgreSQL.
+ * `wholesalers` makes the wholesalers' simulators fail.
  */
 export const FAULT_GROUPS = ['deaths', 'crashes', 'silence', 'wholesalers'] as const;
 export type FaultGroup = (typeof FAULT_GROUPS)[number];
 
-/** On a busy machine a storm takes longer than it should. */
+/** A storm continues until it has drawn this many faults, which may take longer than planned on a busy machine. */
 const MIN_FAULTS = 6;
 const PAUSE_MS = { min: 1_000, max: 4_000 };
-/** Longer than the lease, so that another worker takes the work over, and shorter. */
+/** From shorter than the lease to longer, so that another worker sometimes takes the work over. */
 const FREEZE_MS = { min: 500, max: 9_000 };
 const DOWN_MS = { min: 100, max: 2_500 };
 const FULL_MS = { min: 500, max: 8_000 };
@@ -22,26 +23,29 @@ const FULL_MS = { min: 500, max: 8_000 };
 interface Fault {
   readonly name: string;
   readonly weight: number;
-  /** Draws its parameters before it begins, so that a seed repeats the same storm. */
+  /** Draws its parameters before the fault begins, so that a seed reproduces the same storm. */
   readonly prepare: (random: Random) => () => Promise<void>;
 }
 
-/** Something that happens to the service while partners order. */
+/** Disturbs the service while partners place orders. */
 export interface Disturber {
   readonly total: number;
-  /** Until `signal` aborts, and to the end of what must be complete. @throws Error of a process that does not come back */
+  /**
+   * Runs until `signal` aborts and then completes what it must not leave half done.
+   * @throws Error when a process does not come back
+   */
   run(signal: AbortSignal): Promise<void>;
   describe(): string;
 }
 
-/** Faults one after the other, drawn from a seed: the same seed gives the same storm. */
+/** Draws faults one after the other from a seed. The same seed produces the same storm. */
 export class RandomFaults implements Disturber {
   readonly counts = new Map<string, number>();
-  /** Attempts in flight at a fault: each may arrive a second time. Complete for `deaths` alone. */
+  /** Number of attempts in flight during a fault. Each may arrive twice. Only complete for `deaths`. */
   cut = 0;
-  /** Endpoints whose counters did not add up to their events at some moment. */
+  /** Endpoints whose delivery count differed from their event count at some point. */
   readonly unbalanced: string[] = [];
-  /** Whether a fault may lose the outcome of an attempt, or the claim that began it. */
+  /** Whether a fault may lose the outcome of an attempt, or the claim that started it. */
   readonly losesOutcomes: boolean;
   private readonly faults: readonly Fault[];
   private readonly underWay = new Set<Promise<void>>();
@@ -70,7 +74,7 @@ export class RandomFaults implements Disturber {
       await sleep(pauseMs);
       this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
       this.follow(begin());
-      // Two at once now and then, never all at once: a start needs the database for a while.
+      // Allow at most two faults at once, because a start needs the database for a while.
       if (this.underWay.size > 1) await Promise.race(this.underWay);
       this.unbalanced.push(...(await unbalancedEndpoints(this.bed)));
     }
@@ -146,7 +150,7 @@ export class RandomFaults implements Disturber {
   }
 }
 
-/** A fault that lasts for a time that is drawn. */
+/** A fault that lasts for a random time. */
 function forSome(
   name: string,
   weight: number,
@@ -165,15 +169,15 @@ function forSome(
 }
 
 function ofCrashes({ postgres }: ChaosBed): Fault[] {
-  // Drawn where nobody may mount a disk, too: a seed is the same storm for everybody.
-  const full = postgres.canFillDisk ? 'disk full' : 'disk full (left out)';
+  // Draw this fault even where the process may not mount a disk, so that a seed means the same storm everywhere.
+  const full = postgres.canFillDisk ? 'disk full' : 'disk full (skipped)';
   return [
     forSome('PostgreSQL crashed', 2, DOWN_MS, postgres.inTurn, (ms) => postgres.crash(ms)),
     forSome(full, 2, FULL_MS, postgres.inTurn, (ms) => postgres.fillDisk(ms)),
   ];
 }
 
-/** The open connections lose all further packets without being closed. New ones work. */
+/** Open connections lose all further packets without being closed. New connections work. */
 function ofSilence({ proxy }: ChaosBed): Fault {
   return {
     name: 'connections silent',
@@ -195,7 +199,7 @@ function ofWholesalers({ simulators }: ChaosBed): Fault[] {
         return () => simulators[provider].control(control);
       },
     },
-    { name: 'wholesalers are well', weight: 3, prepare: () => () => calmProviders(simulators) },
+    { name: 'wholesalers work again', weight: 3, prepare: () => () => calmProviders(simulators) },
   ];
 }
 
@@ -204,7 +208,7 @@ export async function calmProviders(simulators: ChaosBed['simulators']): Promise
   for (const { provider, control } of PROVIDERS_CALM) await simulators[provider].control(control);
 }
 
-/** A body for the control endpoint of a wholesaler's simulator. Counted faults apply to the next calls. */
+/** Body for the control endpoint of a wholesaler's simulator. Faults with a count apply to the next calls. */
 interface ProviderFault {
   readonly name: string;
   readonly provider: 'esimAccess' | 'zendit';
@@ -228,36 +232,36 @@ const TOO_SLOW_MS = 2_500;
 const LAG_MS = 700;
 
 const PROVIDER_FAULTS: readonly ProviderFault[] = [
-  ofEsimAccess('loses answers', { dropAfterCommit: 5 }),
+  ofEsimAccess('loses responses', { dropAfterCommit: 5 }),
   ofEsimAccess('loses orders', { dropBeforeCommit: 5 }),
   ofEsimAccess('is busy', { busy: 8 }),
-  ofEsimAccess('talks HTML', { garbage: 4, garbageKind: 'html' }),
-  ofEsimAccess('sends wrong types', { garbage: 3, garbageKind: 'wrong_types' }),
-  ofEsimAccess('cuts answers', { garbage: 3, garbageKind: 'cut' }),
+  ofEsimAccess('returns HTML', { garbage: 4, garbageKind: 'html' }),
+  ofEsimAccess('returns wrong types', { garbage: 3, garbageKind: 'wrong_types' }),
+  ofEsimAccess('truncates responses', { garbage: 3, garbageKind: 'cut' }),
   ofEsimAccess('is too slow', { slow: 4, slowMs: TOO_SLOW_MS }),
   ofEsimAccess('allocates slowly', { allocatingLooks: 2 }),
-  ofEsimAccess('denies what it has sold', { hiddenLooks: 1 }),
+  ofEsimAccess('denies an order that it sold', { hiddenLooks: 1 }),
   ofEsimAccess('is sold out', { stock: 2 }),
-  ofEsimAccess('has moved its price', { refuse: { path: 'esim/order', code: '200005', count: 2, after: 0 } }),
-  ofZendit('loses answers', { dropAfterCommit: 5 }),
+  ofEsimAccess('has changed its price', { refuse: { path: 'esim/order', code: '200005', count: 2, after: 0 } }),
+  ofZendit('loses responses', { dropAfterCommit: 5 }),
   ofZendit('loses orders', { dropBeforeCommit: 5 }),
   ofZendit('is busy', { busy: 8 }),
-  ofZendit('is away', { unavailable: 8 }),
-  ofZendit('is away after it has sold', { unavailableAfterCommit: 4 }),
-  ofZendit('talks HTML', { badAnswer: 'html', badAnswers: 4, badAnswersTakeEffect: true }),
-  ofZendit('sends another shape', { badAnswer: 'wrongShape', badAnswers: 3, badAnswersTakeEffect: false }),
-  ofZendit('takes its time', { looks: 3 }),
-  ofZendit('denies what it has sold', { readLagMs: LAG_MS }),
-  ofZendit('fails some', { outcomes: [null, 'OUT_OF_STOCK', null, 'PROVIDER_ERROR'] }),
-  ofZendit('has moved its price', { outcomes: ['PRICE_CHANGED', null, 'PRICE_CHANGED'] }),
+  ofZendit('is unavailable', { unavailable: 8 }),
+  ofZendit('is unavailable after selling', { unavailableAfterCommit: 4 }),
+  ofZendit('returns HTML', { badAnswer: 'html', badAnswers: 4, badAnswersTakeEffect: true }),
+  ofZendit('returns another shape', { badAnswer: 'wrongShape', badAnswers: 3, badAnswersTakeEffect: false }),
+  ofZendit('is slow to complete', { looks: 3 }),
+  ofZendit('denies an order that it sold', { readLagMs: LAG_MS }),
+  ofZendit('fails some purchases', { outcomes: [null, 'OUT_OF_STOCK', null, 'PROVIDER_ERROR'] }),
+  ofZendit('has changed its price', { outcomes: ['PRICE_CHANGED', null, 'PRICE_CHANGED'] }),
   ofZendit('is sold out', { outOfStock: true }),
 ];
 
 /** Resets every switch. */
 const PROVIDERS_CALM: readonly ProviderFault[] = [
-  ofEsimAccess('is well', {
+  ofEsimAccess('works again', {
     ...{ dropAfterCommit: 0, dropBeforeCommit: 0, busy: 0, garbage: 0, slow: 0, slowMs: 0 },
     ...{ allocatingLooks: 0, hiddenLooks: 0, stock: null, refuse: null },
   }),
-  ofZendit('is well', { reset: true }),
+  ofZendit('works again', { reset: true }),
 ];

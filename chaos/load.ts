@@ -26,30 +26,33 @@ interface Answer {
 
 const TICK_MS = 10;
 const CALL_LIMIT_MS = 15_000;
-/** A caller comes again after so long, and after twice as long each time: hundreds that insist are a load, too. */
+/**
+ * A caller waits this long before it repeats a call, then twice as long each time, so that hundreds of waiting callers
+ * do not become a load of their own.
+ */
 const PAUSE_MS = { first: 250, longest: 5_000 };
-/** A caller insists for so long: longer than the longest outage of a storm. */
+/** A caller retries for this long, which exceeds the longest outage of a storm. */
 const INSIST_MS = 300_000;
-/** One purchase in so many is made again after its answer. */
+/** Share of accepted purchases that the caller posts again. */
 const REPEATED = 0.1;
 
 /**
- * Partners who order at a fixed rate, whatever becomes of the answers: each wants every purchase exactly once, so it calls
- * again, at the other API, with the same Idempotency-Key until there is an answer (D18).
+ * Partners that order at a fixed rate. Each wants every purchase exactly once, so it repeats a failed call, usually at
+ * the other API and with the same Idempotency-Key, until it gets a final response (D18).
  */
 export class Load {
-  /** By Idempotency-Key, of every 202. */
+  /** Every order accepted with 202, by Idempotency-Key. */
   readonly accepted = new Map<string, AcceptedOrder>();
-  /** Answers that no partner should ever see, with how often. */
+  /** Responses that no partner should ever receive, with counts. */
   readonly wrong = new Map<string, number>();
   begun = 0;
   refused = 0;
   unanswered = 0;
-  /** Calls that were cut, or asked to come again. */
+  /** Calls that were cut off or received a retryable error. */
   repeats = 0;
-  /** Their errors, with counts. */
+  /** Errors of the repeated calls, with counts. */
   readonly failures = new Map<string, number>();
-  /** Of every answer, when its call began and how long it took, milliseconds of `performance.now()`. */
+  /** Start and duration of every call that got a response, in milliseconds of `performance.now()`. */
   readonly answers: { readonly atMs: number; readonly ms: number }[] = [];
   private readonly agent = new Agent({ connections: 64 });
   private readonly underWay = new Set<Promise<void>>();
@@ -60,7 +63,7 @@ export class Load {
     private readonly random: Random,
   ) {}
 
-  /** Begins purchases until `signal` aborts or there are `maxOrders`, then waits for the answers of those that were begun. */
+  /** Starts purchases until `signal` aborts or `maxOrders` is reached, then waits for the purchases in progress. */
   async run(perSecond: number, maxOrders: number, signal: AbortSignal): Promise<void> {
     const startedAt = performance.now();
     const isDue = (): boolean => startedAt + (this.begun * 1_000) / perSecond <= performance.now();
@@ -95,10 +98,10 @@ export class Load {
     this.accepted.set(purchase.key, { orderId, partnerId: partner.id, mode, quantity });
     if (!isRepeated) return;
     const again = await this.insist(purchase);
-    if (again !== null && again !== orderId) this.complain('a repeated POST made another order');
+    if (again !== null && again !== orderId) this.complain('a repeated POST created another order');
   }
 
-  /** The order's id, or null when the purchase was refused or nobody answered in time. */
+  /** @returns the order's id, or null if the purchase was refused or got no response in time */
   private async insist(purchase: Purchase): Promise<string | null> {
     const deadline = performance.now() + INSIST_MS;
     for (let pauseMs = PAUSE_MS.first; performance.now() < deadline;) {
@@ -106,7 +109,7 @@ export class Load {
       if (answer?.status === 202) return (JSON.parse(answer.text) as { data: { id: string } }).data.id;
       if (answer && isRepeatable(answer.text)) count(this.failures, answer.text.slice(0, 120));
       else if (answer) {
-        // Withdrawn and sold-out packages are refused: no order, no money.
+        // The service refuses withdrawn and sold-out packages. Such a purchase creates no order and costs nothing.
         if (answer.status === 409 || answer.status === 422 || answer.status === 404) this.refused++;
         else this.complain(`${answer.status} ${answer.text.slice(0, 160)}`);
         return null;
@@ -148,7 +151,7 @@ export class Load {
   }
 }
 
-/** Only what says of itself that it may be repeated is repeated (D6). */
+/** Repeat an error response only if it says that it is retryable (D6). Without a JSON body, repeat it. */
 function isRepeatable(text: string): boolean {
   try {
     return (JSON.parse(text) as { retryable?: unknown }).retryable === true;
@@ -169,12 +172,12 @@ interface FeedPage {
 
 const POLL_PAUSE_MS = 500;
 
-/** A partner that polls its feed and keeps nothing but the cursor: what it misses once, it never sees (D39). */
+/** A partner that polls its feed and stores only the cursor, so an event missed once is never seen (D39). */
 export class FeedReader {
   readonly seen = new Set<string>();
-  /** Events that came a second time. */
+  /** Events received a second time. */
   repeated = 0;
-  /** Polls that had no page. */
+  /** Polls that returned no page. */
   failed = 0;
   private polls = 0;
   private cursor: string | null = null;
@@ -192,12 +195,15 @@ export class FeedReader {
     }
   }
 
-  /** Reads to the end of the feed. @throws Error when it cannot */
+  /**
+   * Reads to the end of the feed.
+   * @throws Error when a page cannot be read
+   */
   async finish(): Promise<void> {
     while (await this.readPage());
   }
 
-  /** True: there is more. */
+  /** @returns whether more pages follow */
   private async readPage(): Promise<boolean> {
     const api = this.bed.apiFor(this.polls++);
     const after = this.cursor === null ? '' : `&after=${encodeURIComponent(this.cursor)}`;
@@ -206,7 +212,7 @@ export class FeedReader {
       signal: AbortSignal.timeout(10_000),
     });
     const text = await answer.text();
-    if (answer.status !== 200) throw new Error(`the feed answers ${answer.status} ${text}`);
+    if (answer.status !== 200) throw new Error(`the feed returned ${answer.status} ${text}`);
     const page = JSON.parse(text) as FeedPage;
     for (const { id } of page.data) {
       if (this.seen.has(id)) this.repeated++;

@@ -8,8 +8,8 @@ import type { Check } from './verdict.js';
 
 const HELP = `npm run chaos -- [--minutes N] [--redis] [--seed S] [--rate N] [--faults A,B] [--rolling [--from DIR]]
 
-Runs every role as processes (2 api, 2 workers, 1 admin) on a PostgreSQL of its own, with partners that order in both
-modes at a fixed rate, and lets happen to them what happens. Then everybody is well again, and every promise is checked.
+Runs every role of the service (2 api, 2 worker and 1 admin processes) on its own PostgreSQL, while partners order in both
+modes at a fixed rate and random faults happen. Then all faults stop, and the verdict checks every promise.
 
   --minutes N   of the storm (60)
   --redis       queues and rate limits on a Redis that is killed and flushed
@@ -36,7 +36,7 @@ try {
   else process.exitCode = (await run(options)) ? 0 : 1;
 } catch (error) {
   console.error(`chaos could not run: ${(error as Error).stack}`);
-  // Callers still insist on a service that has stopped.
+  // Exit at once, because callers still retry against the stopped service.
   process.exit(2);
 }
 
@@ -49,7 +49,7 @@ async function run(options: StormOptions): Promise<boolean> {
   const { summary, verdict } = await runStorm(options, say, (bed) => {
     opened = bed;
     if (faults.includes('crashes') && !bed.postgres.canFillDisk)
-      console.log('no disk will be full: only root may mount one');
+      console.log('disk-full faults are skipped: only root can mount the disk');
   });
   console.log(`\nin ${seconds / 60} min (--seed ${seed}): ${summary.join('\n')}`);
   return showVerdict(verdict);
@@ -67,7 +67,10 @@ function showVerdict(checks: readonly Check[]): boolean {
   return isKept;
 }
 
-/** Null for --help. @throws Error that says which argument is wrong */
+/**
+ * @returns the options, or null for --help
+ * @throws Error that names the wrong argument
+ */
 function parse(args: readonly string[]): StormOptions | null {
   const { values } = parseArgs({
     args: [...args],
@@ -96,7 +99,7 @@ function parse(args: readonly string[]): StormOptions | null {
 
 function toFaultGroup(name: string): FaultGroup {
   const group = FAULT_GROUPS.find((one) => one === name);
-  if (!group) throw new Error(`unknown faults "${name}"; some of: ${FAULT_GROUPS.join(', ')}`);
+  if (!group) throw new Error(`unknown group of faults "${name}"; use one or more of: ${FAULT_GROUPS.join(', ')}`);
   return group;
 }
 

@@ -4,14 +4,17 @@ import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** The project's folder; this file runs as dist/chaos/processes.js. */
+/** The project's root. This file runs as dist/chaos/processes.js. */
 export const ROOT = path.resolve(import.meta.dirname, '../..');
-/** On a machine that others fill, a start of Node.js alone takes minutes. */
+/** On a busy machine, starting Node.js alone can take minutes. */
 const START_LIMIT_MS = 600_000;
-/** Compiled code, as the image brings it and `npm start` keeps it: a third of what a start takes from its neighbors. */
+/**
+ * The compile cache, as in the image and with `npm start`. It saves a third of a start's CPU time for the other
+ * processes.
+ */
 const COMPILED = 'node_modules/.cache/compiled';
 const LAST_WORDS = 2_000;
-/** Time that a balancer takes to notice a stopping process (`preStop` of the chart). */
+/** Time a load balancer needs to notice a stopping process (`preStop` in the chart). */
 const NOTICED_MS = 1_000;
 
 const running = new Set<ChildProcess>();
@@ -19,7 +22,7 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Ends with this process, however that ends: a run that is given up leaves nothing behind. */
+/** Kills the child when this process exits, so that an interrupted run leaves nothing behind. */
 export function endWithUs(child: ChildProcess): ChildProcess {
   running.add(child);
   child.once('exit', () => running.delete(child));
@@ -28,7 +31,7 @@ export function endWithUs(child: ChildProcess): ChildProcess {
 
 type Environment = Readonly<Record<string, string>>;
 
-/** A program with its last words, for whoever has to find out why it ended. */
+/** A program with the last part of its output, which explains an unexpected exit. */
 class Program {
   readonly child: ChildProcess;
   stdout = '';
@@ -55,7 +58,7 @@ class Program {
     return this.child.exitCode === null && this.child.signalCode === null;
   }
 
-  /** SIGKILL, and waits for the end: a stopped process ends by it, too. */
+  /** Sends SIGKILL and waits for the exit. This also ends a process stopped by SIGSTOP. */
   async kill(): Promise<void> {
     if (!this.isRunning) return;
     const ended = once(this.child, 'exit');
@@ -66,17 +69,17 @@ class Program {
 
 export type RoleName = 'api' | 'admin' | 'portal' | 'worker';
 
-/** How a process came to its end after SIGTERM. */
+/** How a process exited after SIGTERM. */
 export interface RoleEnd {
   readonly stopMs: number;
-  /** Description of its failure; null when it exited by itself with 0. */
+  /** Description of the failure; null if the process exited with 0. */
   readonly fault: string | null;
 }
 
-/** One role of the built service as a process of its own, on ports that it keeps. */
+/** One role of the built service in its own process, on fixed ports. */
 export class RoleProcess {
   private program: Program | null = null;
-  /** Whether callers are to call it: an orchestrator takes a process out of its service before it ends it. */
+  /** Whether callers may use it. An orchestrator takes a process out of rotation before stopping it. */
   isInRotation = true;
 
   private constructor(
@@ -85,7 +88,7 @@ export class RoleProcess {
     readonly port: number,
     private readonly opsPort: number,
     private readonly env: Environment,
-    /** Of the checkout whose built output runs. */
+    /** The checkout whose build runs. */
     private readonly root: string,
   ) {}
 
@@ -99,21 +102,27 @@ export class RoleProcess {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Of the program that runs, or ran last. */
+  /** Pid of the current or last program. */
   get pid(): number {
     return this.program!.child.pid!;
   }
 
-  /** SIGKILL, and a start. @param whileDead runs between the two */
+  /**
+   * Kills the process with SIGKILL and starts it again.
+   * @param whileDead runs in between
+   */
   async killAndRestart(whileDead: () => Promise<void>): Promise<void> {
     await this.program?.kill();
-    // PostgreSQL first ends the statements of the dead that it works on.
+    // PostgreSQL needs a moment to finish the dead process's statements.
     await sleep(50);
     await whileDead();
     await this.launch();
   }
 
-  /** SIGSTOP for so long: it keeps its locks and connections. @param whileFrozen runs after SIGSTOP */
+  /**
+   * Freezes the process with SIGSTOP. It keeps its locks and connections.
+   * @param whileFrozen runs right after SIGSTOP
+   */
   async freeze(ms: number, whileFrozen: () => Promise<void>): Promise<void> {
     this.program?.child.kill('SIGSTOP');
     await sleep(50);
@@ -122,7 +131,7 @@ export class RoleProcess {
     this.program?.child.kill('SIGCONT');
   }
 
-  /** As an orchestrator ends a process: out of rotation, SIGTERM, and the process's own end. */
+  /** Stops the process as an orchestrator does: out of rotation, then SIGTERM, then waiting for its exit. */
   async end(): Promise<RoleEnd> {
     this.isInRotation = false;
     await sleep(NOTICED_MS);
@@ -132,7 +141,7 @@ export class RoleProcess {
     child.kill('SIGTERM');
     const [code, signal] = (await ended) as [number | null, string | null];
     const stopMs = performance.now() - startedAt;
-    const fault = code === 0 ? null : `${this.name} ended with ${code ?? signal}: ${this.program!.stderr}`;
+    const fault = code === 0 ? null : `${this.name} exited with ${code ?? signal}: ${this.program!.stderr}`;
     return { stopMs, fault };
   }
 
@@ -140,7 +149,7 @@ export class RoleProcess {
     await this.program?.kill();
   }
 
-  /** A start may meet a database that is away: it is started again, as an orchestrator does. */
+  /** Restarts the program until it is ready, as an orchestrator would, because the database may be down. */
   private async launch(): Promise<void> {
     const deadline = performance.now() + START_LIMIT_MS;
     for (;;) {
@@ -164,7 +173,7 @@ export class RoleProcess {
         await sleep(100);
       }
       if (performance.now() >= deadline)
-        throw new Error(`${this.name} does not start: ${this.program.stderr}`);
+        throw new Error(`${this.name} did not start: ${this.program.stderr}`);
       await sleep(300);
     }
   }
@@ -178,7 +187,7 @@ export class RoleProcess {
   }
 }
 
-/** A wholesaler's simulator, told over HTTP what goes wrong. */
+/** A wholesaler's simulator, whose faults are set over HTTP. */
 export class SimulatorProcess {
   private constructor(
     private readonly program: Program,
@@ -193,7 +202,7 @@ export class SimulatorProcess {
       if (port !== undefined) return new SimulatorProcess(program, `http://127.0.0.1:${port}`);
       await sleep(50);
     }
-    throw new Error(`a simulator does not start: ${program.stderr}`);
+    throw new Error(`a simulator did not start: ${program.stderr}`);
   }
 
   async control(body: object): Promise<void> {
@@ -211,7 +220,7 @@ export class SimulatorProcess {
   }
 }
 
-/** Runs a command of the service to its end; answers its exit code and the end of what it said. */
+/** Runs a command of the service. @returns its exit code and the end of its output */
 export async function runCommand(
   args: readonly string[],
   env: Environment,
@@ -232,7 +241,7 @@ export async function freePort(): Promise<number> {
 
 export type InTurn = (work: () => Promise<void>) => Promise<void>;
 
-/** Runs one work at a time: a process that is down is not killed again. */
+/** @returns a function that runs one task at a time, so that a process that is down is not killed again */
 export function exclusively(): InTurn {
   let turn = Promise.resolve();
   return (work) => {

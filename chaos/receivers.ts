@@ -4,7 +4,7 @@ import { createServer, type IncomingHttpHeaders, type Server, type ServerRespons
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** How a receiver treats us until the end of the storm. */
+/** A receiver's behavior until the storm is over. */
 export type Behavior = 'good' | 'slow' | 'failing' | 'hanging' | 'resetting' | 'flapping' | 'lying';
 
 export const TROUBLES: readonly Behavior[] = ['slow', 'failing', 'hanging', 'resetting', 'flapping', 'lying'];
@@ -26,7 +26,9 @@ const BEHAVIORS: Record<Behavior, (response: ServerResponse) => void> = {
   lying: (response) => LIES[lies++ % LIES.length]!(response),
 };
 
-/** Promises that are not kept: a body that never ends, elsewhere, a 2xx that is none, a length that is wrong. */
+/**
+ * Broken responses: an endless body, a redirect, an invalid status line, an unfinished chunked body, a wrong length.
+ */
 const LIES: readonly ((response: ServerResponse) => void)[] = [
   (response) => void response.writeHead(200, { 'content-length': '1000000' }).write('half'),
   (response) => void response.writeHead(302, { location: 'http://169.254.169.254/' }).end(),
@@ -35,19 +37,19 @@ const LIES: readonly ((response: ServerResponse) => void)[] = [
   (response) => void response.socket?.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nmuch more than that'),
 ];
 
-/** A receiver that counts events and checks every signature by itself. */
+/** A receiver that counts events and verifies every signature independently. */
 export class Receiver {
-  /** Requests by event id and by delivery id, whatever was answered. */
+  /** Number of requests by event id and by delivery id, whatever the response was. */
   readonly events = new Map<string, number>();
   readonly deliveries = new Map<string, number>();
   badSignatures = 0;
-  /** Repetitions of an event with another delivery id or other bytes. */
+  /** Number of repetitions with another delivery id or another body. */
   changed = 0;
-  /** Most requests that were open at once. */
+  /** Maximum number of requests open at once. */
   mostOpen = 0;
   private open = 0;
   private readonly first = new Map<string, string>();
-  /** Known once the endpoint is registered. */
+  /** Set once the endpoint is registered. */
   secret = '';
   private isCalm = false;
 
@@ -83,7 +85,7 @@ export class Receiver {
     return [...this.events.values()].reduce((sum, times) => sum + times, 0);
   }
 
-  /** From now on it is a good one. */
+  /** From now on the receiver is good. */
   calmDown(): void {
     this.isCalm = true;
   }
@@ -104,7 +106,7 @@ export class Receiver {
     this.first.set(id, sent);
     const [, t, v1] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(headers['x-service-signature'])) ?? [];
     const expected = createHmac('sha256', this.secret).update(`${t}.${body}`).digest('hex');
-    // The registration's answer, with the secret, comes before the first order.
+    // The bed sets the secret after registration, before the first order.
     if (expected !== v1) this.badSignatures++;
   }
 }

@@ -5,34 +5,38 @@ import type { Disturber } from './faults.js';
 import type { Load } from './load.js';
 import type { Check } from './verdict.js';
 
-/** Between two rounds nothing restarts for as long as a round took: calls beside restarts are compared with these. */
+/**
+ * After each round, nothing restarts for as long as the round took. Latency during restarts is compared with these
+ * periods.
+ */
 const FIRST_CALM_MS = 15_000;
-/** Before it the processes are cold: their latency is compared with nothing. */
+/** Until then the processes are cold, and their latency is not part of the comparison. */
 const WARM_UP_MS = 20_000;
 const BETWEEN_ROLES_MS = 500;
 const MAX_P99_RATIO = 2;
 
 interface Stretch {
-  /** Of the process that was replaced, and of its successor. */
+  /** Name shared by the replaced process and its successor. */
   readonly name: string;
   readonly fromMs: number;
   readonly toMs: number;
 }
 
 /**
- * Replaces every process of every role in turn, as a rolling release does: its successor is ready, it leaves the rotation,
- * gets SIGTERM and exits. Of each role that partners need, two are always there.
+ * Replaces every process of every role in turn, like a rolling release: the successor becomes ready, then the old
+ * process leaves the rotation, receives SIGTERM and exits. At least two processes of each role that partners need are
+ * always running.
  */
 export class RollingRestarts implements Disturber {
   total = 0;
   rounds = 0;
-  /** Processes that did not exit by themselves, or not with 0. */
+  /** Processes that exited with a signal or a code other than 0. */
   readonly faults: string[] = [];
-  /** Milliseconds from SIGTERM to the exit, by the name of the process. */
+  /** Milliseconds from SIGTERM to the exit, by process name. */
   readonly stopsMs = new Map<string, number[]>();
   private readonly stretches: Stretch[] = [];
   private warmAtMs = Infinity;
-  /** Milliseconds of all cores while nothing restarted: how much of the machine the load takes. */
+  /** CPU milliseconds of all cores between restarts, which show how much of the machine the load uses. */
   private readonly calm = { busyMs: 0, allMs: 0 };
 
   constructor(private readonly bed: ChaosBed) {}
@@ -44,7 +48,7 @@ export class RollingRestarts implements Disturber {
     while (!signal.aborted) {
       const roundAtMs = performance.now();
       for (const role of this.bed.processes) {
-        // The first round is always whole: until its end the processes of an older version are there (`--from`).
+        // Always finish the first round, because it replaces the processes of the older version (`--from`).
         if (signal.aborted && this.rounds > 0) return;
         const fromMs = performance.now();
         const { stopMs, fault } = await this.bed.replace(role);
@@ -61,16 +65,19 @@ export class RollingRestarts implements Disturber {
 
   describe(): string {
     const longest = [...this.stopsMs].map(([name, times]) => `${name} ${Math.round(Math.max(...times))} ms`);
-    const busy = `${Math.round((100 * this.calm.busyMs) / this.calm.allMs)} % of the machine was busy between them`;
-    return `${this.total} restarts in ${this.rounds} rounds, ${busy}; longest from SIGTERM to the exit: ${longest.join(', ')}`;
+    const busy = `${Math.round((100 * this.calm.busyMs) / this.calm.allMs)} % CPU in use between rounds`;
+    return `${this.total} restarts in ${this.rounds} rounds, ${busy}; longest time from SIGTERM to exit: ${longest.join(', ')}`;
   }
 
-  /** Whether the first processes had served calls for a while at that moment of `performance.now()`. */
+  /** @param atMs a time of `performance.now()` */
   wasWarm(atMs: number): boolean {
     return atMs >= this.warmAtMs;
   }
 
-  /** The process that was being replaced at that moment of `performance.now()`, or null. */
+  /**
+   * @param atMs a time of `performance.now()`
+   * @returns the process that was being replaced then, or null
+   */
   underWayAt(atMs: number): string | null {
     return this.stretches.find(({ fromMs, toMs }) => atMs >= fromMs && atMs < toMs)?.name ?? null;
   }
@@ -90,7 +97,10 @@ function coreTimes(): { busyMs: number; allMs: number } {
   return { allMs, busyMs: allMs - cores.reduce((sum, { idle }) => sum + idle, 0) };
 }
 
-/** No partner may notice a release. @param missedPolls polls of a feed without a page */
+/**
+ * Partners must not notice a release.
+ * @param missedPolls feed polls that returned no page
+ */
 export function judgeRestarts(
   { endpoints }: ChaosBed,
   load: Load,
@@ -98,17 +108,17 @@ export function judgeRestarts(
   missedPolls: number,
 ): readonly Check[] {
   const failed = [...load.failures].map(([what, times]) => `${times} x ${what}`);
-  if (missedPolls > 0) failed.push(`${missedPolls} polls of a feed failed`);
-  // A stop waits for the attempts under way: a good receiver gets everything once.
+  if (missedPolls > 0) failed.push(`${missedPolls} feed polls failed`);
+  // A stopping process finishes its attempts, so a good receiver gets everything exactly once.
   const webhooks = endpoints.flatMap(({ receiver }) => [...receiver.events]);
   const repeated = webhooks
     .filter(([, times]) => times > 1)
-    .map(([id, times]) => `${id} came ${times} times`);
+    .map(([id, times]) => `${id} arrived ${times} times`);
   const ended = restarts.faults;
   return [
-    { promise: 'no call failed, none was asked to come again', breaches: failed, count: load.answers.length },
-    { promise: 'every process ended by itself, with exit code 0', breaches: ended, count: restarts.total },
-    { promise: 'every webhook came once', breaches: repeated, count: webhooks.length },
+    { promise: 'no call failed, and none had to be repeated', breaches: failed, count: load.answers.length },
+    { promise: 'every process exited with code 0', breaches: ended, count: restarts.total },
+    { promise: 'every webhook arrived once', breaches: repeated, count: webhooks.length },
     judgeLatency(load, restarts),
   ];
 }
@@ -119,11 +129,11 @@ function judgeLatency({ answers }: Load, restarts: RollingRestarts): Check {
   byProcess.delete(null);
   const during = [...byProcess.values()].flat();
   const [beside, alone] = [p99(during), p99(otherwise)];
-  const figures = `p99 of POST /v1/orders ${beside.toFixed(0)} ms beside restarts, ${alone.toFixed(0)} ms otherwise`;
+  const figures = `p99 of POST /v1/orders ${beside.toFixed(0)} ms during restarts, ${alone.toFixed(0)} ms otherwise`;
   console.log(figures);
-  for (const [name, those] of byProcess) console.log(`  beside that of ${name}: ${p99(those).toFixed(0)} ms`);
+  for (const [name, those] of byProcess) console.log(`  during the restart of ${name}: ${p99(those).toFixed(0)} ms`);
   const breaches = beside > MAX_P99_RATIO * alone ? [figures] : [];
-  return { promise: 'p99 within twice of what it is without restarts', breaches, count: during.length };
+  return { promise: 'p99 is at most twice the p99 without restarts', breaches, count: during.length };
 }
 
 function p99(answers: Load['answers']): number {

@@ -9,20 +9,20 @@ import { Pool } from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded/postgres/index.js';
 import { endWithUs, exclusively, freePort } from './processes.js';
 
-/** Durable, as in production: what was committed must be there after a crash of the server. */
+/** Durable, as in production: commits must survive a crash of the server. */
 const SETTINGS = { max_connections: 250, synchronous_commit: 'on' };
 
 const DISK_FULL = '53100';
-/** A server whose disk was full may recover by itself; for so long it is waited for. */
+/** After its disk was full, the server gets this long to recover before it is restarted. */
 const RECOVERY_MS = 5_000;
 
-/** A PostgreSQL that is restarted and crashed, and whose disk becomes full, on the same port and data. */
+/** A PostgreSQL server that can be restarted and crashed, and whose disk can be filled. It keeps its port and data. */
 export class Postgres {
   readonly pool: Pool;
-  /** How often the disk was seen to be full: a statement was refused for it. */
+  /** How often a statement failed because the disk was full. */
   fullSeen = 0;
 
-  /** Faults of the stores run one at a time. */
+  /** Runs faults of the stores one at a time. */
   readonly inTurn = exclusively();
 
   private constructor(
@@ -35,7 +35,7 @@ export class Postgres {
     this.pool.on('error', () => undefined);
   }
 
-  /** @param ownDisk its data are on a disk that can be made full, where this process may mount one */
+  /** @param ownDisk keeps the data on a disk that can be filled, if this process may mount one */
   static async start({ ownDisk }: { readonly ownDisk: boolean }): Promise<Postgres> {
     const folder = mkdtempSync(path.join(tmpdir(), 'esim-chaos-'));
     const disk = ownDisk ? ShrinkableDisk.mountAt(folder) : null;
@@ -43,7 +43,7 @@ export class Postgres {
     return new Postgres(folder, port, await launch(folder, port), disk);
   }
 
-  /** Whether `fillDisk` does anything. */
+  /** Whether `fillDisk` has an effect. */
   get canFillDisk(): boolean {
     return this.disk !== null;
   }
@@ -52,14 +52,14 @@ export class Postgres {
     return this.server.url();
   }
 
-  /** Ends every session; what is committed is there afterwards. */
+  /** Ends every session. All commits survive. */
   async restart(downMs: number): Promise<void> {
     await this.server.stop();
     await sleep(downMs);
     this.server = await launch(this.folder, this.port);
   }
 
-  /** As a crash: no checkpoint, and the write-ahead log is replayed. */
+  /** Simulates a crash: no checkpoint, so the next start replays the WAL. */
   async crash(downMs: number): Promise<void> {
     const pid = Number(
       readFileSync(path.join(this.folder, 'postgres', 'postmaster.pid'), 'utf8').split('\n', 1)[0],
@@ -71,8 +71,8 @@ export class Postgres {
   }
 
   /**
-   * No file can grow for so long: statements fail, and the server itself when it needs another segment of its log.
-   * Nothing where there is no disk to fill.
+   * Keeps every file from growing for a while. Statements fail, and so does the server itself if it needs another WAL
+   * segment. Does nothing without a disk to fill.
    */
   async fillDisk(ms: number): Promise<void> {
     if (this.disk === null) return;
@@ -89,7 +89,7 @@ export class Postgres {
     this.server = await launch(this.folder, this.port);
   }
 
-  /** Whether a statement that needs some megabytes is refused for want of room. */
+  /** @returns whether a statement that needs some megabytes fails because the disk is full */
   private async refusesToGrow(): Promise<boolean> {
     const large = `SELECT i, md5(i::text) FROM generate_series(1, 50000) AS i`;
     return this.pool.query(`CREATE TABLE chaos_full_disk AS ${large}; DROP TABLE chaos_full_disk`).then(
@@ -107,7 +107,10 @@ export class Postgres {
     return false;
   }
 
-  /** Rows of a query, asked again while the server is away. @throws Error after a minute */
+  /**
+   * Runs a query and retries it while the server is down.
+   * @throws Error after a minute
+   */
   async rows<Row extends object>(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
     const deadline = performance.now() + 60_000;
     for (;;) {
@@ -132,13 +135,13 @@ function launch(folder: string, port: number): Promise<EmbeddedPostgres> {
   return startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), port, settings: SETTINGS });
 }
 
-/** A Redis without persistence: each death loses everything that it held. */
+/** A Redis without persistence, so every kill loses all its data. */
 export class RedisServer {
   private child: ChildProcess | null = null;
 
   private constructor(private readonly port: number) {}
 
-  /** @throws Error when there is no redis-server */
+  /** @throws Error when redis-server is not installed */
   static async start(): Promise<RedisServer> {
     if (spawnSync('redis-server', ['--version']).status !== 0)
       throw new Error('redis-server is not installed (apt-get install redis-server)');
@@ -180,7 +183,7 @@ export class RedisServer {
       if (await this.ask((client) => client.ping()).catch(() => null)) return;
       await sleep(50);
     }
-    throw new Error('redis-server does not answer');
+    throw new Error('redis-server does not respond');
   }
 
   private async ask<T>(question: (client: Redis) => Promise<T>): Promise<T> {
@@ -195,15 +198,15 @@ export class RedisServer {
   }
 }
 
-/** A tmpfs cannot be made smaller than what is written meanwhile: each try leaves so much more. */
+/** A tmpfs cannot shrink below its content, which keeps growing. Each try leaves this much more room. */
 const SPARE_BYTES = 16 * 1024;
 const TRIES = 50;
 
-/** A file system that is full from one moment to the next, and has room again: a tmpfs, which only root may mount. */
+/** A file system that can be made full instantly and freed again. It is a tmpfs, which only root may mount. */
 class ShrinkableDisk {
   private constructor(private readonly folder: string) {}
 
-  /** Null where this process may not mount. */
+  /** @returns null if this process may not mount */
   static mountAt(folder: string): ShrinkableDisk | null {
     const options = ['-t', 'tmpfs', '-o', 'size=50%,mode=0755', 'tmpfs', folder];
     if (spawnSync('mount', options, { stdio: 'ignore' }).status !== 0) return null;
@@ -212,14 +215,17 @@ class ShrinkableDisk {
     return disk;
   }
 
-  /** No file can grow by more than a few pages. @throws Error when it grows faster than it can be made smaller */
+  /**
+   * Leaves no room for a file to grow by more than a few pages.
+   * @throws Error when the content grows faster than the file system can shrink
+   */
   fill(): void {
     for (let tries = 0; tries < TRIES; tries++) {
       const { blocks, bfree, bsize } = statfsSync(this.folder);
       const options = `remount,size=${(blocks - bfree) * bsize + tries * SPARE_BYTES}`;
       if (spawnSync('mount', ['-o', options, this.folder], { stdio: 'ignore' }).status === 0) return;
     }
-    throw new Error(`${this.folder} cannot be made smaller`);
+    throw new Error(`could not shrink ${this.folder}`);
   }
 
   free(): void {

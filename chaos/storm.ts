@@ -8,7 +8,7 @@ import { type Check, judge, judgeFaults } from './verdict.js';
 
 const PROGRESS_MS = 5_000;
 const SETTLE_LIMIT_MS = 480_000;
-/** Work that the service has not alerted support to ends by itself. */
+/** The service finishes on its own what it has not raised an alert about. */
 const SUPPORT_AFTER_MS = 15_000;
 const SUPPORT_AT_ONCE = 10;
 const OPEN = `status IN ('pending', 'processing', 'canceling')`;
@@ -16,32 +16,32 @@ const OPEN = `status IN ('pending', 'processing', 'canceling')`;
 export interface StormOptions {
   readonly seconds: number;
   readonly seed: number;
-  /** Orders a second. */
+  /** Orders per second. */
   readonly rate: number;
-  /** On a busy machine the faults take longer than `seconds`, and the orders do not grow with them. */
+  /** Caps the orders if faults on a busy machine take longer than `seconds`. */
   readonly maxOrders?: number;
-  /** The faults that are drawn, or each process in turn as a release replaces it. */
+  /** Groups of faults to draw from, or `rolling` to replace each process as a release does. */
   readonly faults: readonly FaultGroup[] | 'rolling';
-  /** Queues and rate limits on a Redis. */
+  /** Uses Redis for queues and rate limits. */
   readonly redis: boolean;
-  /** The built checkout that the roles begin with; this one when omitted. */
+  /** The built checkout that the roles start with; defaults to this one. */
   readonly from?: string;
-  /** Settings of the roles, on top of those of the bed. */
+  /** Settings of the roles that override the bed's. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface StormReport {
-  /** One line per event of the run. */
+  /** Lines that describe the run. */
   readonly summary: readonly string[];
   /** Every promise with its breaches. */
   readonly verdict: readonly Check[];
 }
 
 /**
- * Runs the service with all roles as processes, lets partners order while the faults happen, waits until nothing is open any
- * more, and checks every promise.
- * @param opened called with the bed, so that whoever interrupts the run can close it
- * @throws Error when the bed does not start, or a process does not come back
+ * Runs every role of the service in its own processes. Partners place orders while the faults happen. Afterwards it
+ * waits until no work is left and checks every promise.
+ * @param opened receives the bed, so that an interruption can close it
+ * @throws Error when the bed does not start or a process does not come back
  */
 export async function runStorm(
   options: StormOptions,
@@ -65,7 +65,7 @@ export async function runStorm(
   });
   opened(bed);
   try {
-    // A random sequence apart: the storm does not depend on how many purchases the machine begins.
+    // Use a separate random sequence, so that the storm does not depend on how many purchases the machine starts.
     const load = new Load(bed, new Random(seed + 1));
     const restarts = isRolling ? new RollingRestarts(bed) : null;
     const drawn = isRolling ? null : new RandomFaults(bed, new Random(seed), faults);
@@ -78,16 +78,16 @@ export async function runStorm(
     const missedPolls = readers.reduce((sum, { failed }) => sum + failed, 0);
     for (const reader of readers) await reader.finish();
     const verdict = [
-      { promise: 'nothing is owed any more', breaches: stuck, count: 1 },
+      { promise: 'nothing is open any more', breaches: stuck, count: 1 },
       ...(await judge(bed, load, readers)),
       ...(drawn ? await judgeFaults(bed, drawn) : []),
       ...(restarts ? judgeRestarts(bed, load, restarts, missedPolls) : []),
     ];
     const { fullSeen } = bed.postgres;
     const summary = [
-      `${disturber.describe()}${fullSeen > 0 ? `; a statement found the disk full ${fullSeen} times` : ''}`,
+      `${disturber.describe()}${fullSeen > 0 ? `; a statement failed ${fullSeen} times because the disk was full` : ''}`,
       `${load.begun} purchases begun, ${load.accepted.size} accepted, ${load.refused} refused, ${load.unanswered} without ` +
-        `an answer within five minutes, ${load.repeats} calls repeated; ${received(bed)} webhooks received; ` +
+        `a response within five minutes, ${load.repeats} calls repeated; ${received(bed)} webhooks received; ` +
         `settled after ${seconds.toFixed(0)} s, ${bySupport} orders by support`,
     ];
     return { summary, verdict };
@@ -102,7 +102,7 @@ interface Actors {
   readonly readers: readonly FeedReader[];
 }
 
-/** The disturbances, with the load and the readers beside them. */
+/** Runs the disturbances together with the load and the feed readers. */
 async function rage(
   bed: ChaosBed,
   { load, disturber, readers }: Actors,
@@ -115,7 +115,7 @@ async function rage(
   const progress = setInterval(() => {
     say(
       `${Math.round((performance.now() - startedAtMs) / 1_000)} s: ${load.begun} purchases begun, ` +
-        `${load.accepted.size} accepted, ${load.waiting} insisting, ${load.repeats} repeated calls, ` +
+        `${load.accepted.size} accepted, ${load.waiting} in progress, ${load.repeats} repeated calls, ` +
         `${disturber.total} disturbances, ${received(bed)} webhooks`,
     );
   }, PROGRESS_MS);
@@ -139,8 +139,8 @@ function received({ endpoints }: ChaosBed): number {
 }
 
 /**
- * Everybody is well again: waits until nothing is open. Support ends the orders that the service has alerted it to (placed
- * twice, or late), as it would in production.
+ * Ends all faults and waits until no work is left. Orders that the service raised an alert about (placed twice, or
+ * late) are ended as support would do in production.
  */
 async function settle(
   bed: ChaosBed,
@@ -162,7 +162,7 @@ async function settle(
   return { bySupport: bySupport.size, seconds: (performance.now() - startedAtMs) / 1_000, stuck };
 }
 
-/** An endpoint that the storm has disabled gets its held deliveries. */
+/** Enables endpoints that the service disabled during the storm, so that they receive their held deliveries. */
 async function enableEndpoints(bed: ChaosBed): Promise<void> {
   const disabled = await bed.postgres.rows<{ id: string }>(
     'SELECT id FROM webhook_endpoints WHERE NOT enabled',
@@ -184,7 +184,11 @@ async function endBySupport(bed: ChaosBed, ended: Set<string>): Promise<void> {
     );
 }
 
-/** The state at the wholesaler goes first: `mark_failed` is refused for a sold order. @returns whether the order has ended */
+/**
+ * Ends one order as support does. Tries the wholesaler's state first, because `mark_failed` is refused for a sold
+ * order.
+ * @returns whether the order has ended
+ */
 async function endOrder(bed: ChaosBed, id: string): Promise<boolean> {
   for (const action of ['mark_issued', 'mark_failed']) {
     const body = { action, note: 'the storm is over' };

@@ -3,11 +3,11 @@ import type { RandomFaults } from './faults.js';
 import type { FeedReader, Load } from './load.js';
 import { runCommand } from './processes.js';
 
-/** One promise, and what breaks it. */
+/** One promise and its breaches. */
 export interface Check {
   readonly promise: string;
   readonly breaches: readonly string[];
-  /** Number of things that were checked. */
+  /** Number of items checked. */
   readonly count: number;
 }
 
@@ -23,21 +23,24 @@ interface OrderRow {
   readonly failed: number;
   readonly esims: number;
   readonly sandbox_purchases: number;
-  /** `order.issued` and `order.failed` events. */
+  /** Number of `order.issued` and `order.failed` events. */
   readonly outcomes: number;
-  /** The `order.failed` of them. */
+  /** Number of `order.failed` events. */
   readonly failures: number;
-  /** Where something was placed a second time, and support was told: what may have left. Else 0. */
+  /** Placements sent upstream if any was sent twice and support received an alert; otherwise 0. */
   readonly repeated: number;
-  /** Support ended it against the wholesaler's silence. */
+  /** Whether support ended it. */
   readonly by_support: boolean;
 }
 
-/** Attempts to one endpoint, over all workers (D34). A frozen worker's stay open beside those of its successor. */
+/**
+ * Maximum attempts to one endpoint at once, over all workers (D34). A frozen worker's attempts stay open next to its
+ * successor's.
+ */
 const MAX_OPEN = 16;
 const ENDED = new Set(['issued', 'partially_issued', 'failed']);
 
-/** Everything that was promised, looked at from all sides, when nothing is owed any more. */
+/** Checks every promise once no work is left. */
 export async function judge(
   bed: ChaosBed,
   load: Load,
@@ -63,11 +66,11 @@ function acceptedOrders(load: Load, orders: readonly OrderRow[]): Check {
   const ids = new Set(accepted.map(({ orderId }) => orderId));
   const breaches = accepted
     .filter(({ orderId }) => !known.has(orderId))
-    .map(({ orderId }) => `${orderId} was answered 202 and is not there`);
-  if (ids.size < accepted.length) breaches.push('two purchases have the same order');
-  // A purchase that nobody answered in time may have been accepted; beyond those there is none.
+    .map(({ orderId }) => `${orderId} got a 202 but does not exist`);
+  if (ids.size < accepted.length) breaches.push('two purchases share an order');
+  // A purchase without a timely response may still have been accepted. No further orders may exist.
   const surplus = orders.length - ids.size;
-  if (surplus > load.unanswered) breaches.push(`${surplus} orders that nobody was told of`);
+  if (surplus > load.unanswered) breaches.push(`${surplus} orders that no response reported`);
   return { promise: 'each accepted order exists, once for its key', breaches, count: accepted.length };
 }
 
@@ -77,23 +80,23 @@ function outcomes(orders: readonly OrderRow[]): Check {
     const wrong = [];
     if (!ENDED.has(status)) wrong.push(`is ${status}`);
     if (issued + failed !== quantity) wrong.push(`issued ${issued} and failed ${failed} of ${quantity}`);
-    if (esims !== issued) wrong.push(`has ${esims} eSIMs and issued ${issued}`);
-    if (order.outcomes !== 1) wrong.push(`told its end ${order.outcomes} times`);
-    if (order.failures !== Number(status === 'failed')) wrong.push(`is ${status} and told another end`);
+    if (esims !== issued) wrong.push(`has ${esims} eSIMs but issued ${issued}`);
+    if (order.outcomes !== 1) wrong.push(`has ${order.outcomes} outcome events`);
+    if (order.failures !== Number(status === 'failed')) wrong.push(`is ${status}, but its event says otherwise`);
     if (order.mode === 'sandbox' && !order.by_support && issued !== issuable(order))
       wrong.push(`issued ${issued} of ${quantity} ${order.package_id}`);
     return wrong.map((what) => `${id} ${what}`);
   });
-  return { promise: 'each ended once, issued or refunded, and told it once', breaches, count: orders.length };
+  return { promise: 'each order ended once, issued or refunded, with one event', breaches, count: orders.length };
 }
 
-/** eSIMs that the Sandbox issues of its test packages. */
+/** Number of eSIMs that the Sandbox issues for its test packages. */
 function issuable({ package_id: packageId, quantity }: OrderRow): number {
   if (packageId === 'pkg_test_out_of_stock') return 0;
   return packageId === 'pkg_test_partial' ? Math.ceil(0.6 * quantity) : quantity;
 }
 
-/** The books of the wholesalers themselves. */
+/** Compares the orders with the wholesalers' own records. */
 async function purchases(bed: ChaosBed, orders: readonly OrderRow[]): Promise<Check> {
   const access = await bed.simulators.esimAccess.state<{ purchases: Record<string, number> }>();
   const zendit = await bed.simulators.zendit.state<{
@@ -125,10 +128,10 @@ function isSoldAsIssued(
   return repeated > 0 ? sold >= issued && sold <= repeated : sold === issued;
 }
 
-/** `npm run reconcile`: the ledger, wallets, orders, eSIMs and the wholesalers. */
+/** Runs `npm run reconcile`, which compares the ledger, wallets, orders, eSIMs and wholesalers. */
 async function money(bed: ChaosBed): Promise<Check> {
   const { code, output } = await runCommand(['dist/src/main.reconcile.js', '--json'], bed.env);
-  const breaches = code === 0 ? [] : [`npm run reconcile ended with ${code}: ${output.slice(-1_500)}`];
+  const breaches = code === 0 ? [] : [`npm run reconcile exited with ${code}: ${output.slice(-1_500)}`];
   return { promise: 'ledger, wallets, orders, eSIMs and wholesalers agree', breaches, count: 1 };
 }
 
@@ -150,7 +153,9 @@ async function books(bed: ChaosBed): Promise<Check> {
   return { promise: 'every event was delivered or failed at every endpoint', breaches, count: pairs };
 }
 
-/** Every delivery recorded as delivered has arrived, and good receivers have everything, signed. */
+/**
+ * Every delivery recorded as delivered must have arrived, and good receivers must have everything, correctly signed.
+ */
 async function deliveries(bed: ChaosBed): Promise<Check> {
   const rows = await bed.postgres.rows<{ endpoint_id: string; event_id: string; status: string }>(
     `SELECT endpoint_id, event_id, status FROM webhook_deliveries WHERE kind = 'event'`,
@@ -159,14 +164,14 @@ async function deliveries(bed: ChaosBed): Promise<Check> {
   const breaches = rows.flatMap(({ endpoint_id: endpoint, event_id: event, status }) => {
     const { behavior, events } = receivers.get(endpoint)!;
     if (status === 'delivered' && !events.has(event))
-      return [`${event} was never at ${behavior} ${endpoint}`];
+      return [`${event} never arrived at ${behavior} ${endpoint}`];
     return behavior === 'good' && status !== 'delivered' ? [`${event} is ${status} at good ${endpoint}`] : [];
   });
   const unsigned = bed.endpoints.reduce((sum, { receiver }) => sum + receiver.badSignatures, 0);
   if (unsigned > 0) breaches.push(`${unsigned} webhooks had a wrong signature`);
   const changed = bed.endpoints.reduce((sum, { receiver }) => sum + receiver.changed, 0);
   if (changed > 0) breaches.push(`${changed} repetitions had another delivery id or other bytes`);
-  return { promise: 'what counts as delivered has arrived, signed', breaches, count: rows.length };
+  return { promise: 'every delivered event arrived, signed', breaches, count: rows.length };
 }
 
 async function feeds(bed: ChaosBed, readers: readonly FeedReader[]): Promise<Check> {
@@ -176,12 +181,15 @@ async function feeds(bed: ChaosBed, readers: readonly FeedReader[]): Promise<Che
   const breaches = readers.flatMap(({ partner, mode, seen, repeated }) => {
     const own = rows.filter((row) => row.partner_id === partner.id && row.mode === mode);
     const missed = own.filter(({ id }) => !seen.has(id)).map(({ id }) => `${id} was never in the feed`);
-    return repeated > 0 ? [...missed, `${repeated} events came twice in a feed`] : missed;
+    return repeated > 0 ? [...missed, `${repeated} events appeared twice in a feed`] : missed;
   });
   return { promise: 'a reader that kept its cursor saw every event once', breaches, count: rows.length };
 }
 
-/** Operators and partners were alerted: of each second placement, each endpoint that gave up deliveries, each disabling. */
+/**
+ * Operators and partners must have been alerted about each second placement, each endpoint that gave up deliveries, and
+ * each disabled endpoint.
+ */
 async function alerts(bed: ChaosBed): Promise<Check> {
   const rows = await bed.postgres.rows<{ what: string; expected: number; told: number }>(
     `SELECT format('%s of %s was placed again', p.operation, o.id) AS what, 1 AS expected,
@@ -204,15 +212,15 @@ async function alerts(bed: ChaosBed): Promise<Check> {
   const breaches = rows
     .filter(({ expected, told }) => expected !== told)
     .map(({ what, expected, told }) => `${what}: ${told} alerts instead of ${expected}`);
-  return { promise: 'every alert that should have fired did, once', breaches, count: rows.length };
+  return { promise: 'every alert that should fire did, once', breaches, count: rows.length };
 }
 
 function answers(load: Load): Check {
   const breaches = [...load.wrong].map(([what, times]) => `${times} x ${what}`);
-  return { promise: 'no partner got an answer that it cannot act on', breaches, count: load.begun };
+  return { promise: 'every response has a next step for the partner', breaches, count: load.begun };
 }
 
-/** Attempts in flight, of one worker or of all: a death at this moment may send each of them again. */
+/** Counts the attempts in flight, of one worker or of all. If the worker dies now, each may be sent again. */
 export async function inFlight({ postgres }: ChaosBed, workerPid?: number): Promise<number> {
   const [row] = await postgres.rows<{ n: number }>(
     `SELECT count(*)::int AS n FROM webhook_deliveries d
@@ -223,7 +231,7 @@ export async function inFlight({ postgres }: ChaosBed, workerPid?: number): Prom
   return row!.n;
 }
 
-/** Endpoints whose deliveries do not add up to their events, in one snapshot (D33). */
+/** @returns endpoints whose delivery count differs from their event count, in one snapshot (D33) */
 export async function unbalancedEndpoints({ postgres }: ChaosBed): Promise<readonly string[]> {
   const rows = await postgres.rows<{ id: string; events: number; found: number }>(
     `SELECT w.id, e.events, d.found FROM webhook_endpoints w
@@ -235,7 +243,7 @@ export async function unbalancedEndpoints({ postgres }: ChaosBed): Promise<reado
   return rows.map(({ id, events, found }) => `${id}: ${events} events, ${found} deliveries`);
 }
 
-/** Maximum cost of a fault. Where a commit or an outcome can be lost, the attempt log is not complete. */
+/** Checks the maximum cost of the faults. If commits or outcomes can be lost, the attempt log is not complete. */
 export async function judgeFaults(
   { postgres, endpoints }: ChaosBed,
   faults: RandomFaults,
@@ -255,7 +263,7 @@ export async function judgeFaults(
   const receivers = new Map(endpoints.map(({ id, receiver }) => [id, receiver]));
   const repeated = logged.flatMap(({ id, endpoint_id: endpoint, attempts, again }) => {
     const requests = receivers.get(endpoint)!.deliveries.get(id) ?? 0;
-    if (requests > attempts) return [`${id} was sent ${requests} times and has ${attempts} attempts`];
+    if (requests > attempts) return [`${id} was sent ${requests} times but has ${attempts} attempts`];
     const isGood = receivers.get(endpoint)!.behavior === 'good';
     return isGood && requests > 1 + again ? [`${id} was sent ${requests} times without a reason`] : [];
   });
@@ -273,10 +281,10 @@ export async function judgeFaults(
     ...(faults.losesOutcomes
       ? []
       : [
-          { promise: 'every request is an attempt in the log', breaches: repeated, count: logged.length },
+          { promise: 'every request is logged as an attempt', breaches: repeated, count: logged.length },
           {
-            promise: 'no attempt was interrupted but by a fault',
-            breaches: cut > faults.cut ? [`${cut} were interrupted, ${faults.cut} in flight at a fault`] : [],
+            promise: 'only faults interrupted attempts',
+            breaches: cut > faults.cut ? [`${cut} were interrupted, but only ${faults.cut} were in flight during faults`] : [],
             count: cut,
           },
         ]),

@@ -56,7 +56,7 @@ export async function captureOrder(
   const transaction = transactionsOf(lines).findLast((candidate) =>
     candidate.some(({ message }) => message.includes('INSERT INTO orders')),
   );
-  if (!transaction) throw new Error(`no transaction of an order in ${server.statementLog}`);
+  if (!transaction) throw new Error(`no order transaction in ${server.statementLog}`);
   const names = new Map([
     [withoutPrefix(partner.partnerId), 'partnerId'],
     [withoutPrefix(partner.keyId), 'keyId'],

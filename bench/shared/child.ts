@@ -34,7 +34,7 @@ export class Child<Api extends Functions> {
           { failure: `exit code ${code}` },
         ]),
       ])) as [Reply];
-      if ('failure' in reply) throw new Error(`${name} in a process of the bench: ${reply.failure}`);
+      if ('failure' in reply) throw new Error(`${name} in a bench process: ${reply.failure}`);
       return reply.result as Awaited<ReturnType<Api[Name]>>;
     } finally {
       aborter.abort();
@@ -82,7 +82,7 @@ export class Cleanups {
   private async stopAll(): Promise<void> {
     while (this.actions.length > 0) {
       await this.actions.pop()!().catch((error: unknown) => {
-        console.error(`not stopped cleanly: ${(error as Error).message}`);
+        console.error(`cleanup failed: ${(error as Error).message}`);
       });
     }
   }

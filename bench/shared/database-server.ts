@@ -71,7 +71,7 @@ export class DatabaseServer {
       stdio: ['ignore', 'ignore', 'inherit'],
     });
     const [code] = (await once(child, 'exit')) as [number | null];
-    if (code !== 0) throw new Error('migrating the database of the bench failed');
+    if (code !== 0) throw new Error('migrating the bench database failed');
     return this.url(name);
   }
 

@@ -48,7 +48,7 @@ export async function sendOk<Body = unknown>(...args: Parameters<typeof send>): 
   return JSON.parse(text) as Body;
 }
 
-/** Groups errors: @returns the HTTP status of a refusal, or the error code of a failed connection */
+/** @returns the HTTP status of a refusal, or the error code of a failed connection */
 export function kindOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return code ?? /: (\d{3}) /.exec(message)?.[1] ?? message.slice(0, 60);

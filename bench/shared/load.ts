@@ -144,7 +144,7 @@ export class KeepAliveConnection {
     if (end < 0) return null;
     const head = bytes.toString('latin1', 0, end);
     const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
-    if (length === undefined) throw new Error(`an answer without Content-Length:\n${head}`);
+    if (length === undefined) throw new Error(`a response without Content-Length:\n${head}`);
     this.status = Number(head.slice(9, 12));
     this.bodyLeft = Number(length);
     return bytes.subarray(end + HEAD_END.length);

@@ -1,8 +1,9 @@
 import { usageError } from './exit-codes.js';
 
 /**
- * One spelling of each place: host in lower case, no default port, no slash at the end, and no `/v1`, which the banner
- * of a local service prints. @throws CliError for no URL of http or https
+ * Normalizes a base URL: lower-case host, no default port, no trailing slash, and no `/v1`, which the banner of a local
+ * service prints.
+ * @throws CliError for anything but an http or https URL
  */
 export function baseUrlOf(text: string): string {
   const url = URL.parse(text);
@@ -14,7 +15,7 @@ export function baseUrlOf(text: string): string {
   return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}`;
 }
 
-/** Whether what is sent there stays on this machine. */
+/** @returns whether requests to this URL stay on this machine */
 export function isLoopback(baseUrl: string): boolean {
   const { hostname } = new URL(baseUrl);
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);

@@ -5,7 +5,7 @@ import type { ExitCode } from './exit-codes.js';
 export interface OptionSpec {
   readonly type: 'string' | 'boolean';
   readonly short?: string;
-  /** Placeholder of the value in help: `--quantity <n>`. */
+  /** Placeholder for the value in help: `--quantity <n>`. */
   readonly value?: string;
   readonly help: string;
 }
@@ -15,7 +15,7 @@ export interface Example {
   readonly says: string;
 }
 
-/** The options of one call, by name without dashes. */
+/** Options of one call, by name without dashes. */
 export class Options {
   constructor(private readonly values: Readonly<Record<string, string | boolean | undefined>>) {}
 
@@ -29,12 +29,12 @@ export class Options {
   }
 }
 
-/** One command of the program; help, completion and parsing all come from it. */
+/** A command. Help, completion and parsing are all derived from it. */
 export interface Command {
-  /** As typed: `orders place`. */
+  /** The name as typed: `orders place`. */
   readonly name: string;
   readonly summary: string;
-  /** Positional arguments as help shows them: `<event>`, `[url]` for one that an option may give instead. */
+  /** Positional arguments as help shows them: `<event>`, or `[url]` if an option can replace it. */
   readonly arguments?: string;
   readonly details?: string;
   readonly options?: Readonly<Record<string, OptionSpec>>;
@@ -42,7 +42,6 @@ export interface Command {
   run(context: Context, options: Options, positionals: readonly string[]): Promise<ExitCode>;
 }
 
-/** Options that every command takes. */
 export const GLOBAL_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   json: { type: 'boolean', help: 'print JSON: one value, or one line per item' },
   live: {
@@ -57,7 +56,7 @@ export const GLOBAL_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   help: { type: 'boolean', short: 'h', help: 'show this help' },
 };
 
-/** A command's options as `util.parseArgs` takes them. */
+/** Converts a command's options to the format of `util.parseArgs`. */
 export function parseOptionsOf(command: Command): NonNullable<ParseArgsConfig['options']> {
   return Object.fromEntries(
     Object.entries({ ...GLOBAL_OPTIONS, ...command.options }).map(([name, { type, short }]) => [

@@ -8,7 +8,7 @@ import type { Output } from './terminal/output.js';
 
 export interface ContextOptions extends CredentialChoice {
   readonly output: Output;
-  /** Aborted by Ctrl-C and SIGTERM. */
+  /** Aborts on Ctrl-C and SIGTERM. */
   readonly signal: AbortSignal;
 }
 
@@ -26,33 +26,36 @@ export class Context {
     this.signal = options.signal;
   }
 
-  /** Where the API is. */
+  /** Base URL of the API. */
   get baseUrl(): string {
     return this.baseUrlFor(wantedMode(this.options));
   }
 
-  /** Where a key of this mode would go: for `login`, whose key is not kept yet. */
+  /** The base URL for a key of this mode. `login` uses it for a key that is not stored yet. */
   baseUrlFor(mode: Mode): string {
     return placeFor(mode, this.options);
   }
 
-  /** @throws CliError without a key for this place */
+  /** @throws CliError without a key for this base URL */
   get mode(): Mode {
     return credentialOf(this.options).mode;
   }
 
-  /** @throws CliError without a key for this place */
+  /** @throws CliError without a key for this base URL */
   get api(): PartnerApi {
     return this.client();
   }
 
-  /** The API for a listener, which has its own way of waiting for a service that is away. */
+  /** The API for a listener, which retries on its own while the service is unreachable. */
   get patientApi(): PartnerApi {
-    // The second try keeps to `Retry-After`, which only the client knows.
+    // The client makes the second try, because only the client knows `Retry-After`.
     return this.client(2);
   }
 
-  /** The API for a command that writes. @throws CliError with a Live key, unless `--live` was given */
+  /**
+   * The API for a command that writes.
+   * @throws CliError with a Live key but without `--live`
+   */
   get writableApi(): PartnerApi {
     if (this.mode === 'live' && !this.live) {
       throw new CliError(
@@ -64,7 +67,10 @@ export class Context {
     return this.api;
   }
 
-  /** The API of the Sandbox. @throws CliError with a Live key, whatever was given */
+  /**
+   * The API for Sandbox commands.
+   * @throws CliError with a Live key, even with `--live`
+   */
   get sandboxApi(): PartnerApi {
     if (this.mode === 'live') {
       throw new CliError(
@@ -76,7 +82,10 @@ export class Context {
     return this.api;
   }
 
-  /** The API for a key that is not kept yet. @throws CliError for a proxy that cannot be used */
+  /**
+   * The API for a key that is not stored yet.
+   * @throws CliError for an unsupported or invalid proxy
+   */
   apiAt(baseUrl: string, apiKey: string, maxTries?: number): PartnerApi {
     useProxyFor(baseUrl, this.environment);
     const tries = maxTries === undefined ? {} : { maxTries };

@@ -1,9 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { counted } from './terminal/values.js';
 
-/** Headers of one of the two schemes; `read` parses them. */
+/** The signature headers of one of the two schemes. */
 export interface SignatureHeaders {
-  /** The signed time in Unix seconds, as text; null when the headers cannot be read, and `wanted` says how they look. */
+  /**
+   * The signed time in Unix seconds, as text. Null for malformed headers; `wanted` then describes the expected form.
+   */
   readonly timestamp: string | null;
   readonly wanted: string;
   readonly signatures: readonly string[];
@@ -19,14 +21,14 @@ export interface SignedRequest {
 
 export interface Diagnosis {
   readonly valid: boolean;
-  /** A word for programs: `valid`, `no_match`, `timestamp_too_old`, … */
+  /** A code for programs: `valid`, `no_match`, `timestamp_too_old`, … */
   readonly reason: string;
   readonly explanation: string;
 }
 
 const TOLERANCE_SECONDS = 300;
 
-/** `X-Service-Signature`: hex over `<t>.<body>`, and the key is the secret as it is shown. */
+/** `X-Service-Signature`: hex over `<t>.<body>`. The key is the secret as displayed. */
 export function documentHeaders(header: string): SignatureHeaders {
   const parts = header.split(',').map((part) => part.trim());
   const timestamps = parts.filter((part) => part.startsWith('t=')).map((part) => part.slice(2));
@@ -46,7 +48,10 @@ export interface StandardHeaders {
   readonly signature: string;
 }
 
-/** Standard Webhooks: base64 over `<id>.<timestamp>.<body>`, and the key is what base64 makes of the secret behind its prefix. */
+/**
+ * Standard Webhooks: base64 over `<id>.<timestamp>.<body>`. The key is the secret without its prefix, decoded from
+ * base64.
+ */
 export function standardHeaders(headers: StandardHeaders): SignatureHeaders {
   const timestamp = secondsIn(headers.timestamp.trim());
   const parts = headers.signature.split(' ').filter((part) => part.startsWith('v1,'));
@@ -67,13 +72,13 @@ function secondsIn(text: string | undefined): string | null {
   return text !== undefined && /^[0-9]{1,15}$/.test(text) ? text : null;
 }
 
-/** Checks a signature as the document says, and where it is wrong looks for the mistake that explains it. */
+/** Checks a signature as documented. If it is wrong, looks for the mistake that explains it. */
 export function diagnoseSignature(request: SignedRequest): Diagnosis {
   const { timestamp, wanted, signatures, sign } = request.headers;
   if (timestamp === null || signatures.length === 0) return bad('malformed_header', wanted);
   const matches = (body: Buffer | string, secret: string): boolean =>
     signatures.some((signature) => isSame(signature, sign(secret, body)));
-  // White space around a secret, such as the line break of its file, is no part of it.
+  // Ignore white space around the secret, such as the line break of its file.
   const secret = request.secret.trim();
   if (!matches(request.body, secret)) return mistakeBehind({ ...request, secret }, matches);
   const age = request.nowSeconds - Number(timestamp);
@@ -97,7 +102,7 @@ export function diagnoseSignature(request: SignedRequest): Diagnosis {
 
 type Matches = (body: Buffer | string, secret: string) => boolean;
 
-/** The mistakes that people make most, each tried out: the first that makes the signature right is it. */
+/** Tries common mistakes in turn. The first one that produces the received signature is the explanation. */
 function mistakeBehind({ body, secret }: SignedRequest, matches: Matches): Diagnosis {
   const text = body.toString();
   const trimmed = text.replace(/\s+$/, '');

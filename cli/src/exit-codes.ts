@@ -1,16 +1,16 @@
-/** Exit codes for scripts; `esim help exit-codes` prints them. */
+/** Exit codes for scripts. `esim help exit-codes` prints them. */
 export const EXIT = {
   ok: 0,
-  /** The command ran, with a negative result: an order failed, a signature is wrong, doctor found a fault. */
+  /** The command ran with a negative result: an order failed, a signature is wrong, or doctor found a fault. */
   failed: 1,
   usage: 2,
-  /** There is no key, or the service does not accept it. */
+  /** There is no key, or the service rejects it. */
   unauthorized: 3,
   /** The service refused the call (4xx). */
   refused: 4,
-  /** The service was not reached, or answered 5xx. */
+  /** The service could not be reached, or returned 5xx. */
   unavailable: 5,
-  /** A Live key would have written, and `--live` was not given. */
+  /** A command would have written with a Live key, but without `--live`. */
   liveRefused: 6,
 } as const;
 
@@ -26,12 +26,12 @@ export const EXIT_CODE_MEANINGS: readonly (readonly [ExitCode, string])[] = [
   [EXIT.liveRefused, 'the command would write to Live without --live'],
 ];
 
-/** Ends the program with a message for people, and a code for scripts. */
+/** Ends the program with a message for people and an exit code for scripts. */
 export class CliError extends Error {
   constructor(
     readonly exitCode: ExitCode,
     message: string,
-    /** The next step, on a separate line. */
+    /** The next step, printed on a separate line. */
     readonly hint?: string,
   ) {
     super(message);
@@ -44,9 +44,9 @@ export class UnfinishedPurchase extends Error {
   constructor(
     /** Why the command ended. */
     override readonly cause: unknown,
-    /** For people: the command that goes on. */
+    /** For people: the command to continue with. */
     readonly advice: string,
-    /** For programs: the idempotency key, and the order once it is known. */
+    /** For programs: the idempotency key, and the order's id once it is known. */
     readonly facts: Readonly<Record<string, string>>,
   ) {
     super(advice);
@@ -54,7 +54,7 @@ export class UnfinishedPurchase extends Error {
   }
 }
 
-/** @param hint e.g. the command that shows help */
+/** @param hint the next step, e.g. the command that shows help */
 export function usageError(message: string, hint = '`esim help` lists all commands.'): CliError {
   return new CliError(EXIT.usage, message, hint);
 }

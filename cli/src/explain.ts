@@ -4,10 +4,13 @@ import { ignoredProxy } from './proxy.js';
 import { hintFor } from './refusal-hints.js';
 import type { Output } from './terminal/output.js';
 
-/** Machine-readable data beside the message. */
+/** Machine-readable data in addition to the message. */
 type Facts = Readonly<Record<string, unknown>>;
 
-/** Prints why a command ended, and answers its exit code. A key is in no message: none is ever put into an error. */
+/**
+ * Prints why a command ended. No message contains a key, because no key is ever put into an error.
+ * @returns the exit code
+ */
 export function explain(error: unknown, output: Output, facts: Facts = {}): ExitCode {
   if (error instanceof UnfinishedPurchase) {
     output.warn(error.advice);
@@ -32,12 +35,12 @@ function reasonOf(error: unknown): [exitCode: ExitCode, message: string, ...hint
   return [EXIT.failed, error instanceof Error ? error.message : String(error)];
 }
 
-/** Where no answer came from, and why. */
+/** Describes a call that got no response, and why. */
 export function connectionText({ call, reason }: ConnectionError): string {
   return `${call.method} ${call.baseUrl}${call.path}: ${reason}`;
 }
 
-/** Why the service is away, for a command that goes on. */
+/** Describes why the service is unreachable, for a command that keeps running. */
 export function troubleText(error: unknown): string {
   return error instanceof ConnectionError ? connectionText(error) : (error as Error).message;
 }

@@ -10,13 +10,13 @@ Base URL: --base-url, then ESIM_BASE_URL, then the URL used at login. A stored k
 To resend a webhook delivery, use the portal.
 More: esim help <command> · esim help exit-codes`;
 
-/** A text for people, and the same for programs. */
+/** The same content as text and as data. */
 export interface Printed {
   readonly text: string;
   readonly data: object;
 }
 
-/** Text of `esim help`. */
+/** Content of `esim help`. */
 export function overview(commands: readonly Command[]): Printed {
   const rows = commands.map(({ name, summary }): [string, string] => [name, summary]);
   const text = `${INTRODUCTION}\n\nCommands:\n${columns([...rows, ['help', 'show help for esim or for a command']])}
@@ -31,12 +31,12 @@ Every command takes:\n${optionLines(GLOBAL_OPTIONS)}\n\n${OUTRO}\n`;
   };
 }
 
-/** `esim orders get <order> [options]` */
+/** For example `esim orders get <order> [options]`. */
 export function usageOf({ name, arguments: positionals }: Command): string {
   return ['esim', name, positionals, '[options]'].filter(Boolean).join(' ');
 }
 
-/** Text of `esim help <command>`. */
+/** Content of `esim help <command>`. */
 export function helpOf(command: Command): Printed {
   const usage = usageOf(command);
   const own = command.options ? `\nOptions:\n${optionLines(command.options)}\n` : '';
@@ -57,7 +57,7 @@ Every command takes:\n${optionLines(GLOBAL_OPTIONS)}\n\nExamples:\n${examples}\n
   };
 }
 
-/** Text of `esim help <group>`, such as `orders`. */
+/** Content of `esim help <group>`, such as `orders`. */
 export function helpOfGroup(commands: readonly Command[]): Printed {
   const pages = commands.map(helpOf);
   return {
@@ -66,7 +66,7 @@ export function helpOfGroup(commands: readonly Command[]): Printed {
   };
 }
 
-/** Text of `esim help exit-codes`. */
+/** Content of `esim help exit-codes`. */
 export function exitCodes(): Printed {
   return {
     text: `Exit codes:\n${columns(EXIT_CODE_MEANINGS.map(([code, meaning]) => [String(code), meaning]))}\n`,

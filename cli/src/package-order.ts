@@ -11,7 +11,7 @@ const byPrice: Comparison = (one, other) =>
   one.price.amount - other.price.amount ||
   compare(one.id, other.id);
 const byData: Comparison = (one, other) => dataOf(one) - dataOf(other) || byPrice(one, other);
-/** Countries by their English names, then regions, then what works everywhere. */
+/** Sorts countries by their English names, then regions, then global packages. */
 const byCountry: Comparison = (one, other) =>
   WIDTHS.indexOf(one.type) - WIDTHS.indexOf(other.type) ||
   placeOf(one).localeCompare(placeOf(other), 'en') ||
@@ -42,7 +42,7 @@ function placeOf({ type, coverage, region }: Package): string {
   return /^[A-Z]{2}$/.test(code) ? (NAMES.of(code) ?? code) : code;
 }
 
-/** Unlimited is the most, and no data the least. */
+/** Unlimited counts as the maximum, and no data as the minimum. */
 function dataOf({ unlimited, data_bytes: bytes }: Package): number {
   return unlimited ? Number.MAX_SAFE_INTEGER : (bytes ?? 0);
 }

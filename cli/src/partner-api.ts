@@ -33,20 +33,20 @@ export {
   isApiError,
 } from '@partner-esim/sdk';
 
-/** Filters as they were typed: the service checks them, and names what is wrong. */
+/** Filters as the user typed them. The service validates them and names the wrong one. */
 type Typed = Readonly<Record<string, string | number | undefined>>;
 
 export interface PartnerApiOptions {
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly signal: AbortSignal;
-  /** Tries of a call; default 3: a person waits. */
+  /** Maximum tries per call. The default of 3 is low because a person waits. */
   readonly maxTries?: number;
 }
 
 const MAX_TRIES = 3;
 
-/** The calls that the commands make, each of which Ctrl-C ends. */
+/** The API calls that the commands make. Ctrl-C aborts all of them. */
 export class PartnerApi {
   private readonly client: EsimClient;
   private firstDate: string | null = null;
@@ -71,7 +71,10 @@ export class PartnerApi {
     return (Number(this.retryAfter) || 0) * 1_000;
   }
 
-  /** When the first answer came, by the service's clock, whole seconds rounded down; by this machine's without one. */
+  /**
+   * Time of the first response by the service's clock, rounded down to seconds. Without a Date header, the time of this
+   * machine.
+   */
   get firstAnsweredAtMs(): number {
     return Date.parse(this.firstDate ?? '') || Date.now();
   }
@@ -84,7 +87,7 @@ export class PartnerApi {
     return this.client.catalog.list(filters, this.call);
   }
 
-  /** Every page of it. */
+  /** Iterates over all pages. */
   allPackages(filters: Typed): AsyncIterable<Package> {
     return this.client.catalog.list({ ...filters, limit: 100 }, this.call);
   }
@@ -106,14 +109,14 @@ export class PartnerApi {
   }
 
   /**
-   * With what it is installed with: only for a person who asked for it, and for nothing that keeps what it reads, such as
-   * a log or an assistant.
+   * Includes install data. Use it only for a person who requested it, and never where the result is kept, such as in a
+   * log or an assistant.
    */
   esimWithInstall(id: string): Promise<EsimWithInstall> {
     return this.client.esims.get(id, this.call);
   }
 
-  /** Without what it is installed with: whoever has the activation code can take the eSIM. */
+  /** Leaves out install data, because anyone with the activation code can install the eSIM. */
   async esim(id: string): Promise<Esim> {
     const { smdp_address, matching_id, activation_code, confirmation_code, install, ...esim } =
       await this.client.esims.get(id, this.call);
@@ -129,7 +132,7 @@ export class PartnerApi {
     return this.client.esims.topupPackages(esimId, this.call);
   }
 
-  /** Of all pages. */
+  /** Reads all pages. */
   async allTopupPackages(esimId: string): Promise<readonly Package[]> {
     const found: Package[] = [];
     for await (const each of this.client.esims.topupPackages(esimId, this.call)) found.push(each);
@@ -164,7 +167,10 @@ export class PartnerApi {
     return this.client.events.get(id, this.call);
   }
 
-  /** A page of the feed; the service holds an empty one back for `waitSeconds`, and `waited` says whether it can. */
+  /**
+   * Reads a page of the feed. The service delays an empty page by up to `waitSeconds`, if it supports that; `waited` in
+   * the result tells.
+   */
   events(filters: Typed, limit: number, waitSeconds = 0): Promise<EventPage> {
     const wait = waitSeconds > 0 ? { waitSeconds } : {};
     return this.client.events.list(filters, { ...this.call, limit, ...wait });

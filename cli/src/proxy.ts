@@ -2,28 +2,28 @@ import { isLoopback } from './base-url.js';
 import { type Environment, variableOf } from './credentials/paths.js';
 import { usageError } from './exit-codes.js';
 
-/** A proxy, and the variable that names it. */
+/** A proxy and the variable that names it. */
 interface Proxy {
   readonly url: URL;
   readonly variable: string;
 }
 
-// Not imported above, where no proxy is set: it takes a quarter of the time that any command takes to begin.
+// Loaded on demand: without a proxy, importing it would take a quarter of every command's startup time.
 const http = (): typeof import('node:http') => process.getBuiltinModule('node:http');
 
 /**
- * Sends calls to `target` through the proxy of the environment, if one is set for it. Call it before the first call leaves.
- * @throws CliError for a proxy that cannot be used
+ * Sends calls to `target` through the environment's proxy, if one applies. Call it before the first request.
+ * @throws CliError for an unsupported or invalid proxy
  */
 export function useProxyFor(target: string, environment: Environment): void {
   const proxy = proxyOf(new URL(target), environment);
   if (proxy === null || isReadByNode(proxy, environment) || !canUseProxies()) return;
   const { href } = proxy.url;
-  // `target` is no exception. With an empty `no_proxy`, fetch would read the variable again.
+  // The exceptions already excluded `target`. With an empty `no_proxy`, fetch would read the variable again.
   http().setGlobalProxyFromEnv({ http_proxy: href, https_proxy: href, no_proxy: 'localhost' });
 }
 
-/** Hint about a proxy for `target` that this Node.js does not use; null when there is none or it does. */
+/** @returns a hint about a proxy for `target` that this Node.js does not use; null if there is none or it is used */
 export function ignoredProxy(target: string, environment: Environment): string | null {
   const url = new URL(target);
   const proxy = proxyOf(url, environment);
@@ -33,31 +33,34 @@ export function ignoredProxy(target: string, environment: Environment): string |
 }
 
 /**
- * The proxy of calls to `target`, without its password; null when they go there directly.
- * @throws CliError for a proxy that cannot be used
+ * @returns the proxy for calls to `target`, without its password; null for direct calls
+ * @throws CliError for an unsupported or invalid proxy
  */
 export function proxyFor(target: string, environment: Environment): string | null {
   return proxyOf(new URL(target), environment)?.url.origin ?? null;
 }
 
-/** Since Node.js 24.14. */
+/** Requires Node.js 24.14. */
 function canUseProxies(): boolean {
   return typeof http().setGlobalProxyFromEnv === 'function';
 }
 
-/** Node.js has read the variable itself as it began. */
+/** Whether Node.js itself read the variable at startup. */
 function isReadByNode(proxy: Proxy, environment: Environment): boolean {
   return readsVariables(environment) && !isForAll(proxy);
 }
 
 const readsVariables = (environment: Environment): boolean => environment['NODE_USE_ENV_PROXY'] === '1';
 
-/** ALL_PROXY, which curl reads and Node.js does not. */
+/** ALL_PROXY, which curl reads but Node.js does not. */
 const isForAll = ({ variable }: Proxy): boolean => variable.toLowerCase() === 'all_proxy';
 
 const ownVariable = ({ protocol }: URL): string => `${protocol.slice(0, -1)}_proxy`;
 
-/** As curl chooses it: NO_PROXY first, then the variable of the scheme, then ALL_PROXY. @throws CliError */
+/**
+ * Selects the proxy as curl does: NO_PROXY first, then the scheme's variable, then ALL_PROXY.
+ * @throws CliError for an unsupported or invalid proxy
+ */
 function proxyOf(target: URL, environment: Environment): Proxy | null {
   if (isExcepted(target, environment)) return null;
   const variable = nameOf(ownVariable(target), environment) ?? nameOf('all_proxy', environment);
@@ -73,12 +76,12 @@ function proxyOf(target: URL, environment: Environment): Proxy | null {
   );
 }
 
-/** The spelling that is set. Lower case first, as curl and Node.js read them. */
+/** @returns the spelling that is set. Lower case wins, as in curl and Node.js. */
 function nameOf(name: string, environment: Environment): string | undefined {
   return [name, name.toUpperCase()].find((each) => variableOf(environment, each) !== undefined);
 }
 
-/** A proxy is no way to this machine, whatever NO_PROXY says. */
+/** Loopback never uses a proxy, whatever NO_PROXY says, unless Node.js itself reads the variables. */
 function isExcepted(target: URL, environment: Environment): boolean {
   if (isLoopback(target.href) && !readsVariables(environment)) return true;
   const variable = nameOf('no_proxy', environment) ?? 'no_proxy';
@@ -89,7 +92,7 @@ function isExcepted(target: URL, environment: Environment): boolean {
   return exceptions.some((exception) => exception === '*' || covers(exception, target));
 }
 
-/** Whether an exception is the host of `target` or a domain above it, and its port if it has one. */
+/** @returns whether an exception covers the host of `target` or a parent domain, and its port if it names one */
 function covers(exception: string, { hostname, port, protocol }: URL): boolean {
   const [, name = '', wanted] = /^(\[.*\]|[^:]*)(?::(\d+))?$/.exec(exception) ?? ['', `[${exception}]`];
   const domain = name.replace(/^\*?\./, '');

@@ -17,10 +17,10 @@ interface Placed {
   readonly status: string;
 }
 
-/** A kind of purchase: its name, and how to place it and find it again. */
+/** A kind of purchase: its name, how to place it and how to find it again. */
 interface Kind<New, Bought extends Placed> {
   readonly noun: string;
-  /** Its id in the facts of an error. */
+  /** Key of its id in the facts of an error. */
   readonly idFact: string;
   /** The command that shows it. */
   readonly shownBy: string;
@@ -44,20 +44,22 @@ export const TOPUP: Kind<NewTopup, Topup> = {
   read: (api, id) => api.topup(id),
 };
 
-/** An order or top-up that is placed once, and can be found again whatever ends the program: Ctrl-C, an outage, a kill. */
+/**
+ * An order or top-up that is placed once. It can be found again however the program ends: Ctrl-C, an outage or a kill.
+ */
 export class Purchase<New, Bought extends Placed> {
   constructor(
     private readonly context: Context,
     private readonly api: PartnerApi,
     private readonly kind: Kind<New, Bought>,
-    /** Of an earlier try; else one is made. */
+    /** Key of an earlier try; by default a new one. */
     private readonly idempotencyKey: string = randomUUID(),
   ) {}
 
-  /** @throws UnfinishedPurchase unless the service has certainly refused, or heard nothing */
+  /** @throws UnfinishedPurchase unless the service certainly refused or never received the call */
   async place(wanted: New): Promise<Bought> {
     const { idempotencyKey, kind } = this;
-    // Before the call leaves: a kill, and a terminal that closes, leave no time for words.
+    // Print the key before the call, because a kill or a closed terminal leaves no time afterwards.
     this.context.output.keep(`idempotency key ${idempotencyKey}`);
     try {
       return await kind.place(this.api, wanted, idempotencyKey);
@@ -71,7 +73,10 @@ export class Purchase<New, Bought extends Placed> {
     }
   }
 
-  /** Waits until `placed` has ended. @throws UnfinishedPurchase with its id when that is not seen */
+  /**
+   * Waits until `placed` has ended.
+   * @throws UnfinishedPurchase with its id if the wait fails before that
+   */
   async end({ id, status }: Placed, withinSeconds: number): Promise<Bought> {
     const { context, idempotencyKey, kind } = this;
     context.output.keep(`${id} is ${status}`);
@@ -87,7 +92,7 @@ export class Purchase<New, Bought extends Placed> {
   }
 }
 
-/** The outcome of the last attempt says nothing about earlier ones: the SDK knows all of them. */
+/** The last attempt says nothing about earlier ones, so use the SDK's record of all attempts. */
 function isCertainlyNotPlaced(error: unknown): boolean {
   return (isApiError(error) || error instanceof ConnectionError) && !error.call.mayHaveArrived;
 }

@@ -4,7 +4,7 @@ import type { ApiError } from './partner-api.js';
 export const KEY_CURE =
   'Run `esim login`, or set ESIM_API_KEY. Check also that the key belongs to this API (--base-url, ESIM_BASE_URL).';
 
-/** Hints by error code. A code whose message is sufficient has none. */
+/** Hints by error code. A code with a self-explanatory message has none. */
 const HINTS: Readonly<Partial<Record<ApiError['code'], string | ((error: ApiError) => string | undefined)>>> =
   {
     unauthorized: KEY_CURE,
@@ -26,14 +26,14 @@ const HINTS: Readonly<Partial<Record<ApiError['code'], string | ((error: ApiErro
       'This key belongs to another purchase. Repeat that purchase unchanged, or omit --idempotency-key for a new one.',
   };
 
-/** Name of the missing object, by the path of the purchase. */
+/** How to find the missing object, by path of the purchase. */
 const MISSING: Readonly<Record<string, string>> = {
   '/v1/orders': '`esim catalog` lists packages.',
   '/v1/topups':
     '`esim esims list` lists eSIMs. `esim topups packages <esim>` lists the packages that fit one.',
 };
 
-/** An id that was typed, and what lists the right ones. */
+/** The command that lists the valid ids of a collection. */
 const LISTED_BY: Readonly<Record<string, string>> = {
   orders: 'esim orders list',
   esims: 'esim esims list',
@@ -51,14 +51,14 @@ function notFoundHint({ call: { method, path, mode } }: ApiError): string | unde
   return `This ${KEYS[mode]} key cannot see ${decodeURIComponent(id)}. ${other}${list === undefined ? '' : ` \`${list}\` lists what it can see.`}`;
 }
 
-/** One line that says what to do next, or nothing where there is nothing to say. */
+/** @returns one line that says what to do next, or undefined */
 export function hintFor(error: ApiError): string | undefined {
   const hint = HINTS[error.code];
   const said = typeof hint === 'function' ? hint(error) : hint;
   return error.call.mode === 'live' && said !== KEY_CURE ? withLive(said) : said;
 }
 
-/** Makes every command that a hint names read Live. */
+/** Adds `--live` to every command in a hint. */
 function withLive(hint: string | undefined): string | undefined {
   return hint?.replaceAll(/`(esim [^`]+)`/g, '`$1 --live`');
 }

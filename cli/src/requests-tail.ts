@@ -3,27 +3,30 @@ import { troubleText } from './explain.js';
 import { ApiError, ConnectionError, type LoggedCall, type PartnerApi } from './partner-api.js';
 
 const POLL_MS = 2_000;
-/** Each process of the service writes its calls a second late: a later row may be there before an earlier one. */
+/** The processes of the service write their calls up to a second late, so rows can appear out of order. */
 const OVERLAP_MS = 10_000;
 
 export interface RequestsTailOptions {
   readonly api: PartnerApi;
-  /** Filters of the API. */
+  /** Filters that the API supports. */
   readonly filters: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
   readonly onCall: (call: LoggedCall) => void;
-  /** Told when the service is away; the tail goes on. */
+  /** Called when the service is unreachable. The tail continues. */
   readonly onTrouble: (reason: string) => void;
 }
 
-/** Follows the call log of the key's partner and mode: each call from now on once, oldest first of what a poll finds. */
+/** Follows the call log of the key's partner and mode. Reports each new call once, oldest first within a poll. */
 export class RequestsTail {
-  /** Ids of calls that were told, with the time of each. */
+  /** Ids of reported calls, with the time of each. */
   private readonly told = new Map<string, number>();
 
   constructor(private readonly options: RequestsTailOptions) {}
 
-  /** Runs until the signal aborts. @throws ApiError for what trying again cannot cure */
+  /**
+   * Runs until the signal aborts.
+   * @throws ApiError when a retry cannot help
+   */
   async run(): Promise<never> {
     const { api, onTrouble, signal } = this.options;
     await api.requests({ limit: 1 });
@@ -39,7 +42,10 @@ export class RequestsTail {
     }
   }
 
-  /** Tells what is new. @returns the time of the newest call */
+  /**
+   * Reports new calls.
+   * @returns the time of the newest call
+   */
   private async poll(fromMs: number, newestMs: number): Promise<number> {
     const found = await this.callsFrom(fromMs);
     for (const [id, ms] of this.told) if (ms < fromMs) this.told.delete(id);
@@ -54,7 +60,7 @@ export class RequestsTail {
     return newest;
   }
 
-  /** Newest first, over all pages. */
+  /** All pages, newest first. */
   private async callsFrom(fromMs: number): Promise<LoggedCall[]> {
     const query = {
       ...this.options.filters,

@@ -12,8 +12,8 @@ import { counted } from './terminal/values.js';
 import { VERSION } from './version.js';
 
 /**
- * Runs one command line. Never throws: what went wrong is printed, and is the exit code. A reader of stdout that is gone
- * ends the command as Ctrl-C does, and quietly: it has got what it wanted.
+ * Runs one command line. Never throws: it prints errors and returns an exit code. If the reader of stdout exits, the
+ * command stops silently, as with Ctrl-C, because the reader has all it wanted.
  */
 export async function run(
   args: readonly string[],
@@ -29,11 +29,11 @@ export async function run(
   });
   process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
   try {
-    // It may stand before the command, too: what it changes is `output`.
+    // `--json` may also precede the command, because it only affects `output`.
     const rest = args.filter((word) => word !== '--json');
     return await dispatch(rest, environment, output, interruption.signal);
   } catch (error) {
-    // The reader's end caused this. Other errors, such as a possible purchase, go to stderr even then.
+    // The reader's exit caused this. Other errors, such as a possible purchase, still go to stderr.
     if (readerIsGone && (error as Error).name === 'AbortError') return EXIT.ok;
     return explain(error, output);
   } finally {
@@ -68,7 +68,10 @@ async function dispatch(
   return command.run(context, options, positionals);
 }
 
-/** The longest name that the line begins with: `orders place` before `orders`. @throws CliError without one */
+/**
+ * Finds the longest command name that the line starts with: `orders place` before `orders`.
+ * @throws CliError for an unknown command
+ */
 function commandOf(args: readonly string[]): Command {
   const line = args.join(' ');
   const fits = COMMANDS.filter(({ name }) => line === name || line.startsWith(`${name} `));

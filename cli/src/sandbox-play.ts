@@ -1,22 +1,22 @@
 import { CliError, EXIT } from './exit-codes.js';
 import type { Order, Package, PartnerApi, ServiceEvent, Topup } from './partner-api.js';
 
-/** Progress of a play. */
+/** What a scene needs to run. */
 export interface Play {
   readonly api: PartnerApi;
-  /** An eSIM to play with; null: a new one is ordered. */
+  /** The eSIM to use; null orders a new one. */
   readonly esimId: string | null;
-  /** Of the data, for `esim.usage.threshold`. */
+  /** Percentage of the data to use, for `esim.usage.threshold`. */
   readonly percent: number;
   readonly waitForOrder: (id: string) => Promise<Order>;
   readonly waitForTopup: (id: string) => Promise<Topup>;
   readonly tell: (step: string) => void;
 }
 
-/** Which object an event will be about. */
+/** Runs the steps that lead to an event. @returns the id of the object that the event will be about */
 type Scene = (play: Play) => Promise<string>;
 
-/** Makes each event happen by the calls that a partner and a device would make. */
+/** Produces each event through the calls that a partner and a device would make. */
 export const SCENES: Readonly<Record<ServiceEvent['type'], Scene>> = {
   'order.issued': async (play) => (await orderedEsim(play)).orderId,
   'order.failed': async (play) => {
@@ -69,7 +69,7 @@ async function orderedEsim(play: Play): Promise<{ orderId: string; esimId: strin
   return { orderId: order.id, esimId: esim.esim_id };
 }
 
-/** With data that can be used up, and that top-ups fit. */
+/** Finds a package with limited data that supports top-ups. */
 async function cheapPackage(api: PartnerApi): Promise<Package> {
   const { data } = await api.packages({ kind: 'base', type: 'country', limit: 100 });
   const fits = data.filter(

@@ -7,5 +7,5 @@ const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.
 
 export const VERSION = manifest.version;
 
-/** Node.js versions that this package needs: `>=22.19`. */
+/** Node.js versions that this package supports: `>=22.19`. */
 export const ENGINES = manifest.engines;

@@ -7,7 +7,7 @@ const MAX_WAIT_MS = 2_000;
 
 /**
  * Reads an order or top-up until it is neither pending nor processing.
- * @throws CliError when it is still under way after `withinSeconds`: it goes on without us
+ * @throws CliError if it has not ended after `withinSeconds`. The service continues to process it.
  */
 export async function waitUntilEnded<T extends { readonly id: string; readonly status: string }>(
   read: () => Promise<T>,

@@ -79,7 +79,7 @@ async function readAll(
   }
 }
 
-/** Packages with their prices. */
+/** Prints packages with their prices. */
 export function showPackages({ output }: Context, packages: readonly Package[]): ExitCode {
   for (const found of packages) output.data(found);
   output.table(

@@ -1,7 +1,7 @@
 import { type Command, GLOBAL_OPTIONS } from '../command.js';
 import { EXIT, usageError } from '../exit-codes.js';
 
-/** The command that prints completions for `commands`. */
+/** Creates the command that prints completions for `commands`. */
 export function completionOf(commands: readonly Command[]): Command {
   const scripts: Readonly<Record<string, () => string>> = {
     bash: () => bash(commands),
@@ -37,7 +37,7 @@ const firstWords = (commands: readonly Command[]): string[] => [
   ...new Set([...commands.map(({ name }) => name.split(' ')[0] ?? name), 'completion', 'help']),
 ];
 
-/** Second words and options by what stands before them. */
+/** Second words and options, by the words before them. */
 function wordsAfter(commands: readonly Command[]): Map<string, string[]> {
   const words = new Map<string, string[]>();
   for (const command of commands) {

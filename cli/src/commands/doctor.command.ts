@@ -41,7 +41,7 @@ invalid signature. The server must accept the first (2xx) and reject the second 
     const url = target === undefined ? null : localUrl(target);
     let healthy = true;
     for await (const found of findings(context, url)) {
-      // A reader that leaves after a fault, such as `head`, has its result.
+      // A reader that exits after a fault, such as `head`, already has its result.
       if (context.signal.aborted && !healthy) return EXIT.failed;
       context.signal.throwIfAborted();
       healthy &&= isHealthy(found);
@@ -58,7 +58,7 @@ async function* findings(context: Context, url: URL | null): AsyncGenerator<Find
   if (url !== null) yield await localServerFinding(url, localSigningSecret(context.environment).secret);
 }
 
-/** Nothing without a file: the key may come from the environment. */
+/** Yields nothing without a file, because the key may come from the environment. */
 function* fileFinding({ environment }: Context): Generator<Finding> {
   if (configFolder(environment) === null) return;
   const file = credentialsFile(environment);

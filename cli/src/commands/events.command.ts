@@ -47,7 +47,7 @@ function show({ output }: Context, events: readonly ServiceEvent[]): void {
   output.table(events.map((event) => [event.created_at, event.type, event.id, JSON.stringify(event.data)]));
 }
 
-/** The feed has no way to its end but through it. */
+/** Reads the feed to its end, because the API cannot start from there. */
 async function newestEvents(
   { api, output }: Context,
   { after: begin, ...filters }: Readonly<Record<string, string | undefined>>,

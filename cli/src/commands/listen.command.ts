@@ -86,12 +86,12 @@ process each event id once, as with webhooks.`,
   },
 };
 
-/** Parts of one run of the command. */
+/** The parts of one run of the command. */
 interface Session {
   readonly cursor: CursorFile;
   readonly server: LocalServer;
   readonly url: URL;
-  /** By the service's clock. */
+  /** Start of the command by the service's clock. */
   readonly startedAtMs: number;
 }
 
@@ -135,16 +135,16 @@ async function forward(
     output.line(`${output.bold('ready')}  ${context.mode} events to ${url.href}`);
     await listener.run(from);
   } catch (error) {
-    // Ctrl-C is how a listener ends.
+    // Ctrl-C is the normal way to stop.
     if (!signal.aborted) throw error;
   }
   return EXIT.ok;
 }
 
-/** Status codes with which receivers reject a signature. They may have other causes. */
+/** Status codes with which receivers reject a signature. They can have other causes. */
 const REFUSALS: ReadonlySet<string> = new Set(['400', '401', '403']);
 
-/** Tells of the cure at the first refusal of a run, and not again: each of its attempts is in the list. */
+/** Prints the hint only at the first refusal of a run, because every attempt prints a line of its own. */
 function onceOnRefusal({ output }: Context): (result: DeliveryResult) => void {
   let told = false;
   return ({ outcome }) => {
@@ -169,7 +169,7 @@ async function beginAt(
   const start = await startingPoint(feed, parseSince(wanted ?? 'now', startedAtMs), (count) =>
     progress.update(`skipping earlier events: ${count} so far`),
   ).finally(() => progress.done());
-  // Kept at once: what comes from now on must not be skipped when the program dies before the first event.
+  // Save the position at once. Otherwise a crash before the first event would skip events that arrive from now on.
   cursor.write(start);
   return start;
 }

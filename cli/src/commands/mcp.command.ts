@@ -23,7 +23,7 @@ export const mcp: Command = {
     try {
       await new McpServer(api, tools).serve(process.stdin, process.stdout, context.signal);
     } finally {
-      // An open stdin would hold the program.
+      // An open stdin would keep the program running.
       process.stdin.destroy();
     }
     return EXIT.ok;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import type { Command } from '../command.js';
 import { EXIT, usageError } from '../exit-codes.js';
 
-/** Paths of the portal by what people call them. */
+/** Portal paths by page name. */
 const PAGES: Readonly<Record<string, string>> = {
   portal: '/',
   'api-keys': '/developers/api-keys',
@@ -47,7 +47,7 @@ export const open: Command = {
   },
 };
 
-/** Without a browser the printed address is the result. */
+/** Opens the browser if there is one. The address is already printed. */
 function launch(url: string): void {
   const [command = 'xdg-open', ...args] = OPENERS[process.platform] ?? ['xdg-open'];
   spawn(command, [...args, url], { stdio: 'ignore', detached: true })

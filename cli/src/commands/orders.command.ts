@@ -68,7 +68,7 @@ idempotency_key and order_id while the outcome is unknown.`,
   },
 };
 
-/** With `mustBeIssued` an order of which nothing, or not all, was issued is a failure. */
+/** @param mustBeIssued makes an order that was not fully issued a failure */
 function shown(context: Context, order: Order, mustBeIssued = false): ExitCode {
   show(context, order);
   return mustBeIssued && order.status !== 'issued' ? EXIT.failed : EXIT.ok;

@@ -40,14 +40,17 @@ out its own calls. It polls every two seconds, and each poll counts towards the 
     try {
       return await tail.run();
     } catch (error) {
-      // Ctrl-C is how it ends.
+      // Ctrl-C is the normal way to stop.
       if (!signal.aborted) throw error;
       return EXIT.ok;
     }
   },
 };
 
-/** The API knows a status only; a class is looked for here. @throws CliError for what is neither */
+/**
+ * The API filters by single statuses only, so a class of statuses is filtered here.
+ * @throws CliError for any other value
+ */
 function statusFilter(wanted: string | undefined): {
   exact: string | undefined;
   isWanted: (status: number) => boolean;

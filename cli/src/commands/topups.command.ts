@@ -7,7 +7,7 @@ import { bytesText, counted, moneyText } from '../terminal/values.js';
 import { showPackages } from './catalog.command.js';
 import { oneOf, wholeNumber } from './values.js';
 
-/** With `mustBeCompleted` a top-up that was not applied is a failure. */
+/** @param mustBeCompleted makes a top-up that was not applied a failure */
 function shown({ output }: Context, topup: Topup, mustBeCompleted = false): ExitCode {
   const { id, status, package_id, esim_id, price, reference, failure } = topup;
   const paint = status === 'completed' ? output.good.bind(output) : output.bold.bind(output);
@@ -57,7 +57,7 @@ idempotency_key and topup_id while the outcome is unknown.`,
     },
   ],
   run: async (context, options, args) => {
-    // With --esim the one argument is the package.
+    // With --esim, a single argument is the package.
     const [first, second] =
       options.text('esim') !== undefined && args.length === 1 ? [undefined, ...args] : args;
     const esimId = oneOf(options, 'esim', first);

@@ -1,7 +1,7 @@
 import type { Options } from '../command.js';
 import { usageError } from '../exit-codes.js';
 
-/** @throws CliError when it is no whole number */
+/** @throws CliError when the value is not a whole number */
 export function wholeNumber(options: Options, name: string, otherwise: number): number {
   const text = options.text(name);
   if (text === undefined) return otherwise;
@@ -10,7 +10,10 @@ export function wholeNumber(options: Options, name: string, otherwise: number): 
   return Number(text);
 }
 
-/** The value of an option or of an argument. @throws CliError when both are given, and differ */
+/**
+ * Reads a value that may be an option or an argument.
+ * @throws CliError when both are present and differ
+ */
 export function oneOf(options: Options, name: string, argument: string | undefined): string | undefined {
   const option = options.text(name);
   if (option !== undefined && argument !== undefined && option !== argument)

@@ -73,7 +73,7 @@ reject the webhook, also if a valid signature is older than 300 s. Use --at to c
   },
 };
 
-/** A right signature is never called bad, however late it is looked at. */
+/** Never call a correct signature bad, however late it is checked. */
 function verdictOn({ valid, reason }: Diagnosis, output: Output): string {
   if (valid) return output.good('valid');
   if (reason === 'timestamp_too_old') return output.careful('correct signature, too old');
@@ -81,7 +81,7 @@ function verdictOn({ valid, reason }: Diagnosis, output: Output): string {
   return output.bad(reason);
 }
 
-/** @throws CliError unless the headers of one scheme are given, and of one only */
+/** @throws CliError unless the options contain the headers of exactly one scheme */
 function headersOf(options: Options): SignatureHeaders {
   const header = options.text('header');
   const standard = STANDARD.map((name) => options.text(name));

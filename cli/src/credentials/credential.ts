@@ -5,16 +5,16 @@ import { type Mode, modeOfKey, readCredentials, type StoredKey } from './stored-
 
 const DEFAULT_BASE_URL = 'http://localhost:3000';
 
-/** The key and the API address of a command line. */
+/** The settings that select a key and an API address. */
 export interface CredentialChoice {
   readonly environment: Environment;
-  /** `--live` was given. */
+  /** Whether `--live` was passed. */
   readonly live: boolean;
-  /** `--base-url`. */
+  /** The value of `--base-url`. */
   readonly baseUrl: string | undefined;
 }
 
-/** A key, and where it may be sent. */
+/** A key and the address that it may be sent to. */
 export interface Credential {
   readonly key: string;
   readonly mode: Mode;
@@ -23,21 +23,21 @@ export interface Credential {
 
 const NAMES: Readonly<Record<Mode, string>> = { sandbox: 'Sandbox', live: 'Live' };
 
-/** Where a key of this mode goes: what was said, else where one was logged in, else this machine. */
+/** The address for a key of this mode: the configured one, then that of its login, then this machine. */
 export function placeFor(mode: Mode, choice: CredentialChoice): string {
   const kept = (): string | null | undefined => readCredentials(choice.environment)[mode]?.baseUrl;
   return baseUrlOf(saidPlace(choice) ?? kept() ?? DEFAULT_BASE_URL);
 }
 
-/** The mode of ESIM_API_KEY, else the one that `--live` chooses. */
+/** The mode of ESIM_API_KEY, or without it the mode that `--live` selects. */
 export function wantedMode({ environment, live }: CredentialChoice): Mode {
   return modeOfKey(variableOf(environment, 'ESIM_API_KEY') ?? '') ?? (live ? 'live' : 'sandbox');
 }
 
 /**
- * ESIM_API_KEY, which is sent to the given address. Without it the stored key of the mode, Sandbox unless `--live`, which
- * is sent only to the address of its login.
- * @throws CliError without a key for this mode and place
+ * ESIM_API_KEY, which may be sent to any configured address. Without it, the stored key: Sandbox, or Live with
+ * `--live`. A stored key is sent only to the address of its login.
+ * @throws CliError without a key for this mode and address
  */
 export function credentialOf(choice: CredentialChoice): Credential {
   const given = variableOf(choice.environment, 'ESIM_API_KEY');
@@ -60,7 +60,7 @@ function fromEnvironment(key: string, choice: CredentialChoice): Credential {
   return { key, mode, baseUrl: placeFor(mode, choice) };
 }
 
-/** Names ESIM_LIVE_KEY, which `npm start` exports for curl, because the command line does not read it. */
+/** Mentions ESIM_LIVE_KEY because `npm start` exports it for curl, but the CLI does not read it. */
 function liveKeyHint({ environment }: CredentialChoice): string {
   const sandbox = 'For the Sandbox, omit --live.';
   if (readCredentials(environment).live !== undefined)
@@ -88,7 +88,7 @@ function fromFile(choice: CredentialChoice): Credential {
   return { key: kept.key, mode: wanted, baseUrl: placeOfStored(kept, wanted, choice) };
 }
 
-/** @throws CliError when the stored key would go where it was not logged in */
+/** @throws CliError when the stored key would be sent to an address other than that of its login */
 function placeOfStored({ baseUrl }: StoredKey, mode: Mode, choice: CredentialChoice): string {
   const said = saidPlace(choice);
   const wanted = said === undefined ? null : baseUrlOf(said);

@@ -2,7 +2,8 @@ import { existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 
 /**
- * Creates a folder and its missing parents with mode 0700. `mkdir` with `recursive` never returns below /proc.
+ * Creates a folder and its missing parents with mode 0700. Recursive `mkdir` is no option: below /proc, it never
+ * returns.
  * @throws NodeJS.ErrnoException
  */
 export function makeFolder(folder: string): void {
@@ -12,7 +13,7 @@ export function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
-    // Another process may have been faster.
+    // Another process may have created it first.
     if (!existsSync(folder)) throw error;
   }
 }

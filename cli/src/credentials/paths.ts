@@ -4,14 +4,14 @@ import { CliError, EXIT } from '../exit-codes.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A variable without white space around it, such as the line break of a file; undefined when that leaves nothing. */
+/** Trims a variable, for example the line break of a file. @returns undefined if it is unset or blank */
 export function variableOf(environment: Environment, name: string): string | undefined {
   return environment[name]?.trim() || undefined;
 }
 
 const FOLDER = 'partner-esim';
 
-/** Null for a user without a home folder, as a container may have. */
+/** @returns null for a user without a home folder, for example in a container */
 function homeOf(environment: Environment): string | null {
   if (environment['HOME']) return environment['HOME'];
   try {
@@ -23,21 +23,21 @@ function homeOf(environment: Environment): string | null {
 
 function folder(environment: Environment, variable: string, fallback: string): string | null {
   const base = environment[variable];
-  // The XDG specification has relative paths ignored.
+  // The XDG specification says to ignore relative paths.
   if (base !== undefined && path.isAbsolute(base)) return path.join(base, FOLDER);
   const home = homeOf(environment);
   return home === null ? null : path.join(home, fallback, FOLDER);
 }
 
-/** Keys and the local signing secret; null when there is no place for them. */
+/** Folder for keys and the local signing secret; null without a home folder. */
 export const configFolder = (environment: Environment): string | null =>
   folder(environment, 'XDG_CONFIG_HOME', '.config');
 
-/** Cursors: how far `listen` has come; null when there is no place for them. */
+/** Folder for the cursors of `listen`; null without a home folder. */
 export const stateFolder = (environment: Environment): string | null =>
   folder(environment, 'XDG_STATE_HOME', '.local/state');
 
-/** @throws CliError for a null */
+/** @throws CliError when the folder is null */
 export function fileIn(folderFound: string | null, name: string): string {
   if (folderFound !== null) return path.join(folderFound, name);
   throw new CliError(

@@ -3,10 +3,13 @@ import path from 'node:path';
 import { CliError, EXIT } from '../exit-codes.js';
 import { makeFolder } from './make-folder.js';
 
-/** There is no such file, or none for this user: writing it then says why. */
+/** The file does not exist or this user cannot read it. In the latter case, writing it reports the cause. */
 const ABSENT = /^(ENOENT|ENOTDIR|EACCES)$/;
 
-/** The file's text, or null without one that this user may read. @throws Error for any other fault */
+/**
+ * @returns the file's text, or null if it does not exist or this user may not read it
+ * @throws Error for any other failure
+ */
 export function readPrivateFile(file: string): string | null {
   try {
     return readFileSync(file, 'utf8');
@@ -17,8 +20,8 @@ export function readPrivateFile(file: string): string | null {
 }
 
 /**
- * Replaces a file of mode 0600 as a whole: whoever reads it, after a crash too, sees the old text or the new one. The
- * bytes reach the disk before the name does, or a power cut could leave an empty file.
+ * Replaces a file of mode 0600 atomically, so that readers see either the old or the new text, even after a crash.
+ * Flushes the bytes to disk before the rename. Otherwise a power cut could leave an empty file.
  * @throws CliError when the file cannot be written
  */
 export function writePrivateFile(file: string, text: string): void {

@@ -5,17 +5,17 @@ import { readPrivateFile, writePrivateFile } from './private-file.js';
 
 export type Mode = 'sandbox' | 'live';
 
-/** A key, and the place that accepted it: it is sent nowhere else. */
+/** A key and the only address that it may be sent to: the one that accepted it at login. */
 export interface StoredKey {
   readonly key: string;
-  /** Null: an earlier version kept it, and did not say where it was logged in. */
+  /** Null if an earlier version stored the key without the address of its login. */
   readonly baseUrl: string | null;
 }
 
 /** The credentials that `login` stores. */
 export type StoredCredentials = Readonly<Partial<Record<Mode, StoredKey>>>;
 
-/** Kept one place for both keys: that of the last login, whichever key it was for. */
+/** An earlier format: one address for both keys, that of the last login. */
 interface EarlierCredentials {
   readonly baseUrl?: string;
   readonly keys: Readonly<Partial<Record<Mode, string>>>;
@@ -25,7 +25,10 @@ interface EarlierCredentials {
 export const credentialsFile = (environment: Environment): string =>
   fileIn(configFolder(environment), 'credentials.json');
 
-/** Nothing for a user without a home folder. @throws CliError when the file is no JSON */
+/**
+ * @returns the stored keys; empty for a user without a home folder
+ * @throws CliError when the file is not JSON
+ */
 export function readCredentials(environment: Environment): StoredCredentials {
   if (configFolder(environment) === null) return {};
   const file = credentialsFile(environment);
@@ -43,7 +46,7 @@ function parse(text: string, file: string): StoredCredentials | EarlierCredentia
   }
 }
 
-/** The place belongs to a key that is alone; of two keys it is not known which was accepted there. */
+/** A single key owns the address. With two keys, it is unknown which of them was accepted there. */
 function fromEarlier({
   keys,
   baseUrl = null,
@@ -63,7 +66,10 @@ export function writeCredentials(environment: Environment, credentials: StoredCr
   writePrivateFile(credentialsFile(environment), `${JSON.stringify(credentials, null, 2)}\n`);
 }
 
-/** Removes every stored key. @returns where they are kept; null for a user without a home folder */
+/**
+ * Removes every stored key.
+ * @returns the path of the credentials file; null for a user without a home folder
+ */
 export function removeCredentials(environment: Environment): string | null {
   if (configFolder(environment) === null) return null;
   const file = credentialsFile(environment);
@@ -73,7 +79,7 @@ export function removeCredentials(environment: Environment): string | null {
 
 const KEY_FORM = /^svc_sk_(test|live)_[A-Za-z0-9]{32}$/;
 
-/** The mode that a key works on, or null when this is no key. */
+/** @returns the key's mode, or null if the text is not a key */
 export function modeOfKey(key: string): Mode | null {
   const [, mode] = KEY_FORM.exec(key) ?? [];
   if (mode === undefined) return null;

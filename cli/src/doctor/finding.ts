@@ -1,13 +1,13 @@
-/** `warn` is well enough to go on; `not_checked` stands behind a fault that makes the look worthless. */
+/** `warn` still counts as healthy. `not_checked` follows a fault that makes the check meaningless. */
 export type Verdict = 'ok' | 'warn' | 'bad' | 'not_checked';
 
 /** Result of one check of `esim doctor`. */
 export interface Finding {
   readonly check: string;
   readonly status: Verdict;
-  /** The observed state; for a fault also its fix. */
+  /** The observed state, and for a fault also its fix. */
   readonly detail: string;
-  /** For programs only. */
+  /** Machine-readable details. */
   readonly facts?: Readonly<Record<string, string>>;
 }
 
@@ -19,7 +19,7 @@ export const notChecked = (check: string): Finding => ({
   detail: 'not checked',
 });
 
-/** The finding of a look; what it throws is a fault. */
+/** Runs a check and turns an error that it throws into a fault. */
 export async function finding(
   check: string,
   look: () => Promise<Omit<Finding, 'check'>>,
@@ -32,7 +32,7 @@ export async function finding(
   }
 }
 
-/** The code of an error, which `fetch` hides in its cause; `timeout` when nobody answered. */
+/** @returns the error's code, which `fetch` hides in its cause; `timeout` if there was no response in time */
 export function codeOf(error: unknown): string | null {
   const { name, code, cause } = error as NodeJS.ErrnoException & { cause?: NodeJS.ErrnoException };
   if (name === 'TimeoutError') return 'timeout';

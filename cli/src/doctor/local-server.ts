@@ -7,13 +7,13 @@ const SECRET_CURE = 'give it the secret that `esim listen --print-secret` prints
 const LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 /**
- * Sends a test event as a webhook, signed rightly and then wrongly: a receiver has to take the one and refuse the other.
- * Its type is that of the portal's test, which handlers leave alone; each has an id of its own, or a receiver that
- * ignores known ids would accept the second without checking its signature.
+ * Sends one test event with a valid signature and one with an invalid signature. A receiver must accept the first and
+ * reject the second. The event type is that of the portal's test, which handlers ignore. Each event has its own id.
+ * Otherwise a receiver that skips known ids would accept the second one without checking its signature.
  */
 export async function localServerFinding(url: URL, secret: string): Promise<Finding> {
   const check = 'local server';
-  // Its output is shown to support: without what may be secret in an address.
+  // People send this output to support, so leave out the parts of the URL that may be secret.
   const shown = `${url.origin}${url.pathname}`;
   const signed = await sendTest(url, secret);
   if (!/^\d{3}$/.test(signed)) {
@@ -28,7 +28,7 @@ export async function localServerFinding(url: URL, secret: string): Promise<Find
 }
 
 function judge(signed: string, wronglySigned: string): Pick<Finding, 'status'> & { says: string | null } {
-  // Whatever it does with signed ones: what takes anything is open to everybody.
+  // A server that accepts an invalid signature is open to everybody, however it treats valid ones.
   if (wronglySigned.startsWith('2'))
     return {
       status: 'bad',

@@ -3,8 +3,8 @@ import type { Finding } from './finding.js';
 type Version = readonly [major: number, minor: number];
 
 /**
- * @param version as `process.version` has it
- * @param engines of the package: `>=22.19`
+ * @param version in the form of `process.version`
+ * @param engines the package's requirement, such as `>=22.19`
  */
 export function nodeFinding(version: string, engines: string): Finding {
   const [running, least] = [versionIn(version), versionIn(engines)];

@@ -12,11 +12,11 @@ import { counted } from '../terminal/values.js';
 import { codeOf, type Finding, finding, isHealthy, notChecked } from './finding.js';
 
 const CHECK_TIMEOUT_MS = 10_000;
-/** Receivers refuse what is 300 s off; a clock that is a tenth of that off is worth a word. */
+/** Receivers reject timestamps that are 300 s off. Report a clock that is off by a tenth of that. */
 const MAX_SKEW_SECONDS = 30;
 const MIN_CERTIFICATE_DAYS = 7;
 
-/** Why nobody was reached, by the code of the error. */
+/** Why the API could not be reached, by error code. */
 const NOT_REACHED: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing is listening there',
   ENOTFOUND: 'the host does not exist',
@@ -26,7 +26,7 @@ const NOT_REACHED: Readonly<Record<string, string>> = {
 
 const AFTER_REACH = ['name', 'tls', 'clock', 'key'];
 
-/** The way from here to the API, one step after the other. Later steps are skipped after the first failure. */
+/** Checks every step from this machine to the API. After the first failure, the later steps are skipped. */
 export async function* wayToApi(context: Context): AsyncGenerator<Finding> {
   const { baseUrl, environment } = context;
   let proxy: string | null;
@@ -56,7 +56,7 @@ export async function* wayToApi(context: Context): AsyncGenerator<Finding> {
   );
 }
 
-/** The proxy of the API, if there is one; says nothing where none is set. */
+/** Finds the proxy for the API. Yields no finding if none is set. */
 function* proxyOf(baseUrl: string, environment: Environment): Generator<Finding, string | null> {
   const check = 'proxy';
   const proxy = proxyFor(baseUrl, environment);
@@ -72,7 +72,7 @@ function* proxyOf(baseUrl: string, environment: Environment): Generator<Finding,
 
 type Look = Promise<Omit<Finding, 'check'>>;
 
-/** Asks as nobody: the API refuses it with 401 and an id of the request, as nothing else does. */
+/** Calls without a key. Only the API responds with a request id, to a 401. */
 async function reach({ baseUrl, signal }: Context, reached: { date?: string | null }): Look {
   try {
     const answer = await fetch(`${baseUrl}/v1/me`, {
@@ -150,7 +150,7 @@ function messageFor(error: unknown): string {
   return error instanceof CliError && error.hint !== undefined ? `${message}. ${error.hint}` : message;
 }
 
-/** An address of IPv6 has brackets in a URL only. */
+/** Removes the brackets of an IPv6 address, which belong to URLs only. */
 const hostOf = (baseUrl: string): string => new URL(baseUrl).hostname.replace(/^\[|\]$/g, '');
 
 const bad = (detail: string): Omit<Finding, 'check'> => ({ status: 'bad', detail });

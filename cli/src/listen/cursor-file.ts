@@ -2,15 +2,18 @@ import { createHash } from 'node:crypto';
 import { type Environment, fileIn, stateFolder } from '../credentials/paths.js';
 import { readPrivateFile, writePrivateFile } from '../credentials/private-file.js';
 
-/** How far a listener has come in the feed. */
+/** A listener's position in the feed. */
 export interface FeedPosition {
-  /** Where the page began that is being forwarded: a `next_cursor`; null at the feed's beginning. */
+  /** Start of the page being forwarded: a `next_cursor`, or null for the beginning of the feed. */
   readonly page: string | null;
-  /** The last event of that page which the local server has taken. */
+  /** The last event of that page that the local server accepted. */
   readonly event: string | null;
 }
 
-/** Listeners that share a cursor would each get a part of the events: what they differ in is in the file's name. */
+/**
+ * Identifies a listener. The file's name is derived from all of these fields, because listeners that share a cursor
+ * would each get only some of the events.
+ */
 export interface ListenerIdentity {
   readonly baseUrl: string;
   readonly partnerId: string;
@@ -18,7 +21,7 @@ export interface ListenerIdentity {
   readonly target: URL;
 }
 
-/** The target in one spelling: `URL` has written host and port in one way; a slash at the end makes no other listener. */
+/** Normalizes what `URL` does not: a fragment or a trailing slash does not make another listener. */
 function spelled(target: URL): string {
   const url = new URL(target);
   url.hash = '';
@@ -26,7 +29,7 @@ function spelled(target: URL): string {
   return url.href;
 }
 
-/** The position of one listener on disk, written after each event that was taken. */
+/** One listener's position on disk, saved after each accepted event. */
 export class CursorFile {
   readonly path: string;
 

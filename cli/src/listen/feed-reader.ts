@@ -3,9 +3,9 @@ import { troubleText } from '../explain.js';
 import { ApiError, ConnectionError, type PartnerApi, type ServiceEvent } from '../partner-api.js';
 import type { FeedPosition } from './cursor-file.js';
 
-/** The longest that the service holds an empty page back. */
+/** Maximum time for which the service delays an empty page. */
 const WAIT_SECONDS = 25;
-/** Between empty pages of a service that does not hold them back: half a token a second. */
+/** Pause between empty pages if the service does not delay them. It costs half a token per second. */
 const POLL_MS = 2_000;
 const FIRST_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 15_000;
@@ -13,7 +13,7 @@ const PAGE_LIMIT = 100;
 
 export interface FeedPage {
   readonly events: readonly ServiceEvent[];
-  /** Where the next page begins. */
+  /** Cursor of the next page. */
   readonly next: string;
   readonly hasMore: boolean;
 }
@@ -21,18 +21,19 @@ export interface FeedPage {
 export interface FeedReaderOptions {
   readonly api: PartnerApi;
   readonly signal: AbortSignal;
-  /** Told when the service is away, and when it is back. */
+  /** Called when the service becomes unreachable. */
   readonly onTrouble: (reason: string, pauseMs: number) => void;
   readonly onRecovered: () => void;
 }
 
-/** Reads the event feed from a position on, forever; a lost connection, a sleep and a restart only make it late. */
+/** Reads the event feed from a position on. A lost connection, sleep or a restart only delays it. */
 export class FeedReader {
   constructor(private readonly options: FeedReaderOptions) {}
 
   /**
-   * The page behind `position`; `waits` lets the service hold an empty one back.
-   * @throws ApiError for what trying again cannot cure: a revoked key, a cursor that is not known
+   * Reads the page after `position`.
+   * @param waits lets the service delay an empty page until an event arrives
+   * @throws ApiError when a retry cannot help: a revoked key or an unknown cursor
    */
   async page(position: FeedPosition, waits: boolean): Promise<FeedPage> {
     const page = await this.persist(() =>
@@ -46,7 +47,7 @@ export class FeedReader {
     return { events: page.data, next: page.nextCursor, hasMore: page.hasMore };
   }
 
-  /** Tries again while it may help. */
+  /** Retries until the call succeeds or a retry cannot help. */
   private async persist<T>(call: () => Promise<T>): Promise<T> {
     for (let failures = 0; ; failures += 1) {
       try {
@@ -69,7 +70,7 @@ export class FeedReader {
 
 const isRateLimit = (error: unknown): boolean => error instanceof ApiError && error.code === 'rate_limited';
 
-/** Null for an error that stays. Full jitter, so that listeners do not come back together. */
+/** @returns null for a permanent error. Uses full jitter, so that listeners do not retry in step. */
 function pauseBefore(error: unknown, failures: number): number | null {
   if (error instanceof ApiError && !error.retryable) return null;
   if (!(error instanceof ApiError) && !(error instanceof ConnectionError)) return null;

@@ -7,20 +7,21 @@ import path from 'node:path';
 import { makeFolder } from '../credentials/make-folder.js';
 import { CliError, EXIT } from '../exit-codes.js';
 
-/** A longer one is cut off in silence: `sockaddr_un` has 104 bytes on macOS, 108 on Linux. */
+/** Longer paths are silently truncated. `sockaddr_un` has 104 bytes on macOS and 108 on Linux. */
 const MAX_SOCKET_PATH = 103;
-/** Errors of connecting to a socket without a listener, or to a removed one. */
+/** Errors when connecting to a socket that was removed or has no listener. */
 const NOT_HELD = /^(ECONNREFUSED|ENOENT|ENOTSOCK)$/;
 
 /**
- * Keeps a second listener with the same cursor file away. A listener holds a socket beside the file: the kernel says
- * whether somebody does, frozen or not, and forgets it with the process. A process id says nothing: in a container every
- * listener is process 1, and after a restart of the machine anyone has the number.
+ * Prevents a second listener with the same cursor file. A listener holds a socket next to the file. The kernel knows
+ * whether the socket is held, even by a frozen process, and releases it when the process ends. A process id would not
+ * do: in a container every listener is process 1, and after a reboot any process may have the number.
  *
- * Each has a socket of its own name, and shows it before it looks for others. So none removes what another has just made,
- * and of those that start at once none overlooks the other: one listens at most, and perhaps none.
- * @returns what lets go of it
- * @throws CliError while another listener is there
+ * Each listener uses its own socket name and publishes the socket before it looks for others. So no listener removes a
+ * socket that another has just created. Of several listeners that start at once, none overlooks the others: at most one
+ * keeps running, and perhaps none.
+ * @returns a function that releases the lock
+ * @throws CliError while another listener is running
  */
 export async function lockListener(cursorFile: string): Promise<() => void> {
   return process.platform === 'win32' ? lockPipe(cursorFile) : lockSocket(cursorFile);
@@ -31,7 +32,7 @@ async function lockSocket(cursorFile: string): Promise<() => void> {
   makeFolder(folder);
   const own = `${prefix}${process.pid}.${randomBytes(3).toString('hex')}.lock`;
   const file = path.join(folder, own);
-  // Under its name only when it can be connected to: between bind and listen it looks like one that nobody holds.
+  // Rename only after listening has started. Between bind and listen, the socket would look abandoned.
   const server = await holding(`${file}.new`);
   renameSync(`${file}.new`, file);
   const release = (): void => {
@@ -47,7 +48,10 @@ async function lockSocket(cursorFile: string): Promise<() => void> {
   return release;
 }
 
-/** Removes what dead listeners left. @throws CliError when one lives */
+/**
+ * Removes the sockets of dead listeners.
+ * @throws CliError when another listener is alive
+ */
 async function refuseOthers(folder: string, isOther: (name: string) => boolean): Promise<void> {
   for (const name of readdirSync(folder).filter(isOther)) {
     const file = path.join(folder, name);
@@ -56,7 +60,10 @@ async function refuseOthers(folder: string, isOther: (name: string) => boolean):
   }
 }
 
-/** Beside the cursor file, where containers that share it share the sockets, too; else where the path is short. */
+/**
+ * Next to the cursor file, so that containers that share it share the sockets too. If the path is too long, in the
+ * temporary folder.
+ */
 function placeOf(cursorFile: string): { folder: string; prefix: string } {
   const folder = path.dirname(cursorFile);
   const prefix = `${path.basename(cursorFile, '.json')}.`;
@@ -65,7 +72,7 @@ function placeOf(cursorFile: string): { folder: string; prefix: string } {
   return { folder: tmpdir(), prefix: `esim-${digest(cursorFile)}.` };
 }
 
-/** Windows has no file for a pipe: its name is free when its process is gone. */
+/** Windows has no file for a pipe. The name is free once its process has ended. */
 async function lockPipe(cursorFile: string): Promise<() => void> {
   const pipe = `\\\\.\\pipe\\esim-${digest(cursorFile)}`;
   const server = await holding(pipe).catch((error: NodeJS.ErrnoException) => {
@@ -81,7 +88,7 @@ async function holding(name: string): Promise<Server> {
   return server;
 }
 
-/** Only what the kernel denies is not held: a full queue and missing rights are no denial. */
+/** Only the kernel's refusal proves that nobody holds it. A full queue or missing permissions do not. */
 async function isHeld(file: string): Promise<boolean> {
   const visitor = connect(file);
   try {

@@ -6,7 +6,7 @@ import type { FeedReader } from './feed-reader.js';
 import type { DeliveryResult, LocalServer } from './local-delivery.js';
 
 const FIRST_RETRY_MS = 1_000;
-/** The server is being worked on, on this machine: who has repaired it waits no longer than this. */
+/** Someone is developing the server on this machine and should not wait longer than this after a fix. */
 const MAX_RETRY_MS = 5_000;
 
 export type OnFailure = 'retry' | 'skip' | 'stop';
@@ -15,22 +15,25 @@ export interface ListenerOptions {
   readonly feed: FeedReader;
   readonly server: LocalServer;
   readonly cursor: CursorFile;
-  /** Only these types are forwarded; null: all. */
+  /** Event types to forward; null forwards all. */
   readonly types: ReadonlySet<string> | null;
   readonly onFailure: OnFailure;
   readonly signal: AbortSignal;
-  /** `retryMs` is null when the event is not tried again. */
+  /** @param retryMs null if the event is not retried */
   readonly onAttempt: (event: ServiceEvent, result: DeliveryResult, retryMs: number | null) => void;
 }
 
 /**
- * Forwards the feed to the local server, one event after the other, in the feed's order. The position moves only after
- * a 2xx, so an event is lost by nothing, and comes twice only when the program dies between the 2xx and the disk.
+ * Forwards the feed to the local server, one event at a time, in the feed's order. The position advances only after a
+ * 2xx, so no event is lost. An event arrives twice only if the program dies between the 2xx and the save.
  */
 export class Listener {
   constructor(private readonly options: ListenerOptions) {}
 
-  /** Runs until the signal aborts. @throws ApiError for what trying again cannot cure */
+  /**
+   * Runs until the signal aborts.
+   * @throws ApiError when a retry cannot help
+   */
   async run(from: FeedPosition): Promise<void> {
     let position = from;
     while (!this.options.signal.aborted) {
@@ -39,7 +42,7 @@ export class Listener {
         if (this.options.types?.has(event.type) ?? true) await this.forward(event);
         position = { page: position.page, event: event.id };
         this.options.cursor.write(position);
-        // The rest of the page is left for the next start.
+        // The next start forwards the rest of the page.
         if (this.options.signal.aborted) return;
       }
       if (position.page !== page.next) {
@@ -49,7 +52,9 @@ export class Listener {
     }
   }
 
-  /** An event may be too old to be found by its id, while its page's cursor still holds: then the page comes again. */
+  /**
+   * If the event is too old to be found by its id, starts its page again, because the page's cursor may still be valid.
+   */
   private async pageBehind(position: FeedPosition): ReturnType<FeedReader['page']> {
     try {
       return await this.options.feed.page(position, true);

@@ -2,7 +2,7 @@ import type { Agent } from 'node:http';
 import { usageError } from '../exit-codes.js';
 import { signatureHeader } from './signing-secret.js';
 
-/** A webhook payload: an event of the feed, or a test. */
+/** A webhook payload: an event of the feed, or a test event. */
 export interface Deliverable {
   readonly id: string;
   readonly type: string;
@@ -11,12 +11,15 @@ export interface Deliverable {
 /** Result of one POST to the local server. */
 export interface DeliveryResult {
   readonly delivered: boolean;
-  /** `200`, or why there is no status: `ECONNREFUSED`, `timeout`. */
+  /** `200`, or the reason why there is no status: `ECONNREFUSED`, `timeout`. */
   readonly outcome: string;
   readonly latencyMs: number;
 }
 
-/** `localhost:4000/hooks` and `http://localhost:4000/hooks` are the same. @throws CliError for no URL of HTTP */
+/**
+ * Treats `localhost:4000/hooks` and `http://localhost:4000/hooks` alike.
+ * @throws CliError for anything but an http or https URL
+ */
 export function localUrl(text: string): URL {
   const url = URL.parse(text.includes('://') ? text : `http://${text}`);
   if (url === null || !/^https?:$/.test(url.protocol))
@@ -27,9 +30,9 @@ export function localUrl(text: string): URL {
   return url;
 }
 
-/** Sends events to one URL with the headers of a webhook, signed as the service signs. */
+/** Sends events to one URL with a webhook's headers, signed as the service signs. */
 export class LocalServer {
-  // Not imported above: as a module, node:http takes undici along, a quarter of the time that any command takes to begin.
+  // Loaded on demand: importing node:http also loads undici, which takes a quarter of every command's startup time.
   private readonly http: typeof import('node:http') | typeof import('node:https');
   private readonly agent: Agent;
 
@@ -42,7 +45,7 @@ export class LocalServer {
     this.agent = new this.http.Agent({ keepAlive: true, maxSockets: 1 });
   }
 
-  /** One attempt: a status of 2xx within the time is success. Redirects are not followed. Never throws. */
+  /** Makes one attempt. A 2xx within the timeout is success. Does not follow redirects. Never throws. */
   async deliver(event: Deliverable): Promise<DeliveryResult> {
     const body = JSON.stringify(event);
     const startedAt = performance.now();
@@ -80,7 +83,7 @@ export class LocalServer {
   }
 }
 
-/** The delivery's id is made of the event's, so that every attempt of it has the same. */
+/** Derives the delivery id from the event id, so that all attempts share it. */
 function headersOf(event: Deliverable, signature: string): Record<string, string> {
   return {
     'content-type': 'application/json',

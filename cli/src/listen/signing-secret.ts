@@ -4,13 +4,16 @@ import { readPrivateFile, writePrivateFile } from '../credentials/private-file.j
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const LENGTH = 40;
-/** Bytes at or above this would make some letters likelier. */
+/** Skip bytes from here on, because they would make some letters more likely. */
 const UNBIASED_BELOW = 256 - (256 % ALPHABET.length);
 
 export const signingSecretFile = (environment: Environment): string =>
   fileIn(configFolder(environment), 'listen-signing-secret');
 
-/** The secret that `listen` signs with on this machine: made once, then always the same. `made` says that it is new. */
+/**
+ * The secret that `listen` signs with on this machine. It is created once and then reused.
+ * @returns `made`: whether it was created by this call
+ */
 export function localSigningSecret(environment: Environment): {
   readonly secret: string;
   readonly made: boolean;
@@ -33,7 +36,7 @@ function randomLetters(): string {
   return letters;
 }
 
-/** The value of `X-Service-Signature`, as the service makes it: HMAC-SHA256 over `<t>.<body>`. */
+/** @returns the value of `X-Service-Signature`, computed as the service does: HMAC-SHA256 over `<t>.<body>` */
 export function signatureHeader(secret: string, body: string, nowMs = Date.now()): string {
   const timestamp = Math.floor(nowMs / 1_000);
   const hex = createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex');

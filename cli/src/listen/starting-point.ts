@@ -4,13 +4,16 @@ import type { FeedReader } from './feed-reader.js';
 
 const UNITS_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Where a listener begins that has no position yet: `now`, `beginning`, `2h`, or behind an event. */
+/** Where a listener without a saved position starts: `now`, `beginning`, a time such as `2h` ago, or after an event. */
 export type Since =
   | { readonly kind: 'beginning' }
   | { readonly kind: 'time'; readonly ms: number }
   | { readonly kind: 'event'; readonly id: string };
 
-/** @param nowMs when the command started, by the service's clock. @throws CliError for anything else */
+/**
+ * @param nowMs start of the command by the service's clock
+ * @throws CliError for an unknown value
+ */
 export function parseSince(text: string, nowMs: number): Since {
   if (text === 'beginning') return { kind: 'beginning' };
   if (text === 'now') return { kind: 'time', ms: nowMs };
@@ -26,9 +29,9 @@ export function parseSince(text: string, nowMs: number): Since {
 }
 
 /**
- * The position to begin at. The feed has no way to its end but through it, so `now` and a time read what is skipped,
- * a hundred events a call; `onSkipped` receives the count so far. Events that arrive meanwhile are not skipped: they are newer
- * than the time.
+ * Finds the position to start at. The feed can only be read from the front, so `now` and a time read the skipped
+ * events, 100 per call. Events that arrive during the search are newer than the time, so they are not skipped.
+ * @param onSkipped receives the count so far
  */
 export async function startingPoint(
   feed: FeedReader,

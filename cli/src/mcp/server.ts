@@ -5,7 +5,7 @@ import { printableJson } from '../terminal/printable.js';
 import { VERSION } from '../version.js';
 import type { Tool } from './tools.js';
 
-/** The revision of the Model Context Protocol that is spoken when the client asks for none that is known. */
+/** Supported revisions of the Model Context Protocol. The first one applies if the client requests an unknown one. */
 const PROTOCOL_VERSIONS = ['2025-06-18', '2025-03-26', '2024-11-05'] as const;
 
 const PARSE_ERROR = -32_700;
@@ -29,7 +29,7 @@ class RpcError extends Error {
   }
 }
 
-/** JSON-RPC over lines of stdin and stdout, as the Model Context Protocol has it. Stdout carries nothing else. */
+/** The Model Context Protocol: JSON-RPC over lines of stdin and stdout. Stdout must carry nothing else. */
 export class McpServer {
   constructor(
     private readonly api: PartnerApi,
@@ -46,7 +46,7 @@ export class McpServer {
     }
   }
 
-  /** Null for a notification, which gets no answer. */
+  /** @returns null for a notification, which gets no response */
   private async answer(line: string): Promise<object | null> {
     let id: Request['id'] = null;
     try {
@@ -83,7 +83,7 @@ export class McpServer {
     }
   }
 
-  /** A refusal of the API is a result that the model can read, not a protocol error. */
+  /** An API error is a result that the model can read, not a protocol error. */
   private async call(params: Readonly<Record<string, unknown>>): Promise<unknown> {
     const tool = this.tools.find(({ name }) => name === params['name']);
     if (!tool)

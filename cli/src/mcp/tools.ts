@@ -22,7 +22,7 @@ const number = (description: string): { type: string; description: string } => (
   description,
 });
 
-/** @throws CliError when the argument is missing or no text */
+/** @throws CliError when the argument is missing or not a string */
 function textOf(args: Arguments, name: string): string {
   const value = args[name];
   if (typeof value !== 'string' || value === '')

@@ -6,18 +6,18 @@ const ESCAPE = '\u001B';
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Results go to stdout, everything else to stderr, so that a pipe gets results only. */
+/** Results go to stdout and everything else to stderr, so that a pipe gets only results. */
 export interface Streams {
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
 }
 
 /**
- * Prints for people, or with `--json` for programs. Colors follow NO_COLOR, FORCE_COLOR and the terminal. The one way out
- * of the program: what came from elsewhere is in nearly each line, so each is made printable here.
+ * Prints for people, or for programs with `--json`. Colors follow NO_COLOR, FORCE_COLOR and the terminal. All output
+ * passes through this class, which makes it printable, because almost every line contains external text.
  */
 export class Output {
-  /** Stands for the escape character of our own colors. Random, so that no text from elsewhere has it. */
+  /** Placeholder for the escape character of our own colors. It is random, so no external text can contain it. */
   private readonly escape = `<${randomUUID()}>`;
 
   constructor(
@@ -25,27 +25,27 @@ export class Output {
     readonly json: boolean,
   ) {}
 
-  /** A result: text for people. Nothing with `--json`. */
+  /** Prints a result for people. Prints nothing with `--json`. */
   line(text = ''): void {
     if (!this.json) this.print(this.streams.stdout, text);
   }
 
-  /** A result for programs, on one line. Nothing without `--json`. */
+  /** Prints a result for programs on one line. Prints nothing without `--json`. */
   data(value: unknown): void {
     if (this.json) this.streams.stdout.write(`${printableJson(value)}\n`);
   }
 
-  /** Our text, with its own line ends. */
+  /** Prints our own text, including its line breaks. */
   raw(text: string): void {
     this.streams.stdout.write(printableLines(text));
   }
 
-  /** Progress. Only a person at a terminal sees it. */
+  /** Prints progress. `--json` suppresses it. */
   note(text: string): void {
     if (!this.json) this.print(this.streams.stderr, this.dim(text));
   }
 
-  /** Text that must not be lost even if the command fails: on stderr, also for programs. */
+  /** Prints text that must not be lost even if the command fails: to stderr, also with `--json`. */
   keep(text: string): void {
     this.print(this.streams.stderr, text);
   }
@@ -54,14 +54,14 @@ export class Output {
     this.print(this.streams.stderr, this.paint('yellow', text, this.streams.stderr));
   }
 
-  /** @param hints what to do next, a line each */
+  /** @param hints next steps, one per line */
   failure(message: string, hints: readonly string[] = []): void {
     const { stderr } = this.streams;
     this.print(stderr, this.paint('red', `error: ${message}`, stderr));
     for (const hint of hints) this.print(stderr, hint);
   }
 
-  /** A line that is written over until `done`; on a pipe nothing. */
+  /** A line that each update overwrites. Prints nothing unless stderr is a terminal. */
   progress(): { update(text: string): void; done(): void } {
     const { stderr } = this.streams;
     const shown = stderr.isTTY && !this.json;
@@ -71,7 +71,7 @@ export class Output {
     };
   }
 
-  /** @param rows cells; the columns are as wide as their widest cell */
+  /** Pads each column to its widest cell. */
   table(rows: readonly (readonly string[])[]): void {
     const widths = (rows[0] ?? []).map((_, column) =>
       Math.max(...rows.map((row) => (row[column] ?? '').length)),

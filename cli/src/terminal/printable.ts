@@ -1,20 +1,20 @@
 /**
- * Characters that a terminal or a reader obeys instead of showing: controls (C0, C1), direction marks, line separators,
- * lone surrogates. The two joiners stay, for names are written with them.
+ * Characters that a terminal or a reader interprets instead of showing: controls (C0, C1), direction marks, line
+ * separators, lone surrogates. Keeps the two joiners, because names contain them.
  */
 const OBEYED = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]|(?![\u200C\u200D])\p{Cf}/gu;
 
-/** Text for one line of a terminal, whoever made it: a replacement character stands for each that would be obeyed. */
+/** Makes text safe for one line of a terminal: replaces each interpreted character with U+FFFD. */
 export function printable(text: string): string {
   return text.replace(OBEYED, '\uFFFD');
 }
 
-/** Several of our lines, with tabs. */
+/** Like `printable`, but for several of our own lines, with line breaks and tabs. */
 export function printableLines(text: string): string {
   return text.replace(OBEYED, (obeyed) => (obeyed === '\n' || obeyed === '\t' ? obeyed : '\uFFFD'));
 }
 
-/** JSON on one line: nothing is lost, each such character is escaped. */
+/** JSON on one line. Escapes interpreted characters, so nothing is lost. */
 export function printableJson(value: unknown): string {
   return JSON.stringify(value).replace(OBEYED, (obeyed) =>
     Array.from({ length: obeyed.length }, (_, at) => escaped(obeyed.charCodeAt(at))).join(''),

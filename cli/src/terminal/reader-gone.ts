@@ -1,9 +1,9 @@
 import type { Streams } from './output.js';
 
 /**
- * Tells when the reader of stdout is gone, as behind `| head -1`: then nobody wants what is still to come. A reader of
- * stderr that is gone ends nothing: a purchase goes on without its words. Never let go of, for a pipe may say so only
- * after the command's last line.
+ * Calls `tell` when the reader of stdout has exited, as after `| head -1`. Without a reader of stderr, the command
+ * continues, because a purchase must not stop for its messages. The handlers stay installed, because a pipe may report
+ * the error only after the command's last line.
  */
 export function whenReaderIsGone({ stdout, stderr }: Streams, tell: () => void): void {
   stdout.on('error', (error: NodeJS.ErrnoException) => {
