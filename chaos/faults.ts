@@ -242,7 +242,9 @@ const PROVIDER_FAULTS: readonly ProviderFault[] = [
   ofEsimAccess('allocates slowly', { allocatingLooks: 2 }),
   ofEsimAccess('denies an order that it sold', { hiddenLooks: 1 }),
   ofEsimAccess('is sold out', { stock: 2 }),
-  ofEsimAccess('has changed its price', { refuse: { path: 'esim/order', code: '200005', count: 2, after: 0 } }),
+  ofEsimAccess('has changed its price', {
+    refuse: { path: 'esim/order', code: '200005', count: 2, after: 0 },
+  }),
   ofZendit('loses responses', { dropAfterCommit: 5 }),
   ofZendit('loses orders', { dropBeforeCommit: 5 }),
   ofZendit('is busy', { busy: 8 }),

@@ -11,18 +11,18 @@ const HELP = `npm run chaos -- [--minutes N] [--redis] [--seed S] [--rate N] [--
 Runs every role of the service (2 api, 2 worker and 1 admin processes) on its own PostgreSQL, while partners order in both
 modes at a fixed rate and random faults happen. Then all faults stop, and the verdict checks every promise.
 
-  --minutes N   of the storm (60)
-  --redis       queues and rate limits on a Redis that is killed and flushed
-  --seed S      repeats the storm of an earlier run: the same things in the same order and at the same distances
-  --rate N      orders a second (8)
-  --faults A,B  of: deaths (SIGKILL and SIGSTOP of processes, restarts of PostgreSQL, a queue that is lost), crashes (of
-                PostgreSQL, and its disk full where root may mount one), silence (connections to PostgreSQL that lose what
-                goes over them), wholesalers (which fail in every way); all of them when omitted
-  --rolling     no storm, but what every release does: each process of each role in turn is taken out of rotation, told to
-                stop, and replaced, under the load; nobody may notice, and p99 stay within twice of what it is otherwise
-  --from DIR    with --rolling: a built checkout of an older version, whose processes are there first, on the new schema
+  --minutes N   duration of the storm (60)
+  --redis       uses Redis for queues and rate limits, and kills and flushes it
+  --seed S      repeats the storm of an earlier run: the same faults in the same order and at the same intervals
+  --rate N      orders per second (8)
+  --faults A,B  groups of faults (default: all): deaths (SIGKILL and SIGSTOP of processes, restarts of PostgreSQL, a lost
+                queue), crashes (of PostgreSQL, and a full disk if root can mount one), silence (connections to PostgreSQL
+                that drop all packets), wholesalers (which fail in many ways)
+  --rolling     no storm but a release: takes each process of each role out of rotation in turn, stops and replaces it
+                under load; no partner may notice, and p99 may at most double
+  --from DIR    with --rolling: a built checkout of an older version that the first processes run, on the new schema
 
-Exit code: 0 every promise was kept, 1 one was broken, 2 it could not run.`;
+Exit code: 0 if every promise was kept, 1 if one was broken, 2 if the command could not run.`;
 
 const SHOWN_BREACHES = 10;
 
@@ -99,7 +99,8 @@ function parse(args: readonly string[]): StormOptions | null {
 
 function toFaultGroup(name: string): FaultGroup {
   const group = FAULT_GROUPS.find((one) => one === name);
-  if (!group) throw new Error(`unknown group of faults "${name}"; use one or more of: ${FAULT_GROUPS.join(', ')}`);
+  if (!group)
+    throw new Error(`unknown group of faults "${name}"; use one or more of: ${FAULT_GROUPS.join(', ')}`);
   return group;
 }
 

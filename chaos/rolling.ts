@@ -131,7 +131,8 @@ function judgeLatency({ answers }: Load, restarts: RollingRestarts): Check {
   const [beside, alone] = [p99(during), p99(otherwise)];
   const figures = `p99 of POST /v1/orders ${beside.toFixed(0)} ms during restarts, ${alone.toFixed(0)} ms otherwise`;
   console.log(figures);
-  for (const [name, those] of byProcess) console.log(`  during the restart of ${name}: ${p99(those).toFixed(0)} ms`);
+  for (const [name, those] of byProcess)
+    console.log(`  during the restart of ${name}: ${p99(those).toFixed(0)} ms`);
   const breaches = beside > MAX_P99_RATIO * alone ? [figures] : [];
   return { promise: 'p99 is at most twice the p99 without restarts', breaches, count: during.length };
 }

@@ -82,12 +82,17 @@ function outcomes(orders: readonly OrderRow[]): Check {
     if (issued + failed !== quantity) wrong.push(`issued ${issued} and failed ${failed} of ${quantity}`);
     if (esims !== issued) wrong.push(`has ${esims} eSIMs but issued ${issued}`);
     if (order.outcomes !== 1) wrong.push(`has ${order.outcomes} outcome events`);
-    if (order.failures !== Number(status === 'failed')) wrong.push(`is ${status}, but its event says otherwise`);
+    if (order.failures !== Number(status === 'failed'))
+      wrong.push(`is ${status}, but its event says otherwise`);
     if (order.mode === 'sandbox' && !order.by_support && issued !== issuable(order))
       wrong.push(`issued ${issued} of ${quantity} ${order.package_id}`);
     return wrong.map((what) => `${id} ${what}`);
   });
-  return { promise: 'each order ended once, issued or refunded, with one event', breaches, count: orders.length };
+  return {
+    promise: 'each order ended once, issued or refunded, with one event',
+    breaches,
+    count: orders.length,
+  };
 }
 
 /** Number of eSIMs that the Sandbox issues for its test packages. */
@@ -284,7 +289,10 @@ export async function judgeFaults(
           { promise: 'every request is logged as an attempt', breaches: repeated, count: logged.length },
           {
             promise: 'only faults interrupted attempts',
-            breaches: cut > faults.cut ? [`${cut} were interrupted, but only ${faults.cut} were in flight during faults`] : [],
+            breaches:
+              cut > faults.cut
+                ? [`${cut} were interrupted, but only ${faults.cut} were in flight during faults`]
+                : [],
             count: cut,
           },
         ]),

@@ -1,14 +1,14 @@
-// Compares the OpenAPI documents with those of the last release (docs/openapi/released) and names each change that
-// breaks the promise of docs/guides/versioning.md: a caller may be asked for less, never for more, and an answer may
-// get more, never less. `node scripts/api-changes.mjs` exits with 1 if there is one; `-- --release` makes the documents those of
-// the last release, with an entry in CHANGELOG.md.
+// Compares the OpenAPI documents with those of the last release (docs/openapi/released) and lists each change that
+// breaks the promise of docs/guides/versioning.md: requests may require less but never more, and responses may contain
+// more but never less. `node scripts/api-changes.mjs` exits with 1 if there is one. `-- --release` copies the documents to the
+// last release; add an entry to CHANGELOG.md.
 import { copyFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 const FOLDER = path.resolve(import.meta.dirname, '../docs/openapi');
 const DOCUMENTS = ['partner.json', 'admin.json'];
 const METHODS = ['get', 'put', 'post', 'delete', 'patch', 'head', 'options'];
-/** Bounds of what may be sent; the second says whether `next` is narrower than `before`. */
+/** Limits of request values. Each function returns whether `next` is stricter than `before`. */
 const BOUNDS = {
   maximum: (before, next) => next < before,
   exclusiveMaximum: (before, next) => next < before,
@@ -24,16 +24,16 @@ const BOUNDS = {
   pattern: (before, next) => spelled(next) !== spelled(before),
   format: (before, next) => next !== before,
 };
-/** How generators store an integer; the service takes the same numbers. */
+/** Formats that only tell generators how to store an integer. The service accepts the same numbers. */
 const WIDTHS = ['int32', 'int64'];
 const CODES = /\.code$/;
 
-/** One line for each change that would break a program which was written for `before`; empty when there is none. */
+/** @returns one line per change that would break a client written for `before` */
 function breakingChanges(before, next) {
   const found = [];
   const compare = new Comparison(before, next, (where, what) => found.push(`${where}: ${what}`));
   compare.operations();
-  // The service sends a webhook: its body is compared as an answer.
+  // The service sends webhooks, so their bodies are compared like responses.
   compare.webhooks();
   return [...new Set(found)];
 }
@@ -43,7 +43,7 @@ class Comparison {
     this.before = before;
     this.next = next;
     this.report = report;
-    /** Pairs of references that are being compared: schemas may contain themselves. */
+    /** Pairs of references being compared, because schemas may be recursive. */
     this.open = new Set();
   }
 
@@ -53,7 +53,7 @@ class Comparison {
       for (const method of METHODS.filter((each) => methods[each])) {
         const where = `${method.toUpperCase()} ${path}`;
         const operation = next[withoutName(path)]?.[method];
-        if (!operation) this.report(where, 'the operation is gone');
+        if (!operation) this.report(where, 'the operation was removed');
         else this.operation(where, methods[method], operation);
       }
     }
@@ -63,9 +63,9 @@ class Comparison {
     this.parameters(where, before.parameters ?? [], next.parameters ?? []);
     this.requestBody(where, before.requestBody, next.requestBody);
     for (const [status, answer] of Object.entries(before.responses ?? {})) {
-      // Our own failures may take other forms tomorrow.
+      // The responses for server errors may change.
       if (status.startsWith('5')) continue;
-      if (!next.responses?.[status]) this.report(where, `it no longer answers ${status}`);
+      if (!next.responses?.[status]) this.report(where, `it no longer returns ${status}`);
       else this.contents(`${where} ${status}`, this.old(answer), this.new(next.responses[status]), 'answer');
     }
   }
@@ -74,54 +74,55 @@ class Comparison {
     for (const [type, { post }] of Object.entries(this.before.webhooks ?? {})) {
       const operation = this.next.webhooks?.[type]?.post;
       if (operation) this.webhook(`webhook ${type}`, post, operation);
-      else this.report(`webhook ${type}`, 'the event is gone');
+      else this.report(`webhook ${type}`, 'the event was removed');
     }
   }
 
   webhook(where, before, next) {
     const kept = new Set((next.parameters ?? []).map((each) => this.new(each).name));
     for (const { name } of (before.parameters ?? []).map((each) => this.old(each)))
-      if (!kept.has(name)) this.report(where, `the header ${name} is gone`);
+      if (!kept.has(name)) this.report(where, `the header ${name} was removed`);
     this.contents(where, this.old(before.requestBody), this.new(next.requestBody), 'answer');
   }
 
   parameters(where, before, next) {
-    // The placeholder of a path may be called otherwise: nobody sends its name.
+    // Ignore the name of a path placeholder, because clients never send it.
     const key = ({ in: place, name }) => (place === 'path' ? 'path' : `${place} parameter ${name}`);
     const known = new Map(before.map((each) => this.old(each)).map((each) => [key(each), each]));
     const now = new Map(next.map((each) => this.new(each)).map((each) => [key(each), each]));
     for (const [name, parameter] of now) {
-      if (parameter.required && !known.get(name)?.required) this.report(where, `${name} is required now`);
+      if (parameter.required && !known.get(name)?.required) this.report(where, `${name} is now required`);
     }
     for (const [name, parameter] of known) {
       if (!now.has(name)) {
-        if (parameter.in === 'query') this.report(where, `${name} is gone, and an unknown one is refused`);
+        if (parameter.in === 'query')
+          this.report(where, `${name} was removed, and unknown parameters are rejected`);
       } else this.schema(`${where} ${name}`, parameter.schema, now.get(name).schema, 'request');
     }
   }
 
   requestBody(where, before, next) {
     const [old, now] = [this.old(before), this.new(next)];
-    if (now?.required && !old?.required) this.report(where, 'a body is required now');
-    if (old && !now) return this.report(where, 'it takes no body any more');
+    if (now?.required && !old?.required) this.report(where, 'a body is now required');
+    if (old && !now) return this.report(where, 'it no longer accepts a body');
     if (old) this.contents(`${where} body`, old, now, 'request');
   }
 
   contents(where, before, next, side) {
     for (const [type, { schema }] of Object.entries(before.content ?? {})) {
-      if (!next.content?.[type]) this.report(where, `${type} is gone`);
+      if (!next.content?.[type]) this.report(where, `${type} was removed`);
       else this.schema(where, schema, next.content[type].schema, side);
     }
     this.codes(where, before, next);
   }
 
-  /** The names of a problem's examples are its codes. */
+  /** The names of a problem's examples are its error codes. */
   codes(where, before, next) {
     const [old, now] = [before, next].map(({ content }) =>
       Object.keys(content?.['application/problem+json']?.examples ?? {}),
     );
     const gone = old.filter((code) => !now.includes(code));
-    if (gone.length > 0) this.report(where, `it is never ${gone.join(', ')} any more`);
+    if (gone.length > 0) this.report(where, `it no longer has ${gone.join(', ')}`);
   }
 
   schema(where, before, next, side) {
@@ -136,7 +137,7 @@ class Comparison {
   resolved(where, before, next, side) {
     this.types(where, before, next, side);
     this.enumeration(where, before, next, side);
-    // A choice of required fields that became a count of fields is for a person to compare.
+    // Skip schemas whose choice of required fields became a minimum number of fields. A person must compare those.
     if (side === 'request' && (!before.oneOf || next.oneOf)) this.bounds(where, before, next);
     if (side === 'answer') this.format(where, before, next);
     const [old, now] = [before, next].map((schema) => schema.default ?? schema['x-default']);
@@ -144,15 +145,15 @@ class Comparison {
       this.report(where, `the default was ${old} and is ${now}`);
     this.properties(where, before, next, side);
     this.schema(`${where}[]`, before.items, next.items, side);
-    this.schema(`the names of ${where}`, before.propertyNames, next.propertyNames, side);
+    this.schema(`the property names of ${where}`, before.propertyNames, next.propertyNames, side);
     this.others(where, before.additionalProperties, next.additionalProperties, side);
     for (const kind of ['oneOf', 'anyOf']) this.alternatives(where, before[kind], next[kind], side);
   }
 
-  /** Properties that have no name in the document. */
+  /** Compares properties that the document does not name. */
   others(where, before, next, side) {
     if (side === 'request' && next === false && before !== false)
-      return this.report(where, 'it takes no other properties any more');
+      return this.report(where, 'it no longer accepts other properties');
     if (typeof before === 'object' && typeof next === 'object') this.schema(`${where}.*`, before, next, side);
   }
 
@@ -169,15 +170,18 @@ class Comparison {
       (type) => !expected.includes(type) && !(type === 'integer' && expected.includes('number')),
     );
     if (missing.length > 0)
-      this.report(where, side === 'request' ? `it takes no ${missing} any more` : `it may be ${missing} now`);
+      this.report(where, side === 'request' ? `it no longer accepts ${missing}` : `it may now be ${missing}`);
   }
 
-  /** Answers may have new values, who reads them has a default branch; but an error keeps its code. */
+  /**
+   * Responses may have new values, because clients must have a default branch. Error codes are the exception: they must
+   * not disappear.
+   */
   enumeration(where, before, next, side) {
     if (!next.enum || (side !== 'request' && !CODES.test(where))) return;
-    if (!before.enum) return side === 'request' && this.report(where, 'only some values are taken now');
+    if (!before.enum) return side === 'request' && this.report(where, 'it now accepts only some values');
     const gone = before.enum.filter((value) => !next.enum.includes(value));
-    if (gone.length > 0) this.report(where, `it is never ${gone.join(', ')} any more`);
+    if (gone.length > 0) this.report(where, `it no longer has ${gone.join(', ')}`);
   }
 
   bounds(where, before, next) {
@@ -193,22 +197,25 @@ class Comparison {
     const [old, now] = [before.properties ?? {}, next.properties ?? {}];
     const requires = (schema, name) => (schema.required ?? []).includes(name);
     for (const [name, schema] of Object.entries(old)) {
-      if (!now[name]) this.report(`${where}.${name}`, 'it is gone');
+      if (!now[name]) this.report(`${where}.${name}`, 'it was removed');
       else this.schema(`${where}.${name}`, schema, now[name], side);
     }
     for (const name of Object.keys(side === 'request' ? now : old)) {
       const wasRequired = requires(before, name);
       const isRequired = requires(next, name);
       if (side === 'request' && isRequired && !wasRequired)
-        this.report(`${where}.${name}`, 'it is required now');
+        this.report(`${where}.${name}`, 'it is now required');
       if (side === 'answer' && wasRequired && !isRequired && now[name])
-        this.report(`${where}.${name}`, 'it may be missing now');
+        this.report(`${where}.${name}`, 'it may now be missing');
     }
   }
 
-  /** Each finds its like, whatever the document calls it; an answer may have others besides, as a new event type is. */
+  /**
+   * Matches alternatives by their content, not their name in the document. Responses may have additional ones, such as
+   * a new event type.
+   */
   alternatives(where, before = [], next, side) {
-    // Without a list of alternatives a caller may send more than before.
+    // Without a list of alternatives, clients may send more than before.
     if (next === undefined && side === 'request') return;
     const byName = new Map(
       (next ?? []).map((schema, index) => [alternativeName(this.new(schema), index), schema]),
@@ -217,7 +224,7 @@ class Comparison {
       const name = alternativeName(this.old(schema), index);
       const same = byName.get(name);
       if (same) this.schema(where, schema, same, side);
-      else this.report(where, `${name} is not among its alternatives any more`);
+      else this.report(where, `${name} is no longer among its alternatives`);
     });
   }
 
@@ -234,15 +241,15 @@ const withoutName = (path) => path.replaceAll(/\{[^}]*\}/g, '{}');
 const withoutNames = (paths) =>
   Object.fromEntries(Object.entries(paths).map(([path, methods]) => [withoutName(path), methods]));
 
-/** The name of an alternative: the type of an event, `null`, else its place. */
+/** @returns the name of an alternative: an event's type, `null`, or its position */
 function alternativeName({ type, properties }, index) {
   return properties?.type?.enum?.[0] ?? (type === 'null' ? 'null' : `number ${index + 1}`);
 }
 
-/** One spelling of the NUL in a pattern. */
+/** Normalizes the spelling of NUL in a pattern. */
 const spelled = (pattern) => pattern.replaceAll('\\u0000', '\\x00');
 
-/** The target of a reference, with the parts of `allOf` made one schema. */
+/** Resolves a reference and merges the parts of `allOf` into one schema. */
 function resolve(document, value) {
   if (value?.allOf) {
     const parts = [...value.allOf, { ...value, allOf: undefined }].map((part) => resolve(document, part));

@@ -1,6 +1,6 @@
 // Builds what is stale: the service (Nest CLI), the portal's pages (Vite) and the packages that partners install (tsc).
-// `npm run build [-- sdk cli]`, or `node scripts/build.mjs <part>...`. The compilers run as child processes, so that a service that
-// builds before it starts does not keep their memory.
+// `npm run build [-- sdk cli]`, or `node scripts/build.mjs <part>...`. The compilers run as child processes, so that a
+// service that builds before it starts does not keep their memory.
 import { spawn } from 'node:child_process';
 import {
   copyFileSync,
@@ -21,9 +21,9 @@ const TSC = 'node_modules/typescript/bin/tsc';
 const PAGES = 'dist/portal';
 const REFERENCE = 'docs/reference/index.html';
 const COMPRESSED = /\.(js|css|html|svg|json)$/;
-/** The bench writes its results among its sources. */
+/** The bench writes its results to a folder among its sources. */
 const RESULTS = path.join(root, 'bench/results');
-/** A build that prints nothing for longer than this looks like one that hangs. */
+/** Print progress at this interval, because a silent build looks like one that hangs. */
 const HEARTBEAT_MS = 10_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
@@ -48,7 +48,7 @@ const PARTS = {
       '--logLevel',
       'warn',
     ],
-    // Under NODE_ENV=test Vite would bundle React's development build.
+    // Under NODE_ENV=test, Vite would bundle React's development build.
     env: { NODE_ENV: 'production' },
     sources: [
       ...['src', 'index.html', 'package.json', 'vite.config.mjs', 'tsconfig.json'].map(
@@ -103,7 +103,7 @@ export async function buildIfStale(names) {
   }
 }
 
-/** A production image has no compiler: it runs the build that it was shipped with. */
+/** A production image has no compiler and runs the build that it ships with. */
 function isStale(name) {
   const { output, compiler, sources } = PARTS[name];
   const builtAt = newest(path.join(root, output, '.built'));
@@ -122,7 +122,7 @@ async function build({ output, compiler, env, finish }) {
   finish?.();
   const stamp = path.join(root, output, '.built');
   writeFileSync(stamp, '');
-  // An edit made while the compiler ran is newer than this build.
+  // Use the start time, so that an edit made during the build counts as newer.
   utimesSync(stamp, startedAt, startedAt);
   return 0;
 }
@@ -144,7 +144,7 @@ async function run(args, env) {
   return status;
 }
 
-/** The portal role sends the compressed copy of a file to browsers that accept it. */
+/** Writes compressed copies, which the portal role serves to browsers that accept them. */
 function finishPages() {
   const pages = path.join(root, PAGES);
   if (existsSync(path.join(root, REFERENCE)))
@@ -159,7 +159,9 @@ function finishPages() {
   }
 }
 
-/** The latest change of a file or of anything in a folder, in milliseconds; 0 when it does not exist. */
+/**
+ * @returns the latest modification time of a file or of anything in a folder, in milliseconds; 0 if it does not exist
+ */
 function newest(file) {
   if (file === RESULTS) return 0;
   const stat = statSync(file, { throwIfNoEntry: false });

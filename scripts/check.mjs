@@ -1,9 +1,9 @@
-// Runs every check that needs no service, as many side by side as there are cores. Prints the output of a check that
-// failed, and then exits with 1.
+// Runs every check that needs no service, one per core at a time. Prints the output of failed checks, and exits with 1
+// if there are any.
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 
-// The longest first.
+// Longest first.
 const CHECKS = {
   lint: 'eslint . --max-warnings 0',
   types: 'tsc --noEmit',
@@ -30,7 +30,7 @@ function run(name, command) {
   });
 }
 
-// The examples are checked against what the packages declare.
+// The type checks of the examples need the packages' declarations.
 const packages = await run('types of the packages', 'node scripts/build.mjs sdk cli');
 const waiting = Object.entries(CHECKS);
 async function work() {

@@ -1,15 +1,16 @@
-// `npm run dev`: what `npm start` does, rebuilt on a change. The Nest CLI compiles (nest-cli.json); after every build
-// without an error the service is stopped as Ctrl-C would, and started again on the same data. Not `nest start --watch`:
-// that one kills the process with all its children, and so PostgreSQL under a service that is still draining.
+// `npm run dev`: like `npm start`, but rebuilds on changes. The Nest CLI compiles (nest-cli.json). After each
+// successful build, the service stops gracefully, as with Ctrl-C, and starts again with the same data. `nest start
+// --watch` is no option: it kills the process and all its children, including PostgreSQL under a service that is still
+// draining.
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 
 const ENTRY = 'dist/src/main.js';
-/** The compiler's last line of every build. */
+/** The last line that the compiler prints for each build. */
 const BUILT = /Found (\d+) errors?\. Watching for file changes/;
 
-/** Runs until it is interrupted; the exit code is 1 only when the compiler cannot run. */
+/** Runs until interrupted. The exit code is 1 only if the compiler cannot run. */
 export function runDev(root) {
   const nest = path.join(root, 'node_modules/@nestjs/cli/bin/nest.js');
   const compiler = spawn(process.execPath, [nest, 'build', '--watch', '--preserveWatchOutput'], {
@@ -26,14 +27,14 @@ export function runDev(root) {
     service = spawn(process.execPath, ['--enable-source-maps', path.join(root, ENTRY)], {
       cwd: root,
       stdio: 'inherit',
-      // Ctrl-C reaches this process alone: a second signal would end the service without a drain.
+      // Keep Ctrl-C away from the service, because a second signal would end it without draining.
       detached: true,
     });
     service.once('exit', () => {
       service = null;
       if (stopping) process.exit(0);
       if (restart) start();
-      else console.error('dev: the service has ended; it starts again after the next change');
+      else console.error('dev: the service has exited; it restarts after the next change');
     });
   };
   const built = () => {
@@ -55,7 +56,7 @@ export function runDev(root) {
   });
   compiler.once('exit', (code) => {
     if (stopping) return;
-    console.error(`dev: the compiler has ended with ${code}`);
+    console.error(`dev: the compiler exited with code ${code}`);
     process.exitCode = 1;
     stop();
   });

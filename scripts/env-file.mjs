@@ -1,5 +1,5 @@
-// Reads .env into the environment; variables that are set already win. Node's own reader skips lines that it does not
-// understand, and a setting that is silently not set is found late: here such a line is an error.
+// Reads .env into the environment. Existing variables win. Node's own reader skips lines that it cannot parse, and a
+// setting that is silently missing is noticed late. Here such a line is an error.
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 
@@ -9,7 +9,7 @@ const NAME = /[^\S\n]*(?:export[^\S\n]+)?[A-Za-z_][A-Za-z0-9_]*[^\S\n]*=[^\S\n]*
 const QUOTED = /(?:"[^"]*"|'[^']*'|`[^`]*`)[^\S\n]*(?:#[^\n]*)?(?:\n|$)/y;
 const PLAIN = /[^"'`\n][^\n]*(?:\n|$)|(?:\n|$)/y;
 
-/** @returns the number of the first line that is not `NAME=value`, a comment or empty; null when there is none */
+/** @returns the number of the first line that is not `NAME=value`, a comment or empty; null if there is none */
 export function malformedLine(text) {
   let at = 0;
   const skip = (pattern) => {
@@ -26,21 +26,24 @@ export function malformedLine(text) {
   return null;
 }
 
-/** Editors on Windows begin a file with a byte order mark. @throws Error when it is not UTF-8 */
+/**
+ * Decodes a file that may start with a byte order mark, as editors on Windows write it.
+ * @throws Error when it is not UTF-8
+ */
 function textOf(bytes, file) {
   try {
-    // Removes the mark of UTF-8. That of UTF-16 is no UTF-8.
+    // The decoder drops a UTF-8 byte order mark. UTF-16 is not valid UTF-8.
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
     if (!text.includes('\0')) return text;
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new Error(`${file} is not UTF-8 text: save it as UTF-8, with or without a byte order mark`);
 }
 
 /**
- * Sets what `file` sets and `env` does not have; does nothing when there is no such file.
- * @throws Error with one line for the person who typed the command; it names the line and never its content
+ * Sets the variables in `file` that `env` lacks. Does nothing if the file does not exist.
+ * @throws Error with a one-line message for the user. It names the line but never shows its content.
  */
 export function loadEnvFile(file, env = process.env) {
   let bytes;

@@ -1,5 +1,5 @@
-// Writes every generated file that is committed, in the order in which one follows from another. `npm run generate`
-// after a change; `-- --check` writes nothing, and exits with 1 after it has named each file that differs.
+// Writes every generated file that is committed, in dependency order. Run `npm run generate` after a change. `--
+// --check` writes nothing: it lists the files that differ and exits with 1 if there are any.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,10 +26,10 @@ const read = (name) => readFileSync(path.join(root, name), 'utf8');
 const readJson = (name) => JSON.parse(read(name));
 const partnerApi = () => new OpenApi(readJson('docs/openapi/partner.json'));
 
-/** Each step returns the text of its files by their path; it may read the files of the steps before. */
+/** Each step returns file contents by path. A step may read the files of earlier steps. */
 const STEPS = {
   'OpenAPI documents': documents,
-  // `npm test` compares the recorded answers: a check needs no service.
+  // A check skips this step, because it would need a service. `npm test` compares the recorded answers.
   ...(isCheck ? {} : { 'recorded answers': recordAnswers, 'OpenAPI documents with them': documents }),
   'types of the portal and the SDK': types,
   'pages for partners': partnerPages,
@@ -37,7 +37,7 @@ const STEPS = {
   'picture of the architecture': () => ({ 'CONTRIBUTING.md': withArchitecture(read('CONTRIBUTING.md')) }),
 };
 
-/** In a process of its own: the documents show the recorded answers, which a module is loaded with once. */
+/** Runs in a separate process, because modules load the recorded answers only once. */
 async function documents() {
   const status = await buildIfStale(['service']);
   if (status !== 0) process.exit(status);
@@ -58,7 +58,7 @@ async function documents() {
   );
 }
 
-/** The test calls a running service and writes the file itself, so this step has nothing left to write. */
+/** The test calls a running service and writes the file itself, so this step returns nothing. */
 function recordAnswers() {
   const before = readCommitted(ANSWERS);
   const args = ['node_modules/vitest/vitest.mjs', 'run', 'test/docs/recorded-answers.test.ts', '--update'];
@@ -90,7 +90,7 @@ async function typesOf(document) {
   }
 }
 
-/** The codes of an operation are the names of its examples: every error has the one schema `Problem`. */
+/** Error codes come from the names of an operation's examples, because all errors share the schema `Problem`. */
 function codesOfOperations(api) {
   const line = (operation) => {
     const codes = new Set(api.errorsOf(operation).map(({ code }) => `'${code}'`));
@@ -100,7 +100,7 @@ function codesOfOperations(api) {
 
 /**
  * The documented error codes of each operation, by its \`operationId\`. \`isApiError(error)\` does not know
- * which operation an error is of: name the codes that you ask for.
+ * which operation failed, so pass the codes that you want to handle.
  */
 export interface CodesOf {
 ${api.operations().map(line).join('\n')}
@@ -118,7 +118,7 @@ function partnerPages() {
   };
 }
 
-/** Heading of docs/webhooks.md, language of its block, name of the file, mark of a comment. */
+/** Heading in docs/webhooks.md, language of its code block, file name, and comment marker. */
 const VERIFIERS = [
   ['TypeScript', 'typescript', 'verify-webhook-signature.ts', '//'],
   ['Python', 'python', 'verify_webhook_signature.py', '#'],
@@ -129,12 +129,12 @@ const VERIFIERS = [
   ['Ruby', 'ruby', 'verify_webhook_signature.rb', '#'],
 ];
 
-/** The functions of the webhook page as files to copy: the tests run the blocks of the page. */
+/** Extracts the functions of the webhook page as files to copy. The tests run the same code blocks. */
 function verifiers(page) {
   return Object.fromEntries(
     VERIFIERS.map(([heading, language, name, mark]) => {
       const block = new RegExp(`^### ${heading}\n[^]*?^\`\`\`${language}\n([^]*?\n)\`\`\`$`, 'm').exec(page);
-      if (block === null) throw new Error(`docs/webhooks.md has no ${language} below "### ${heading}"`);
+      if (block === null) throw new Error(`docs/webhooks.md has no ${language} block below "### ${heading}"`);
       const comment = `${mark} Written by \`npm run generate\` from docs/webhooks.md.\n`;
       // PHP's opening tag must come first.
       const text =
@@ -157,7 +157,7 @@ function measured() {
   };
 }
 
-/** Where two texts part, for the person who reads the output. */
+/** Describes the first difference between two texts. */
 function difference(committed, generated) {
   const [before, after] = [committed, generated].map((text) => text.split('\n'));
   const at = after.findIndex((line, index) => line !== before[index]);
@@ -179,7 +179,7 @@ for (const [step, run] of Object.entries(STEPS)) {
   const old = Object.entries(await run()).filter(([name, text]) => readCommitted(name) !== text);
   for (const [name, text] of old) {
     if (isCheck) {
-      console.error(`${name} differs from ${difference(readCommitted(name), text)}`);
+      console.error(`${name} differs at ${difference(readCommitted(name), text)}`);
       continue;
     }
     mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
@@ -190,6 +190,6 @@ for (const [step, run] of Object.entries(STEPS)) {
   console.log(`${step} (${Math.round((performance.now() - startedAt) / 1_000)} s): ${names}`);
 }
 if (isCheck && differing > 0) {
-  console.error(`${differing} files are not what \`npm run generate\` writes: run it and commit`);
+  console.error(`${differing} files are out of date. Run \`npm run generate\` and commit the result`);
   process.exitCode = 1;
 }

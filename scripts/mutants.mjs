@@ -1,6 +1,6 @@
-// Puts each bug of test/mutants/mutants.ts into a copy of the tree, one at a time, and runs the tests that must catch it.
-// `npm run mutants [-- --only <part of a name>] [--jobs 1] [--limit-s 600]`; exit 1 when one survives or cannot be tried.
-// `-- --check` tries none: it only shows which changes no longer find their place in the tree.
+// Puts each bug of test/mutants/mutants.ts into a copy of the tree, one at a time, and runs the tests that must catch
+// it. `npm run mutants [-- --only <part of a name>] [--jobs 1] [--limit-s 600]` exits with 1 if a mutant survives or
+// cannot be tried. `-- --check` runs none and only lists changes that no longer match the tree.
 import 'reflect-metadata';
 import { spawn, spawnSync } from 'node:child_process';
 import {
@@ -48,7 +48,7 @@ const jobs = Math.min(MAX_JOBS, Math.max(1, Number(values.jobs)));
 const LEFT_OUT = new Set(['.git', 'node_modules', 'dist', '.data', '.tsbuildinfo']);
 const workshop = mkdtempSync(path.join(tmpdir(), 'mutants-'));
 
-/** Hard links: a changed file is written anew, so that the original stays. */
+/** Uses hard links. `applyEdit` replaces a changed file instead of writing to it, so the original stays intact. */
 function linkTree(from, to) {
   mkdirSync(to, { recursive: true });
   for (const entry of readdirSync(from, { withFileTypes: true })) {
@@ -76,14 +76,14 @@ function copyTree(to, sharesBuild) {
     else if (entry.isFile()) linkOrCopy(source, target);
   }
   symlinkSync(path.join(root, 'node_modules'), path.join(to, 'node_modules'));
-  // A copy: what a test starts in the tree may build it anew.
+  // Copy the build, because a test may rebuild it.
   if (sharesBuild)
     cpSync(path.join(root, 'dist'), path.join(to, 'dist'), { recursive: true, preserveTimestamps: true });
 }
 
 /**
- * One server with a migrated template, and one build, for all mutants that change neither: most of the time would be
- * theirs. Settings as in test/harness/global-setup.ts.
+ * Starts one server with a migrated template and builds once, for all mutants that change neither. Otherwise these
+ * steps would take most of the time. The settings match test/harness/global-setup.ts.
  */
 async function prepareServer() {
   const built = spawnSync(process.execPath, ['scripts/build.mjs', 'service', 'portal'], {
@@ -111,13 +111,13 @@ async function prepareServer() {
   return postgres;
 }
 
-/** @throws Error when `find` is not there exactly once: the list must then be adapted. */
+/** @throws Error unless the tree contains `find` exactly once. Otherwise the list of mutants needs an update. */
 function applyEdit(tree, edit) {
   const fault = editFault(tree, edit);
   if (fault !== null) throw new Error(fault);
   const target = path.join(tree, edit.file);
   const text = readFileSync(target, 'utf8');
-  // A new file: the old one is a hard link to the original.
+  // Create a new file, because the old one is a hard link to the original.
   unlinkSync(target);
   writeFileSync(
     target,
@@ -125,7 +125,7 @@ function applyEdit(tree, edit) {
   );
 }
 
-/** Tests load the service from the build: one changed file needs no new one. */
+/** Compiles one changed file into the build, because tests load the service from there. */
 function compile(tree, file) {
   const builtFile = builtFileOf(file);
   if (builtFile === null) return;
@@ -139,7 +139,7 @@ function compile(tree, file) {
 function compilerOptions() {
   const { config } = typescript.readConfigFile(path.join(root, 'tsconfig.json'), typescript.sys.readFile);
   const { options } = typescript.convertCompilerOptionsFromJson(config.compilerOptions, root);
-  // Of one file alone the compiler does not see that its package is of ES modules.
+  // For a single file, the compiler cannot see that its package uses ES modules.
   const format = { module: typescript.ModuleKind.ESNext, moduleResolution: undefined };
   return { ...options, ...format, noEmit: false, sourceMap: false, allowImportingTsExtensions: false };
 }
@@ -156,7 +156,7 @@ function runTests(tree, { tests, build }) {
         ...(build ? {} : { TEST_PREPARED_SERVER: server.url() }),
       },
       stdio: ['ignore', 'ignore', 'pipe'],
-      // A group of its own, so that its time limit ends the workers too.
+      // A separate process group, so that the time limit also kills the workers.
       detached: true,
     });
     let errors = '';
@@ -185,9 +185,9 @@ function readResult(file, errors) {
   const more = failed.length > 1 ? ` (and ${failed.length - 1} more)` : '';
   if (failed.length > 0) return { outcome: 'caught', detail: failed[0].fullName + more };
   const broken = report.testResults.find((suite) => suite.status === 'failed');
-  // A file that cannot even begin shows a mutant that is no program, or a product that does not start with it.
+  // If a file fails to load, the mutant may be invalid, or the service may not start with it.
   const message = String(broken?.message ?? '').slice(0, 500);
-  // Its tests were found, and what they all begin with failed: a hook.
+  // The tests were found, but a hook that runs before them failed.
   if (broken && broken.assertionResults.length > 0)
     return { outcome: 'caught', detail: `a hook: ${message.split('\n')[0]}` };
   if (broken) return { outcome: 'not run', detail: message };
@@ -215,13 +215,13 @@ async function tryMutant(mutant) {
 const chosen = MUTANTS.filter(
   ({ name }) => values.only.length === 0 || values.only.some((part) => name.includes(part)),
 );
-if (chosen.length === 0) throw new Error('no mutant has such a name');
+if (chosen.length === 0) throw new Error('no mutant matches --only');
 const server = await prepareServer();
 process.on('exit', () => rmSync(workshop, { recursive: true, force: true }));
 for (const signal of ['SIGINT', 'SIGTERM'])
   process.on(signal, () => void server.stop().then(() => process.exit(1)));
 
-// Without a mutant its tests pass: else what fails would count as caught.
+// The tests must pass without a mutant. Otherwise their failures would count as caught.
 const control = await tryMutant({ name: 'none', edits: [], tests: chosen[0].tests });
 if (control.outcome !== 'SURVIVED') {
   process.stderr.write(`without a mutant ${chosen[0].tests.join(', ')} fail: ${control.detail}\n`);

@@ -1,10 +1,10 @@
-// Refuses prose that CONTRIBUTING, "How we write", rules out: in comments, and in pages that people write.
-// `node scripts/prose.mjs [pathspec…]` prints each place; exit code 1 when there is one.
+// Checks comments and handwritten pages against "How we write" in CONTRIBUTING. `node scripts/prose.mjs [pathspec…]`
+// prints each violation and exits with 1 if there are any.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** Each rule names what to write instead. `docs`: only in Markdown. */
+/** Each rule says what to write instead. `docs` rules apply to Markdown only. */
 const RULES = [
   {
     rule: 'no headless clause as a subject: name the actor',
@@ -29,7 +29,7 @@ const RULES = [
   { rule: 'at most 30 words in a sentence', docs: true, over: 30 },
 ];
 
-/** Sentences that are right although a rule matches: quotes of others, and terms. */
+/** Correct sentences that match a rule, such as quotes and terms. */
 const ALLOWED = [];
 
 const GENERATED = /\.gen\.ts$|^(docs\/(reference|openapi|errors\.md|postman\.json)|CHANGELOG\.md)/;
@@ -41,7 +41,7 @@ function filesToCheck(paths) {
   return listed.filter((file) => TYPES.has(path.extname(file)) && !GENERATED.test(file));
 }
 
-/** @returns blocks of prose, each with the line where it begins */
+/** @returns blocks of prose, each with its first line */
 function commentsOf(text) {
   const blocks = [];
   let last = null;
@@ -59,7 +59,7 @@ function commentsOf(text) {
   return blocks;
 }
 
-/** @returns paragraphs, list items, cells and headings of a page; no code */
+/** @returns the page's paragraphs, list items, cells and headings, without code */
 function paragraphsOf(text) {
   const blocks = [];
   let code = false;

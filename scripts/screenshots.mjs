@@ -1,5 +1,5 @@
-// Takes the README's pictures of the portal, docs/images/*.png: starts the service as `npm start` does, on free ports and a data
-// directory of its own, orders something, breaks a receiver, and looks. `node scripts/screenshots.mjs`; needs Chromium.
+// Takes the README's screenshots of the portal, docs/images/*.png. Starts the service as `npm start` does, on free
+// ports and with its own data directory, places orders and breaks a receiver. `node scripts/screenshots.mjs`; needs Chromium.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -20,7 +20,7 @@ if (chromiumPath === null) {
 const SIZE = { width: 1200, height: 760 };
 const START_TIMEOUT_MS = 180_000;
 
-/** Responds with 200, and with 503 while it is broken. */
+/** Responds with 200, or with 503 while broken. */
 async function startReceiver() {
   const state = { broken: false };
   const server = createServer((request, response) => {
@@ -32,7 +32,7 @@ async function startReceiver() {
   return { state, server, url: `http://127.0.0.1:${server.address().port}/webhooks` };
 }
 
-/** @returns the service, and what its banner says */
+/** @returns the values from the service's banner, and the API's address */
 async function startService(dataDir) {
   const [port, adminPort, portalPort] = [await freePort(), await freePort(), await freePort()];
   const child = spawn(process.execPath, ['--enable-source-maps', 'scripts/start.mjs'], {
@@ -65,7 +65,10 @@ async function startService(dataDir) {
   return { link, key, api: `http://127.0.0.1:${port}` };
 }
 
-/** Only what finds programs: a `DATABASE_URL` of this shell would have every role work on that database. */
+/**
+ * Keeps only the variables needed to find programs. A `DATABASE_URL` from this shell would make every role use that
+ * database.
+ */
 function withoutSettings({ PATH, HOME, TMPDIR }) {
   return { PATH, HOME, ...(TMPDIR ? { TMPDIR } : {}) };
 }
@@ -79,7 +82,7 @@ async function order({ api, key }) {
 }
 
 async function take(page, name) {
-  // Two lines of a list may still be on their way.
+  // Rows of a list may still be loading.
   await page.waitForLoadState('networkidle').catch(() => {});
   await page.screenshot({ path: path.join(images, `${name}.png`) });
   console.log(`docs/images/${name}.png`);

@@ -1,6 +1,6 @@
-// `npm start [-- <role>]`: builds if a source is newer than the build, then runs one entry point in this process. A fresh
-// clone starts with one command, and an edit never runs stale. Variables come from the environment, then from .env
-// (ENV_FILE names another file; empty: none).
+// `npm start [-- <role>]`: builds if a source is newer than the build, then runs one entry point in this process. A
+// fresh clone starts with one command, and stale code never runs. Variables come from the environment, then from .env
+// (ENV_FILE names another file; empty means none).
 import { enableCompileCache, flushCompileCache } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -22,27 +22,27 @@ const ENTRIES = {
   chaos: 'dist/chaos/main.js',
 };
 
-/** Roles whose process serves the pages of the portal. */
+/** Roles whose process serves the portal's pages. */
 const SERVES_PAGES = ['', 'portal'];
 
-/** As `engines` in package.json. */
+/** The same as `engines` in package.json. */
 const MIN_NODE = [22, 19];
 
 const root = path.resolve(import.meta.dirname, '..');
 
-/** Ends the process when something does not compile. */
+/** Exits the process if a build fails. */
 async function build(...wanted) {
   const status = await buildIfStale(wanted).catch((error) => refuse(error.message));
   if (status !== 0) process.exit(status);
 }
 
-/** Prints one line and ends. */
+/** Prints one line and exits. */
 function refuse(message) {
   process.stderr.write(`${message}\n`);
   process.exit(1);
 }
 
-/** Without npm's Node (`npm ci --omit=optional`) this runs on the machine's own. */
+/** Checks the version, because without npm's Node (`npm ci --omit=optional`) this runs on the system's Node. */
 function requireNode([leastMajor, leastMinor]) {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > leastMajor || (major === leastMajor && minor >= leastMinor)) return;
@@ -67,15 +67,16 @@ if (role !== 'dev' && entry === undefined)
   refuse(`unknown role "${role}". Use one of: dev, ${Object.keys(ENTRIES).filter(Boolean).join(', ')}`);
 loadEnv();
 if (role === 'dev') {
-  // The Nest CLI compiles the service, again and again.
+  // The Nest CLI builds the service continuously.
   await build('portal');
   runDev(root);
 } else {
   await build('service', ...(SERVES_PAGES.includes(role) ? ['portal'] : []));
   process.argv = [process.argv[0], path.join(root, entry), ...rest];
-  // A third of a start is compiling. Not in a folder that other users may write: what is there is run.
+  // Compiling takes a third of the startup time. Do not use a folder that other users can write to, because its content
+  // is executed.
   enableCompileCache(process.env.NODE_COMPILE_CACHE || path.join(root, 'node_modules/.cache/compiled'));
   await import(pathToFileURL(path.join(root, entry)));
-  // Else the first exit would write it, and a stop has a deadline.
+  // Write it now. Otherwise the first exit would, and a shutdown has a deadline.
   flushCompileCache();
 }

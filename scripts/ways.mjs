@@ -1,6 +1,6 @@
-// Counts the files and functions of src that run on four ways, each on a warm service, in the process that does the
-// work: a reader of one call must pass them. `npm run ways [-- --tree <folder of another commit> --list]`; the other tree
-// needs only node_modules and a build (`npm run build`). Each role preloads this file, which then counts in the role.
+// Counts the files and functions of src that run in four operations, on a warm service: the code that a reader of one
+// call has to pass. `npm run ways [-- --tree <folder of another commit> --list]`; the other tree needs node_modules and
+// a build (`npm run build`). Each role preloads this file, which then counts inside the role.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -22,25 +22,25 @@ const { values } = parseArgs({
 });
 const tree = path.resolve(values.tree);
 const PACKAGE = 'pkg_fr_1gb_7d';
-/** How long a service without calls is watched; its functions are taken off, as often as they ran. */
+/** Time for which the service is watched without calls. Functions that run at this idle rate are subtracted. */
 const IDLE_MS = 4_000;
 const LIMIT_MS = 30_000;
 const ADMIN_TOKEN = randomBytes(24).toString('hex');
 
 const WAYS = ['POST /v1/orders', 'worker to order.issued', 'event to disabled endpoint', 'GET /v1/catalog'];
 
-/** In a role: reports on request over IPC which functions have run since the last request, and how often. */
+/** Inside a role: reports over IPC which functions have run since the last request, and how often. */
 async function countInThisProcess() {
   const session = new Session();
   session.connect();
   await session.post('Profiler.enable');
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
   process.on('message', (id) => void takeCounts(session).then((counts) => process.send({ id, counts })));
-  // Only the stop signal ends the role, not an open channel.
+  // An open channel must not keep the role alive after the stop signal.
   process.channel?.unref();
 }
 
-/** Functions of dist/src as `file|name|offset`, without the top level of a module. */
+/** Functions of dist/src as `file|name|offset`, without modules' top-level code. */
 async function takeCounts(session) {
   const { result } = await session.post('Profiler.takePreciseCoverage');
   const counts = {};
@@ -69,7 +69,7 @@ async function startPostgres(folder) {
   return startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), settings: { fsync: 'off' } });
 }
 
-/** Starts a role as a process of its own, which counts, and waits for `ready`. */
+/** Starts a role in its own process, which counts, and waits until it prints `ready`. */
 async function startRole(role, environment) {
   const child = fork(path.join(tree, `dist/src/main.${role}.js`), [], {
     cwd: tree,
@@ -80,13 +80,13 @@ async function startRole(role, environment) {
   children.push(child);
   await new Promise((resolve, reject) => {
     child.stdout.on('data', (bytes) => String(bytes).includes('ready') && resolve());
-    child.once('exit', (code) => reject(new Error(`${role} ended with ${code}`)));
+    child.once('exit', (code) => reject(new Error(`${role} exited with code ${code}`)));
   });
   return child;
 }
 
 let requests = 0;
-/** The counts of the process since the last request. */
+/** @returns the process's counts since the last request */
 async function take(child) {
   const id = ++requests;
   const answer = new Promise((resolve) => {
@@ -121,19 +121,19 @@ async function until(what, ask) {
   for (;;) {
     const found = await ask();
     if (found) return found;
-    if (Date.now() > deadline) throw new Error(`not within ${LIMIT_MS} ms: ${what}`);
+    if (Date.now() > deadline) throw new Error(`timed out after ${LIMIT_MS} ms: ${what}`);
     await delay(25);
   }
 }
 
-/** Runs `work`, and lists what ran in `child` beyond what runs there anyway. */
+/** Runs `work` and lists the functions that ran in `child`, except those that also run when idle. */
 async function trace(child, idle, work) {
   await take(child);
   const startedAt = performance.now();
   await work();
   const share = (performance.now() - startedAt) / IDLE_MS;
   const counts = await take(child);
-  // Twice the idle rate and one more: a sweep may fall into a short window.
+  // Allow twice the idle rate plus one, because a sweep may fall into a short window.
   return Object.keys(counts).filter((key) => !(key in idle) || counts[key] > 2 * idle[key] * share + 1);
 }
 
@@ -165,7 +165,7 @@ async function measure() {
       ADMIN_TOKENS: `ways:${ADMIN_TOKEN}`,
       SECRETS_KEYS: `ways:${randomBytes(32).toString('base64')}`,
       WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',
-      // Two attempts, and the first block disables.
+      // Two attempts, and the first block disables the endpoint.
       WEBHOOK_RETRY_DELAYS_MS: '200',
       WEBHOOK_BLOCKS_BEFORE_DISABLE: '1',
       SWEEP_INTERVAL_MS: '60000',
@@ -173,7 +173,7 @@ async function measure() {
       RATE_LIMIT_BURST: '10000',
     };
     const start = (role) => startRole(role, { ...environment, OPS_PORT: String(opsPorts.pop()) });
-    // One after the other: a busy machine would not let all of them connect in time.
+    // Start them one after the other. On a busy machine, concurrent starts could run into the connect timeout.
     await start('admin');
     const api = await start('api');
     const worker = await start('worker');
@@ -206,7 +206,7 @@ async function walk({ api, worker, partnerUrl, adminUrl, receiver }) {
   const catalog = () => partner('GET', '/catalog');
   const sold = [];
   const esimOf = async ({ id }) => (await partner('GET', '/esims')).find((esim) => esim.order_id === id);
-  // Warm: pools, prepared statements and caches are there.
+  // Warm up pools, prepared statements and caches.
   for (let i = 0; i < 2; i++) sold.push(await issued((await place()).id));
   for (let i = 0; i < 2; i++) await catalog();
   const [idleApi, idleWorker] = await Promise.all([idleCounts(api), idleCounts(worker)]);

@@ -1,7 +1,7 @@
 import { CliError, EXIT } from './exit-codes.js';
 import type { Order, Package, PartnerApi, ServiceEvent, Topup } from './partner-api.js';
 
-/** What a scene needs to run. */
+/** Input of a scene. */
 export interface Play {
   readonly api: PartnerApi;
   /** The eSIM to use; null orders a new one. */

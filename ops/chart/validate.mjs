@@ -1,6 +1,7 @@
-// helm lint, and every manifest that the chart renders against the schemas of Kubernetes, made offline from its own
-// OpenAPI document (the Go module k8s.io/kubernetes), unknown fields refused. `node ops/chart/validate.mjs`; `--install`
-// brings the programs by `go install` first. Says what is missing and ends with 0 where they are not there.
+// Runs helm lint and checks every rendered manifest against the Kubernetes schemas, with unknown fields rejected. The
+// schemas are derived offline from Kubernetes' own OpenAPI document (the Go module k8s.io/kubernetes).
+// `node ops/chart/validate.mjs`; `--install` first installs the programs with `go install`. If a program is missing,
+// prints which one and exits with 0.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +11,7 @@ const HELM = 'helm.sh/helm/v4/cmd/helm@v4.3.1';
 const KUBECONFORM = 'github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0';
 const KUBERNETES = 'k8s.io/kubernetes@v1.36.3';
 const chart = import.meta.dirname;
-/** Values with everything on, beside the defaults. */
+/** Values that enable every feature, in addition to the defaults. */
 const EVERYTHING = [
   ...['worker.keda.enabled=true', 'webhooks.keda.enabled=true', 'worker.callbacks.enabled=true'],
   ...['settings.TRUST_PROXY=1', 'liveProviders={esim_access,zendit}', 'api.existingSecret=partner-esim-api'],
@@ -18,7 +19,7 @@ const EVERYTHING = [
   'tracing.endpoint=http://collector.monitoring:4318',
   `image.digest=sha256:${'0'.repeat(64)}`,
 ];
-/** Kinds of others: only their own operators know the schema. */
+/** Kinds of custom resources, whose schemas only their operators have. */
 const FOREIGN_KINDS = 'ScaledObject';
 
 const go = (...args) => execFileSync('go', args, { encoding: 'utf8', cwd: tmpdir() }).trim();
@@ -51,8 +52,8 @@ try {
     console.log(run(kubeconform, [...options, '-'], manifests).trim());
   }
   refuses('settings.DATABASE_URL=postgres://x', 'a secret among the settings');
-  refuses('api.replicas=two', 'a number that is none');
-  refuses('worker.concurrency=5', 'a value that the chart does not know');
+  refuses('api.replicas=two', 'a number that is not numeric');
+  refuses('worker.concurrency=5', 'an unknown value');
 } catch (error) {
   console.error(error.message);
   process.exitCode = 1;
@@ -66,11 +67,11 @@ function run(program, args, input) {
   return stdout;
 }
 
-/** The values schema must refuse it. */
+/** Checks that the values schema rejects a value. */
 function refuses(value, what) {
   const { status } = spawnSync(helm, ['template', 'esim', chart, '--set', value], { encoding: 'utf8' });
-  if (status === 0) throw new Error(`the schema of the values takes ${what}: ${value}`);
-  console.log(`refused: ${what}`);
+  if (status === 0) throw new Error(`the values schema accepts ${what}: ${value}`);
+  console.log(`rejected: ${what}`);
 }
 
 function find(name) {
@@ -91,7 +92,7 @@ function findSwagger() {
   return existsSync(file) ? file : null;
 }
 
-/** One schema for each kind, named as kubeconform looks for it. */
+/** Writes one schema per kind, with the file name that kubeconform expects. */
 function writeSchemas(folder) {
   mkdirSync(folder, { recursive: true });
   const { definitions } = JSON.parse(readFileSync(swagger, 'utf8'));
@@ -116,7 +117,7 @@ function writeSchemas(folder) {
   return folder;
 }
 
-/** Unknown fields are errors, as with strict field validation of the API server. */
+/** Makes unknown fields errors, like the API server's strict field validation. */
 function tighten(name, definition) {
   if (definition.properties && definition.additionalProperties === undefined)
     definition.additionalProperties = false;

@@ -1,6 +1,6 @@
-// Assembles what the image holds: the compiled service, its production dependencies, the pages and the OpenAPI
-// documents; no compiler, no tests, no sources. The Dockerfile calls it, and so does
-// ops/image/prove.mjs, so that what is proven is what is shipped. `node ops/image/assemble.mjs <folder>`, after the build.
+// Assembles the content of the image: the compiled service, its production dependencies, the portal's pages and the
+// OpenAPI documents, without compiler, tests or sources. The Dockerfile and ops/image/prove.mjs both call it, so the
+// proof covers what ships. `node ops/image/assemble.mjs <folder>`, after the build.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
@@ -12,7 +12,7 @@ if (process.argv[2] === undefined || existsSync(target)) {
   process.exit(1);
 }
 if (!existsSync(path.join(root, 'dist/src/main.api.js'))) {
-  console.error('there is no build: npm run build');
+  console.error('there is no build. Run npm run build first.');
   process.exit(1);
 }
 

@@ -1,8 +1,9 @@
-// Runs every role as the image does, by the nearest means where there is no container engine: bubblewrap. The root is
-// read-only and holds Node, its libraries and the assembled folder and nothing else (no shell, no npm), /tmp is a tmpfs, the
-// process is pid 1 with uid 65532 and no capabilities. Each role must answer /readyz and /metrics, an order must be issued
-// through them, and SIGTERM must end each with code 0.
-// `node ops/image/prove.mjs`, after the build; says why and ends with 0 where bwrap is absent or may not be used.
+// Runs every role as in the image, in a bubblewrap sandbox that needs no container engine. The root is read-only and
+// contains only Node, its libraries and the assembled folder (no shell, no npm). /tmp is a tmpfs. The process is pid 1
+// with uid 65532 and no capabilities. Each role must serve /readyz and /metrics and exit with code 0 after SIGTERM, and
+// an order must be issued.
+// `node ops/image/prove.mjs`, after the build. If bwrap is missing or not permitted, prints the reason and exits with
+// 0.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -51,10 +52,10 @@ try {
   await proveAnOrder(env);
   for (const role of roles) await stopRole(role);
   console.log(
-    'proven: read-only root, uid 65532, no capabilities, no shell, only /tmp writable, SIGTERM heard as pid 1',
+    'proven: read-only root, uid 65532, no capabilities, no shell, only /tmp writable, SIGTERM handled as pid 1',
   );
 } catch (error) {
-  for (const { role, said } of roles) console.error(`${role} said: ${said}`);
+  for (const { role, said } of roles) console.error(`output of ${role}: ${said}`);
   throw error;
 } finally {
   for (const { child } of roles) child.kill('SIGKILL');
@@ -75,17 +76,20 @@ function whyImpossible() {
     'true',
   ]);
   if (probe.error) return 'bwrap is not installed (apt-get install bubblewrap)';
-  return probe.status === 0 ? null : `bwrap may not be used here: ${probe.stderr.toString().trim()}`;
+  return probe.status === 0 ? null : `bwrap is not permitted here: ${probe.stderr.toString().trim()}`;
 }
 
-/** Without its Unix-domain socket: that lies in the /tmp of this machine, which the process does not see. */
+/** Removes the Unix socket, which is in the host's /tmp and therefore not visible in the sandbox. */
 function overTcp(databaseUrl) {
   const url = new URL(databaseUrl);
   url.searchParams.delete('host');
   return url.href;
 }
 
-/** Node alone with its libraries; the network is the host's, as PostgreSQL listens on loopback. */
+/**
+ * The sandbox contains Node and its libraries only. It shares the host's network, because PostgreSQL listens on
+ * loopback.
+ */
 function walls(env, more = []) {
   const libraries = ['/usr/lib', '/lib', '/lib64'].filter((folder) => existsSync(folder));
   const names = ['/etc/ssl', '/etc/resolv.conf', '/etc/hosts', '/etc/nsswitch.conf'].filter((file) =>
@@ -106,7 +110,7 @@ function walls(env, more = []) {
   ];
 }
 
-/** The walls themselves, seen from inside: else the roles would prove nothing. */
+/** Checks the sandbox from inside. Without it, running the roles would prove nothing. */
 function proveTheWalls() {
   const program = `
     const fs = require('node:fs');
@@ -126,7 +130,7 @@ function proveTheWalls() {
   );
 }
 
-/** Compiles as the Dockerfile does, then asks Node.js whether it takes what it finds under the root that it cannot write. */
+/** Compiles as the Dockerfile does, then checks that Node.js uses the cache under the read-only root. */
 function proveTheCompiledCode() {
   const compiling = walls({ NODE_COMPILE_CACHE: '' }, ['--bind', compiled, '/tmp/compiled']);
   execFileSync('bwrap', [...compiling, '/app/compile.mjs', '/tmp/compiled'], { stdio: 'inherit' });
@@ -136,8 +140,8 @@ function proveTheCompiledCode() {
     { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 },
   );
   for (const file of ['app/dist/src/apps/role-process.js', '@nestjs/core/nest-factory.js'])
-    assert.match(stdout + stderr, new RegExp(`${file} was accepted`), `${file} is compiled anew`);
-  console.log('compiled code: taken from the image');
+    assert.match(stdout + stderr, new RegExp(`${file} was accepted`), `${file} was compiled again`);
+  console.log('compiled code: loaded from the image');
 }
 
 async function migrate(env) {
@@ -178,7 +182,9 @@ async function stopRole(started) {
   console.log(`${role}: stopped by SIGTERM`);
 }
 
-/** Checks what only a call can find missing: validation, the catalog, the worker, and the thread that draws QR codes. */
+/**
+ * Checks parts that only a call exercises: validation, the catalog, the worker, and the thread that renders QR codes.
+ */
 async function proveAnOrder({ PORT, ADMIN_PORT, ADMIN_TOKENS }) {
   const [admin, api] = [`http://127.0.0.1:${ADMIN_PORT}/internal/v1`, `http://127.0.0.1:${PORT}/v1`];
   const office = ADMIN_TOKENS.slice(ADMIN_TOKENS.indexOf(':') + 1);
@@ -195,7 +201,7 @@ async function proveAnOrder({ PORT, ADMIN_PORT, ADMIN_TOKENS }) {
   assert.equal(order.status, 'issued');
   const { svg } = await call(`${api}/esims/${order.esims[0].esim_id}/qr`, key);
   assert.match(svg, /^<svg/);
-  console.log('an order: refused when invalid, issued by the worker, its QR code drawn');
+  console.log('order: rejected when invalid, issued by the worker, QR code rendered');
 }
 
 function send(url, token, body) {
@@ -219,7 +225,7 @@ async function call(url, token, body) {
   return JSON.parse(text).data;
 }
 
-/** A port of loopback that nobody listens on at this moment. */
+/** @returns a loopback port that is currently free */
 async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

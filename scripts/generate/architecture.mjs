@@ -1,4 +1,4 @@
-// Draws which folder of src uses which, read from the imports, as the picture in CONTRIBUTING.md.
+// Draws the dependencies between the folders of src, as imported, for the picture in CONTRIBUTING.md.
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -11,11 +11,11 @@ const LAYERS = ['main', 'embedded', 'apps', 'infra', 'config', 'common'];
 
 const folderOf = (file) => {
   const [first, ...rest] = path.relative(path.join(root, 'src'), file).split(path.sep);
-  // Entry points lie in src itself.
+  // Entry points are in src itself.
   return rest.length > 0 ? first : 'main';
 };
 
-/** Folder to the folders that its files import, types included. */
+/** @returns for each folder the folders that its files import, including type imports */
 function readImports() {
   const uses = new Map();
   const files = readdirSync(path.join(root, 'src'), { recursive: true, withFileTypes: true })
@@ -34,9 +34,9 @@ function readImports() {
   return uses;
 }
 
-/** Whether `to` is reached from `from` without the direct arrow. */
+/** @returns whether `to` can be reached from `from` without the direct arrow */
 function isReachedOtherwise(uses, from, to) {
-  // config and infra use each other (addresses, settings): visit each folder once.
+  // config and infra import each other (addresses, settings), so visit each folder only once.
   const seen = new Set([from]);
   const reaches = (start) => {
     if (start === to) return true;
@@ -47,7 +47,7 @@ function isReachedOtherwise(uses, from, to) {
   return [...uses.get(from)].some((next) => next !== to && reaches(next));
 }
 
-/** One line for each use that does not follow from others. Deletes from `uses` those that do. */
+/** Removes transitive uses from `uses`. @returns one line per remaining use */
 function arrows(uses) {
   for (const [from, used] of uses)
     for (const to of [...used].toSorted()) if (isReachedOtherwise(uses, from, to)) used.delete(to);
@@ -61,7 +61,7 @@ function draw(uses) {
     features.map((name) => [name, new Set([...uses.get(name)].filter((used) => features.includes(used)))]),
   );
   const lines = arrows(ofFeatures).map((arrow) => `    ${arrow}`);
-  // Every feature may use the layers below; one arrow stands for all of them.
+  // One arrow shows that every feature may use the layers below.
   const outside = new Map(layers.map((name) => [name, new Set()]));
   outside.set('features', new Set());
   for (const [name, used] of uses) {
@@ -81,7 +81,7 @@ function draw(uses) {
   ];
 }
 
-/** Features that a rule `<feature>-uses-only-what-it-may` allows and no file imports. */
+/** Finds features that a rule `<feature>-uses-only-what-it-may` allows but no file imports. */
 function unusedAllowances(uses) {
   const { forbidden } = createRequire(import.meta.url)('../../.dependency-cruiser.cjs');
   return forbidden.flatMap(({ name, to }) => {
@@ -90,12 +90,12 @@ function unusedAllowances(uses) {
     const allowed = /\(([^)]*)\)/.exec(to.pathNot)[1].split('|');
     return allowed
       .filter((other) => other !== feature && !uses.get(feature)?.has(other))
-      .map((other) => `.dependency-cruiser.cjs: ${feature} may use ${other} and does not`);
+      .map((other) => `.dependency-cruiser.cjs: ${feature} may use ${other} but does not`);
   });
 }
 
 /**
- * The page of CONTRIBUTING.md with the picture drawn anew.
+ * Redraws the picture in CONTRIBUTING.md.
  * @throws Error if the page has no place for it, or if .dependency-cruiser.cjs allows an import that no file has
  */
 export function withArchitecture(page) {

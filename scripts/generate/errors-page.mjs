@@ -1,8 +1,8 @@
 import { ERROR_CATALOG } from '../../src/common/errors/error-catalog.ts';
 
 /**
- * Cause and cure of each code in src/common/errors/error-catalog.ts: prose that no schema holds. `npm run generate`
- * refuses a code without an entry.
+ * Cause and fix of each code in src/common/errors/error-catalog.ts, in prose that no schema holds. `npm run generate`
+ * fails for a code without an entry.
  */
 const ERROR_ADVICE = {
   bad_request: {
@@ -173,7 +173,10 @@ A code in \`failure.code\` of an order or top-up, and in \`data.code\` of an eve
 [codes of a failure](webhooks.md#orderfailed), not one of these.
 `;
 
-/** docs/errors.md. @throws Error for a code without advice, or advice for no code */
+/**
+ * Renders docs/errors.md.
+ * @throws Error for a code without advice, or advice without a code
+ */
 export function renderErrorsPage(api) {
   const codes = Object.keys(ERROR_CATALOG);
   const strays = Object.keys(ERROR_ADVICE).filter((code) => !(code in ERROR_CATALOG));

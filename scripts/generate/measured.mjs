@@ -1,18 +1,18 @@
-// Tables and the picture of docs/performance.md and docs/capacity.md, from the results of the bench (docs/measured).
+// Renders the tables and the picture of docs/performance.md and docs/capacity.md from bench results (docs/measured).
 
 /**
- * The page with what stands between the marks of `docs/measured/<name>` written anew.
- * @throws Error when the page has lost its marks
+ * Replaces the text between the marks of `docs/measured/<name>`.
+ * @throws Error when the page lacks the marks
  */
 export function withMeasured(page, name, text) {
   const mark = `<!-- from docs/measured/${name} -->`;
   const from = page.indexOf(mark);
   const to = page.indexOf('<!-- end -->', from);
-  if (from < 0 || to < from) throw new Error(`a page has not the mark ${mark} with its end`);
+  if (from < 0 || to < from) throw new Error(`a page lacks the mark ${mark} or its end`);
   return page.slice(0, from + mark.length) + `\n\n${text}\n\n` + page.slice(to);
 }
 
-/** A table as the formatter would have it: columns padded. */
+/** Renders a table with padded columns, as Prettier formats it. */
 function aligned(lines) {
   const widths = lines[0].map((_, column) => Math.max(...lines.map((line) => line[column].length)));
   const render = (line) => `| ${line.map((text, column) => text.padEnd(widths[column])).join(' | ')} |`;
@@ -23,7 +23,7 @@ function aligned(lines) {
   ].join('\n');
 }
 
-/** The table of the life of an order. */
+/** The table of an order's life. */
 export function lifeTable(result) {
   const { layouts } = readLife(result);
   const cell = ({ rowOf }, figure, digits) => {
@@ -50,13 +50,13 @@ export function lifeTable(result) {
   ]);
 }
 
-/** The table of what an idle `esim listen` costs, and on which day of which machine. */
+/** The table of the cost of an idle `esim listen`, with the date and the machine. */
 export function listenTable({ date, machine: { cpu, cores }, options: { minutes }, sections: [{ rows }] }) {
   const lines = rows.map(({ figure, unit, median }) => [
     unit === '' ? figure : `${figure}, ${unit}`,
     median.toLocaleString('en', { maximumFractionDigits: 1 }),
   ]);
-  return `${minutes} minutes on ${date.slice(0, 10)} (${cores} cores, ${cpu}; other builds ran beside):\n\n${aligned([['what', 'figure'], ...lines])}`;
+  return `${minutes} minutes on ${date.slice(0, 10)} (${cores} cores, ${cpu}; other builds were running):\n\n${aligned([['what', 'figure'], ...lines])}`;
 }
 
 const MILLION = 1_000_000;
@@ -64,8 +64,8 @@ const SECONDS_A_DAY = 86_400;
 const MS_AN_HOUR = 3_600_000;
 
 /**
- * The cost of a million of each thing, from the CPU time measured for one.
- * @throws Error for a result without the rows that it needs
+ * The cost of a million of each operation, from the measured CPU time of one.
+ * @throws Error when a result lacks the rows
  */
 export function capacityTable(life, catalog, webhooks) {
   const apart = readLife(life).layouts.find(({ name }) => name === 'roles apart');
@@ -128,8 +128,8 @@ const COLORS = ['#0b5fad', '#b3470f'];
 const TICKS_MS = [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
 
 /**
- * The result of `npm run bench -- life`, layout by layout.
- * @throws Error for a result that has no such rows
+ * Parses the result of `npm run bench -- life`, by layout.
+ * @throws Error when the result lacks the rows
  */
 function readLife({ date, machine, sections }) {
   const layouts = sections.map(({ title, rows }) => {
@@ -152,8 +152,8 @@ function readLife({ date, machine, sections }) {
 }
 
 /**
- * Milliseconds from POST to webhook over orders a second; the vertical axis is logarithmic. An SVG without fonts, scripts
- * or colors of a scheme, so that GitHub, a viewer and paper show the same.
+ * Plots milliseconds from POST to webhook against orders per second, with a logarithmic vertical axis. The SVG has no
+ * external fonts, no scripts and no theme colors, so it looks the same on GitHub, in a viewer and on paper.
  */
 export function renderLatencyChart(result) {
   const { layouts, date, cores } = readLife(result);
@@ -219,5 +219,5 @@ function label(x, y, text, { anchor = 'start', size = 12, weight = 400, color = 
   );
 }
 
-/** So that its quarters are whole numbers. */
+/** Rounds up so that the quarters are whole numbers. */
 const niceCeiling = (value) => Math.ceil(value / 40) * 40;

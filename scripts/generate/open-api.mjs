@@ -1,12 +1,15 @@
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 
-/** The OpenAPI document, with its references followed. */
+/** The OpenAPI document with resolved references. */
 export class OpenApi {
   constructor(document) {
     this.document = document;
   }
 
-  /** The object, or the one that its `$ref` names. @throws Error when the reference leads nowhere */
+  /**
+   * @returns the object itself, or the target of its `$ref`
+   * @throws Error when the reference has no target
+   */
   follow(object) {
     if (object?.$ref === undefined) return object;
     const found = object.$ref
@@ -17,19 +20,19 @@ export class OpenApi {
     return this.follow(found);
   }
 
-  /** Every operation in the document's order, with `method` and `path`. */
+  /** Every operation in document order, with `method` and `path`. */
   operations() {
     return Object.entries(this.document.paths).flatMap(([path, item]) =>
       METHODS.filter((method) => item[method]).map((method) => ({ ...item[method], method, path })),
     );
   }
 
-  /** Operations by their tag, in the order in which tags first occur. */
+  /** Operations by tag, in the order of the tags' first use. */
   operationsByTag() {
     return Map.groupBy(this.operations(), ({ tags: [tag] }) => tag);
   }
 
-  /** The label of a tag on a page; its name is made for the names of classes. */
+  /** @returns the tag's label for pages. The tag's own name is only suitable for class names. */
   labelOf(tag) {
     return this.document.tags.find(({ name }) => name === tag)?.['x-displayName'] ?? tag;
   }
@@ -38,12 +41,12 @@ export class OpenApi {
     return (operation.parameters ?? []).map((parameter) => this.follow(parameter));
   }
 
-  /** The body that an operation takes, `{ schema, example }`, or null. */
+  /** @returns the operation's request body as `{ schema, example }`, or null */
   bodyOf(operation) {
     return operation.requestBody ? this.follow(operation.requestBody).content['application/json'] : null;
   }
 
-  /** Answers by status, followed. */
+  /** Responses by status, with resolved references. */
   responsesOf(operation) {
     return Object.entries(operation.responses).map(([status, response]) => ({
       status,
@@ -51,20 +54,20 @@ export class OpenApi {
     }));
   }
 
-  /** Error codes that an operation can answer, with their status. */
+  /** Error codes that an operation can return, with their status. */
   errorsOf(operation) {
     return this.responsesOf(operation).flatMap(({ status, content }) =>
       Object.keys(content?.['application/problem+json']?.examples ?? {}).map((code) => ({ status, code })),
     );
   }
 
-  /** The problem that the document shows for a code. */
+  /** The example problem that the document contains for a code. */
   problemOf(code) {
     return this.document.components.examples[code]?.value;
   }
 }
 
-/** The example of a parameter or field, else its default or first allowed value; undefined without any. */
+/** @returns the example of a parameter or field, or its default or first allowed value, or undefined */
 export function exampleOf({ example, schema = {} }) {
   return example ?? schema.example ?? schema['x-default'] ?? schema.enum?.[0];
 }

@@ -2,13 +2,13 @@ import { exampleOf } from './open-api.mjs';
 
 const SCHEMA = 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json';
 
-/** The variable that has the id after a segment of a path. */
+/** Variables for ids, by the path segment before the id. */
 const ID_VARIABLES = { orders: 'order_id', esims: 'esim_id', topups: 'topup_id', events: 'event_id' };
 
-/** Fields of a body that no two calls may share, or that only an earlier answer has. */
+/** Body fields that must differ between calls, or whose values come from an earlier response. */
 const BODY_VALUES = { reference: 'booking-{{$guid}}', esim_id: '{{esim_id}}' };
 
-/** Variables that a request sets for those after it, by operation. */
+/** Scripts that store variables for later requests, by operation. */
 const KEEPS = {
   placeOrder: [
     "pm.collectionVariables.set('order_id', data.id);",
@@ -24,7 +24,7 @@ function forgetOrder() {
   return ["pm.collectionVariables.unset('order_id');", "pm.collectionVariables.unset('esim_id');"];
 }
 
-/** Runs before each request. A Live key never orders here: an order costs money. */
+/** Runs before each request. It never orders with a Live key, because that would cost money. */
 const ORDER_FIRST = String.raw`
 // A request that needs an order or an eSIM waits for one. Without one, a Sandbox key orders it.
 const variables = pm.collectionVariables;
@@ -57,7 +57,7 @@ if ((needs('order_id') || needs('esim_id')) && !variables.get('esim_id')) {
     });
 }`;
 
-/** docs/postman.json: a folder for each tag. Its requests pass from top to bottom, and each one alone. */
+/** Renders docs/postman.json with one folder per tag. The requests pass from top to bottom, and also individually. */
 export function renderPostmanCollection(api) {
   const { info } = api.document;
   const collection = {
@@ -96,7 +96,7 @@ function script(listen, exec) {
 function testOf({ operationId, responses }) {
   const status = Object.keys(responses).find((code) => code.startsWith('2'));
   return [
-    `pm.test('answers ${status}', () => {`,
+    `pm.test('returns ${status}', () => {`,
     `  pm.response.to.have.status(${status});`,
     '  const { data } = pm.response.json();',
     ...(KEEPS[operationId] ?? []).map((line) => `  ${line}`),
@@ -121,7 +121,7 @@ function requestOf(api, operation) {
   };
 }
 
-/** Postman makes a new `{{$guid}}` for each click, so each click is a new intent. */
+/** Postman creates a new `{{$guid}}` per send, so each click is a new intent. */
 function headersOf(operation, parameters, body) {
   const optional = parameters
     .filter((parameter) => parameter.in === 'header' && parameter.name !== 'Idempotency-Key')

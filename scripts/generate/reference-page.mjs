@@ -1,11 +1,13 @@
 import { exampleOf } from './open-api.mjs';
 
-/** A link to another file of docs/, as it is reached from docs/reference. */
+/** Links to another file in docs/, relative to docs/reference. */
 const page = (file, label) => `<a href="${file.replace(/^docs/, '..')}">${label}</a>`;
 
 const slug = (text) => text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
 
-/** docs/reference/index.html: one page without scripts or outside files, so that it opens from a disk too. */
+/**
+ * Renders docs/reference/index.html, a single page without scripts or external files, so that it also works from disk.
+ */
 export function renderReference(api) {
   const { title, version, description } = api.document.info;
   return `<!doctype html>
@@ -23,7 +25,7 @@ export function renderReference(api) {
 <main id="content">
 <h1>${escapeHtml(title)} <small>${escapeHtml(version)}</small></h1>
 ${markdown(description)}
-<p>Each answer shown is one that the running service gave to the call above it; only ids, times, cursors and install data are made up.</p>
+<p>The examples show real responses of the service to the call above them. Only ids, times, cursors and install data are made up.</p>
 <p>More: ${page('docs/guides/quick-start.md', 'quick start')}, ${page('docs/webhooks.md', 'webhooks')},
 ${page('docs/errors.md', 'errors')}, ${page('docs/openapi/partner.json', 'OpenAPI document')},
 ${page('docs/postman.json', 'Postman collection')}.</p>
@@ -95,7 +97,7 @@ function answers(api, operation) {
     .map(({ status, description, content }) => {
       const { schema, example } = content?.['application/json'] ?? {};
       const table = schema ? fieldsTable(api, schema) : '';
-      return `<h4>Answer ${status}</h4><p>${inlineMarkdown(description)}</p>
+      return `<h4>Response ${status}</h4><p>${inlineMarkdown(description)}</p>
 ${example === undefined ? '' : jsonBlock(example, `${status}`)}
 ${table && `<details><summary>Fields</summary>${table}</details>`}`;
     })
@@ -139,13 +141,13 @@ function errorSection(api) {
     );
   return `<section aria-labelledby="errors"><h2 id="errors">Errors</h2>
 <p>Cause and cure of each: ${page('docs/errors.md', 'errors')}.</p>
-<table><thead><tr><th>status</th><th>code</th><th>what it says</th><th>retryable</th></tr></thead><tbody>${rows.join('')}</tbody></table></section>`;
+<table><thead><tr><th>status</th><th>code</th><th>title</th><th>retryable</th></tr></thead><tbody>${rows.join('')}</tbody></table></section>`;
 }
 
-/** The query of the recorded answers (test/docs/recorded-answers.test.ts). */
+/** The query that test/docs/recorded-answers.test.ts uses. */
 const SHOWN = { country: 'FR', limit: 2 };
 
-/** A call that can be pasted, with the variables of the quick start, which the SDK and the command line read too. */
+/** A command to paste. It uses the variables of the quick start, which the SDK and the CLI also read. */
 function curlSample(api, operation) {
   const parameters = api.parametersOf(operation);
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name) => {
@@ -157,7 +159,7 @@ function curlSample(api, operation) {
     .map(({ name }) => `${name}=${SHOWN[name]}`);
   const search = query.length === 0 ? '' : `?${query.join('&')}`;
   const body = api.bodyOf(operation)?.example;
-  // With a body curl sends a POST by itself.
+  // With a body, curl sends a POST by default.
   const isSaid = operation.method === 'get' || (operation.method === 'post' && body !== undefined);
   return [
     `curl -s ${isSaid ? '' : `-X ${operation.method.toUpperCase()} `}-H "Authorization: Bearer $ESIM_API_KEY"`,
@@ -167,10 +169,10 @@ function curlSample(api, operation) {
   ].join(' \\\n  ');
 }
 
-/** Deep enough for every object of the API, and an end for a schema that contains itself. */
+/** Deep enough for every object of the API. It stops at recursive schemas. */
 const MAX_DEPTH = 6;
 
-/** The fields of a schema as a table, one row for each, nested ones as `parent.child` and `list[].child`. */
+/** Renders a schema's fields as a table, one row per field. Nested fields are `parent.child` and `list[].child`. */
 function fieldsTable(api, schema) {
   const rows = rowsOf(api, schema, '', 0);
   if (rows.length === 0) return '';
@@ -192,7 +194,7 @@ function rowsOf(api, reference, prefix, depth) {
   });
 }
 
-/** The object that a schema is, or the one that it may be beside null. */
+/** @returns the schema's object, including one that may be null */
 function objectIn(api, reference) {
   const schema = api.follow(reference);
   if (schema?.properties) return schema;
@@ -212,7 +214,7 @@ function typeNames(field) {
   return [field.type ?? []].flat();
 }
 
-/** `string, may be null`; a list says of what. */
+/** `string, may be null`. For a list, includes the type of its items. */
 function typeText(api, field) {
   const choices = (field.anyOf ?? []).map((choice) => api.follow(choice));
   const names = field.anyOf ? choices.flatMap(typeNames) : typeNames(field);
@@ -224,7 +226,7 @@ function typeText(api, field) {
   return names.includes('null') ? `${format}, may be null` : format;
 }
 
-/** The limits of a value in words. */
+/** Describes a value's limits. */
 function bounds(field) {
   const values = (field.enum ?? []).filter((value) => value !== null);
   const parts = [
@@ -241,14 +243,14 @@ const ESCAPES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
 const escapeHtml = (text) => String(text).replaceAll(/[&<>"]/g, (character) => ESCAPES[character]);
 
-/** Back-ticks and bold, which is all that the document's descriptions use within a line. */
+/** Renders code spans and bold, the only inline Markdown in the document's descriptions. */
 function inlineMarkdown(text) {
   return escapeHtml(text)
     .replaceAll(/`([^`]+)`/g, '<code>$1</code>')
     .replaceAll(/\*\*([^*]+)\*\*/g, '<strong>$1</strong>');
 }
 
-/** Paragraphs and lists. */
+/** Renders paragraphs and lists. */
 function markdown(text) {
   return text
     .split(/\n{2,}/)
@@ -269,7 +271,7 @@ const codeBlock = (text, label) =>
 
 const jsonBlock = (value, label) => codeBlock(JSON.stringify(value, null, 2), label);
 
-/** The page's whole style; colors follow the reader's system. */
+/** The page's styles. Colors follow the reader's system. */
 const REFERENCE_STYLE = `
 :root { color-scheme: light dark; --line: light-dark(#d8dee6, #3a4450); --soft: light-dark(#f4f6f9, #1b222a);
   --text: light-dark(#1a2230, #e4e9f0); --quiet: light-dark(#536070, #a0acba); --link: light-dark(#0b57a4, #7db8f5);

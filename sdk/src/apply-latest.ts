@@ -1,4 +1,4 @@
-/** An order, an eSIM or a top-up as the API shows it, or an event about one. */
+/** An order, an eSIM or a top-up as the API returns it, or an event about one. */
 export interface Versioned {
   readonly id: string;
   readonly version?: number;
@@ -6,9 +6,9 @@ export interface Versioned {
 }
 
 /**
- * The newer of two states of one object, or of two events about it, whichever came first: webhooks come in any order,
- * and more than once. Events of one change have the same version; their ids tell which is the later. The one event
- * without a version, `esim.activated`, is an eSIM's first.
+ * Returns the newer of two states of one object, or of two events about it. Use it because webhooks can arrive in any
+ * order and more than once. Events of one change share a version; the later one has the greater id. Only
+ * `esim.activated` has no version. It is always an eSIM's first event.
  */
 export function applyLatest<T extends Versioned>(known: T | null | undefined, incoming: T): T {
   if (known == null) return incoming;
@@ -25,7 +25,7 @@ interface EventLike {
   readonly data: object;
 }
 
-/** The id of what an event is about: what its version counts the changes of. */
+/** Returns the id of the object that an event is about. The event's version counts the changes of this object. */
 export function subjectOf({ type, data }: EventLike): string {
   const { topup_id, esim_id, order_id } = data as { topup_id?: string; esim_id?: string; order_id: string };
   return topup_id ?? (type.startsWith('esim.') ? esim_id : undefined) ?? order_id;

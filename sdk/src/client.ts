@@ -7,9 +7,9 @@ import { type CallOptions, modeOf, Transport, type TransportOptions } from './tr
 
 export type EsimClientOptions = TransportOptions;
 
-/** A client of the partner API. It has no state but its settings: one for the whole process is enough. */
+/** A client of the partner API. It has no state except its settings, so one instance per process is enough. */
 export class EsimClient {
-  /** Read from the key; null for a key of another form. */
+  /** Derived from the key; null for a key of another form. */
   readonly mode: 'sandbox' | 'live' | null;
   readonly catalog: Catalog;
   readonly orders: Orders;
@@ -18,7 +18,7 @@ export class EsimClient {
   readonly wallet: Wallet;
   readonly events: Events;
   readonly requests: Requests;
-  /** With Sandbox keys only. */
+  /** Works with Sandbox keys only. */
   readonly sandbox: Sandbox;
   readonly #transport: Transport;
 
@@ -36,7 +36,7 @@ export class EsimClient {
     this.sandbox = new Sandbox(transport);
   }
 
-  /** The partner of this key, and its limits. */
+  /** Returns the key's partner and its limits. */
   me(options?: CallOptions): Promise<Account> {
     return get(this.#transport, '/me', options);
   }

@@ -3,22 +3,22 @@ import type { ErrorCode, FieldProblem } from './types.js';
 
 export type { CodesOf };
 
-/** Facts about the call in every error of this package. */
+/** Details of the call, attached to every error of this package. */
 export interface CallFacts {
   readonly method: string;
-  /** Where the API is: `https://api.example.com`. */
+  /** Address of the API: `https://api.example.com`. */
   readonly baseUrl: string;
   readonly path: string;
-  /** Of the API key: it sees the objects of this mode only. Null for a key of another form. */
+  /** Mode of the API key, which only sees objects of this mode. Null for a key of another form. */
   readonly mode: 'sandbox' | 'live' | null;
-  /** The key of all tries of a POST: with it the call can be made again, and takes effect once. */
+  /** Shared by all tries of a POST. Repeating the call with this key is safe, because it takes effect at most once. */
   readonly idempotencyKey: string | null;
-  /** How often the call was sent. */
+  /** Number of times the call was sent. */
   readonly tries: number;
   /**
-   * Over all tries, not the last alone: one may have reached the service, and no answer says that it did nothing. While
-   * this is true a POST may have taken effect, whatever the error says: it goes again with the same key, or not at all.
-   * A refusal that the service keeps under the key (402, 404, 409) makes it false.
+   * Covers all tries, not only the last one: true if a try may have reached the service and no response proves that it
+   * had no effect. While this is true, a POST may have taken effect, whatever the error says. Repeat it only with the
+   * same key. A refusal that the service stores under the key (402, 404, 409) makes it false.
    */
   readonly mayHaveArrived: boolean;
 }
@@ -36,7 +36,7 @@ const MODE_NAMES = { sandbox: 'Sandbox', live: 'Live' } as const;
 
 const callText = ({ method, baseUrl, path }: CallFacts): string => `${method} ${baseUrl}${path}`;
 
-/** Advice after a lost response: a POST that may have taken effect must not be made anew. */
+/** Advice after a lost response. A POST that may have taken effect must not be sent with a new key. */
 function adviceFor({ mayHaveArrived, idempotencyKey }: CallFacts): string {
   if (!mayHaveArrived)
     return 'Nothing was sent. Check that baseUrl is correct and that the service is running there.';
@@ -45,17 +45,17 @@ function adviceFor({ mayHaveArrived, idempotencyKey }: CallFacts): string {
     : 'The call may have taken effect. Repeat it with the same idempotencyKey, which is in error.call.';
 }
 
-/** The service refused the call; `code` says why. */
+/** The service refused the call. `code` is the reason. */
 export class EsimApiError<Code extends ErrorCode = ErrorCode> extends Error {
   override readonly name = 'EsimApiError';
   readonly code: Code;
   readonly status: number;
-  /** Prose for people; it may change. */
+  /** Text for people. It may change. */
   readonly detail: string;
   readonly errors: readonly FieldProblem[];
-  /** To be quoted to support. */
+  /** Quote this id when you contact support. */
   readonly requestId: string;
-  /** The same call with the same key may succeed later. */
+  /** Whether the same call with the same key may succeed later. */
   readonly retryable: boolean;
 
   constructor(
@@ -63,7 +63,7 @@ export class EsimApiError<Code extends ErrorCode = ErrorCode> extends Error {
     readonly call: CallFacts,
   ) {
     const { status, code, detail, errors, requestId } = refusal;
-    // The detail only counts the fields that are wrong.
+    // The detail only states how many fields are invalid, so add the fields.
     const said = [detail, ...errors.map((each) => `${each.pointer}: ${each.message}`)].join(' ');
     const key = call.mode === null ? '' : ` with a ${MODE_NAMES[call.mode]} key`;
     super(`${status} ${code}: ${said} (${callText(call)}${key}, request ${requestId})`);
@@ -76,14 +76,14 @@ export class EsimApiError<Code extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/** No answer of the service came: no connection, a time-out, half a body, or the answer of something in between. */
+/** No response from the service: no connection, a timeout, a truncated body, or a response from a proxy in between. */
 export class EsimConnectionError extends Error {
   override readonly name = 'EsimConnectionError';
-  /** As `call.mayHaveArrived`: false only when no try of the call can have done anything. */
+  /** Same as `call.mayHaveArrived`: false only if no try can have had an effect. */
   readonly mayHaveArrived: boolean;
 
   constructor(
-    /** Why there is no answer, for people: `the connection failed: connect ECONNREFUSED 127.0.0.1:3000`. */
+    /** Why there is no response, for people: `the connection failed: connect ECONNREFUSED 127.0.0.1:3000`. */
     readonly reason: string,
     readonly call: CallFacts,
     options?: { readonly cause: unknown },
@@ -93,7 +93,10 @@ export class EsimConnectionError extends Error {
   }
 }
 
-/** Whether the service refused the call; with codes, with one of these, and TypeScript knows which. */
+/**
+ * Whether the service refused the call. With codes, whether it refused with one of them; TypeScript then narrows
+ * `code`.
+ */
 export function isApiError(error: unknown): error is EsimApiError;
 export function isApiError<Code extends ErrorCode>(
   error: unknown,

@@ -6,27 +6,27 @@ import type { EsimEvent, EventFilters } from './types.js';
 export interface EventPage {
   readonly data: readonly EsimEvent[];
   readonly hasMore: boolean;
-  /** Never null: read on with it as `after`, also when the page is empty. */
+  /** Never null. Pass it as `after` to continue, even if the page is empty. */
   readonly nextCursor: string;
-  /** The service was willing to wait. */
+  /** Whether the service honored the request to wait. */
   readonly waited: boolean;
 }
 
 export interface ListEventsOptions extends CallOptions {
-  /** When nothing is there, wait for it: so many seconds, 25 at most. */
+  /** If there are no events, waits for up to this many seconds (maximum 25). */
   readonly waitSeconds?: number;
   readonly limit?: number;
 }
 
 export interface StreamOptions extends EventFilters {
-  /** Seconds of each long read; default 25. */
+  /** Seconds per long poll; default 25. */
   readonly waitSeconds?: number;
-  /** Begins at its cursor, unless that is null or `after` is given, and stores each one that it comes to. */
+  /** The stream starts at the stored cursor, unless it is null or `after` is set, and saves each new cursor. */
   readonly cursorStore?: CursorStore;
   readonly signal?: AbortSignal;
 }
 
-/** Where a reader of the feed has come to. */
+/** Stores the position of a reader of the feed. */
 export interface CursorStore {
   load(): Promise<string | null>;
   save(cursor: string): Promise<void>;
@@ -34,30 +34,30 @@ export interface CursorStore {
 
 export interface ReconcileOptions {
   readonly cursorStore: CursorStore;
-  /** Takes an event unless its id is known; returns true when it was new. The handler of webhooks will do. */
+  /** Processes an event unless its id is known. Returns true if it was new. Your webhook handler fits. */
   readonly handle: (event: EsimEvent) => boolean | Promise<boolean>;
   readonly signal?: AbortSignal;
 }
 
 export interface Reconciled {
   readonly read: number;
-  /** Ids of events that no webhook had brought. */
+  /** Ids of events that no webhook had delivered. */
   readonly missed: readonly string[];
 }
 
 const PAGE = 100;
 const WAIT_SECONDS = 25;
-/** After a long read that the service did not hold. */
+/** Pause after a long poll to which the service responded at once. */
 const PAUSE_MS = 2_000;
 const PAUSE_AFTER_TROUBLE_MS = 5_000;
 
-/** The events of this key's mode, oldest first, in an order that never changes. */
+/** The events of the key's mode, oldest first, in an order that never changes. */
 export class Events {
   constructor(private readonly transport: Transport) {}
 
   /**
-   * One page. `after` takes a cursor, or the id of an event as long as that is kept (90 days, Sandbox 30). A cursor never
-   * expires, but nobody tells what was dropped behind one that is older than that.
+   * Returns one page. `after` takes a cursor, or an event id within the retention period (90 days, Sandbox 30). A
+   * cursor never expires. If it is older than the retention period, the dropped events are skipped without notice.
    */
   async list(filters: EventFilters = {}, options: ListEventsOptions = {}): Promise<EventPage> {
     const { waitSeconds, limit = PAGE, ...rest } = options;
@@ -81,18 +81,19 @@ export class Events {
   }
 
   /**
-   * Every event after `after`, then those that come, without an end: long reads, some two calls a minute while nothing
-   * happens. With a `cursorStore` it goes on where it was ended: a cursor is stored when all events of its page have been
-   * taken, so the last ones may come again, with ids that you know. The id of an event is no place to go on from: it is
-   * refused when the event is no longer kept. A service that is away is waited for. Ends quietly when `signal` aborts,
-   * whatever its reason: that is the caller's own way to end it.
-   * @throws EsimApiError that trying again does not mend; what `cursorStore` throws
+   * Yields every event after `after` and then new events as they arrive, without end. It uses long polling, which costs
+   * about two calls per minute while nothing happens. With a `cursorStore`, a later call resumes where this one ended.
+   * A cursor is saved once all events of its page have been consumed, so the last events may be repeated; recognize
+   * them by their ids. Do not store an event id as the position, because the API rejects it once the event is past its
+   * retention. While the service is unreachable, the stream retries. When `signal` aborts, the stream ends without an
+   * error, whatever the abort reason.
+   * @throws EsimApiError if retrying cannot help, and any error of `cursorStore`
    */
   async *stream(options: StreamOptions = {}): AsyncGenerator<EsimEvent, void, undefined> {
     const { signal } = options;
     try {
       for await (const event of this.#endless(options)) {
-        // Its page came before the signal did.
+        // The page arrived before the signal aborted.
         if (signal?.aborted) return;
         yield event;
       }
@@ -102,8 +103,8 @@ export class Events {
   }
 
   /**
-   * Reads on from the stored cursor to the end of the feed and hands every event to `handle`. The cursor is stored
-   * after each page that was handled: who dies in between reads the page again, and knows its ids.
+   * Reads from the stored cursor to the end of the feed and passes every event to `handle`. The cursor is saved after
+   * each handled page. After a crash in between, the page is read again, and its ids are already known.
    */
   async reconcile({ cursorStore, handle, signal }: ReconcileOptions): Promise<Reconciled> {
     const missed: string[] = [];

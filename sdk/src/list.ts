@@ -3,11 +3,11 @@ import type { CallOptions, Transport } from './transport.js';
 export interface Page<T> {
   readonly data: readonly T[];
   readonly hasMore: boolean;
-  /** Null on the last page; the feed of events has none. */
+  /** Null on the last page. In the event feed it is never null. */
   readonly nextCursor: string | null;
 }
 
-/** A list: `await` gives its first page, `for await` every item of every page. */
+/** A list. `await` returns the first page; `for await` iterates over the items of all pages. */
 export class List<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
   constructor(private readonly read: (cursor?: string) => Promise<Page<T>>) {}
 
@@ -32,7 +32,7 @@ export class List<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
   }
 }
 
-/** The list of a path. */
+/** Creates the list of a path. */
 export function listOf<T>(
   transport: Transport,
   path: string,

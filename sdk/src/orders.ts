@@ -12,7 +12,8 @@ export class Orders {
   ) {}
 
   /**
-   * Places an order; it takes effect once, however often it is tried. A process that may die uses `Purchases`.
+   * Places an order. It takes effect at most once, however often the call is retried. If your process may crash, use
+   * `Purchases`.
    * @throws EsimApiError with a code of `CodesOf['placeOrder']`, EsimConnectionError
    */
   place(order: NewOrder, options?: WriteOptions): Promise<Order> {
@@ -23,12 +24,12 @@ export class Orders {
     return get(this.transport, `/orders/${part(id)}`, options);
   }
 
-  /** `await` gives the first page, `for await` every order. */
+  /** `await` returns the first page; `for await` iterates over all orders. */
   list(filters?: OrderFilters, options?: CallOptions): List<Order> {
     return listOf(this.transport, '/orders', filters, options);
   }
 
-  /** Every order, page by page. */
+  /** Iterates over all orders, page by page. */
   iterate(filters?: OrderFilters, options?: CallOptions): AsyncIterable<Order> {
     return this.list({ limit: 100, ...filters }, options);
   }
@@ -38,8 +39,8 @@ export class Orders {
   }
 
   /**
-   * Waits until the order has ended (issued, partially issued, failed or canceled), with long reads of its events
-   * instead of polling. Returns the order in its current state when the time is over, so check its `status`.
+   * Waits until the order has ended (issued, partially issued, failed or canceled). It long-polls the order's events.
+   * After the timeout, it returns the order in its current state, so check its `status`.
    */
   waitFor(id: string, options?: WaitOptions): Promise<Order> {
     return waitUntilEnded(this.events, (call) => this.get(id, call), options);

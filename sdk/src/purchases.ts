@@ -3,28 +3,28 @@ import { type EsimApiError, isApiError } from './errors.js';
 import type { CallOptions } from './transport.js';
 import type { NewOrder, NewTopup, Order, Topup } from './types.js';
 
-/** A purchase that was decided: with this alone any process can finish it, and none can buy it twice. */
+/** A purchase that you decided to make. With this data, any process can finish it, and none can buy it twice. */
 export type Intent = {
-  /** The partner's own id of the purchase, and its `reference` at the service: 1 to 64 printable ASCII characters. */
+  /** Your own id for the purchase, which is also its `reference` at the service: 1 to 64 printable ASCII characters. */
   readonly id: string;
   readonly idempotencyKey: string;
 } & (
   { readonly kind: 'order'; readonly body: NewOrder } | { readonly kind: 'topup'; readonly body: NewTopup }
 );
 
-/** How a purchase ended: as an order or a top-up, or refused with a code. */
+/** The outcome of a purchase: the id of the order or top-up, or the code of the refusal. */
 export type IntentOutcome = { readonly resultId: string } | { readonly refusedWith: string };
 
-/** Remembers intents. Every method answers only after what it changed survives the death of the machine. */
+/** Stores intents. Every method must resolve only when its change would survive a crash of the machine. */
 export interface IntentStore {
   /**
-   * Keeps the intent unless one of its kind and id is there, and returns the stored one. One that ended as
-   * refused gives way: the new one is open. Of two at once, one is first, and both get that one.
+   * Adds the intent unless one of the same kind and id exists, and returns the stored one. The new intent replaces one
+   * that was refused. Of two concurrent calls one wins, and both return its intent.
    */
   add(intent: Intent): Promise<Intent>;
-  /** Ends this very intent, not another one of its id; one that ended as bought stays so. */
+  /** Ends this intent, but no other one with its id. An intent that ended as bought must not change. */
   finish(intent: Intent, outcome: IntentOutcome): Promise<void>;
-  /** Those that have not ended. */
+  /** Returns the intents that have not ended. */
   listOpen(): Promise<readonly Intent[]>;
 }
 
@@ -35,7 +35,7 @@ export interface Resumed {
   readonly error: unknown;
 }
 
-/** Another purchase than this one has the id: the same id is the same purchase, until that has ended as refused. */
+/** The id belongs to a different purchase. An id can be reused for another purchase only after a refusal. */
 export class IntentConflictError extends Error {
   override readonly name = 'IntentConflictError';
 
@@ -47,9 +47,9 @@ export class IntentConflictError extends Error {
 }
 
 /**
- * Purchases that a process may die in the midst of: the intent is stored before the first byte leaves, and `resume`, to
- * be called at every start, takes up those that are open. Within 24 hours the idempotency key gives the same purchase,
- * after them the reference, which is unique forever. The ids of orders and of top-ups are apart, as at the service.
+ * Makes purchases that survive a crash of the process. It stores the intent before it sends anything. Call `resume` at
+ * every start to continue open intents. Within 24 hours, the idempotency key finds the purchase again; after that, the
+ * reference does, which stays unique forever. Orders and top-ups have separate ids, as at the service.
  */
 export class Purchases {
   constructor(
@@ -58,25 +58,25 @@ export class Purchases {
   ) {}
 
   /**
-   * Buys once, however often it is called. A purchase that was refused before is tried anew, with a new key; its order
-   * may be another one then.
-   * @param id your own id of the purchase; the same id is the same purchase
-   * @throws EsimApiError when `endsPurchase` says so the purchase has ended as refused, with any other it is open;
-   * EsimConnectionError; IntentConflictError; TypeError for an id that is no reference; the reason of `signal`, which
-   * leaves the purchase open
+   * Buys once, however often it is called. A purchase that was refused is attempted again with a new key, and then the
+   * order may differ.
+   * @param id your own id for the purchase. The same id means the same purchase.
+   * @throws EsimApiError: if `endsPurchase` returns true for it, the purchase was refused, otherwise it stays open;
+   * EsimConnectionError; IntentConflictError; TypeError for an id that is not a valid reference; the reason of
+   * `signal`, which leaves the purchase open
    */
   async placeOrder(id: string, order: Omit<NewOrder, 'reference'>, options?: CallOptions): Promise<Order> {
     const intent = { id, idempotencyKey: crypto.randomUUID(), kind: 'order' } as const;
     return (await this.place({ ...intent, body: { ...order, reference: id } }, options)) as Order;
   }
 
-  /** As `placeOrder`. */
+  /** Like `placeOrder`. */
   async placeTopup(id: string, topup: Omit<NewTopup, 'reference'>, options?: CallOptions): Promise<Topup> {
     const intent = { id, idempotencyKey: crypto.randomUUID(), kind: 'topup' } as const;
     return (await this.place({ ...intent, body: { ...topup, reference: id } }, options)) as Topup;
   }
 
-  /** Takes up every intent that has not ended, one after the other. */
+  /** Continues every open intent, one after the other. */
   async resume(options?: CallOptions): Promise<readonly Resumed[]> {
     const resumed: Resumed[] = [];
     for (const intent of await this.store.listOpen()) {
@@ -111,8 +111,9 @@ export class Purchases {
   }
 
   /**
-   * A refusal says nothing of an earlier try whose key the service has forgotten (the package may be gone since), so a
-   * purchase is refused only when its reference is nowhere. When that cannot be looked up, the intent stays open.
+   * Buys, or finds what an earlier try bought. A refusal does not prove that an earlier try failed, because the service
+   * may have forgotten the key and the package may be gone since. So the purchase counts as refused only if nothing has
+   * its reference. If the lookup fails, the intent stays open.
    */
   private async buyOrFind(intent: Intent, options?: CallOptions): Promise<Ended> {
     try {
@@ -131,7 +132,7 @@ export class Purchases {
       : this.client.topups.place(intent.body, write);
   }
 
-  /** Null when nothing has the reference, or another purchase. */
+  /** @returns null if nothing, or a different purchase, has the reference */
   private async findBought(intent: Intent, options?: CallOptions): Promise<Order | Topup | null> {
     const filters = { reference: intent.id };
     if (intent.kind === 'order') {
@@ -151,15 +152,18 @@ type Ended = { readonly result: Order | Topup } | { readonly result: null; reado
 const REFERENCE = /^[\x20-\x7e]{1,64}$/;
 
 /**
- * Whether a purchase that threw this has ended as refused: nothing was bought, and nothing will be. Any other error
- * leaves it open for the next `resume`: also a key that was revoked or a partner that is suspended (401, 403), which
- * says nothing of what was bought before.
+ * Whether this error means that the purchase was refused: nothing was bought, and nothing will be. Any other error
+ * leaves it open for the next `resume`. This includes a revoked key and a suspended partner (401, 403), which say
+ * nothing about earlier tries.
  */
 export function endsPurchase(error: unknown): error is EsimApiError {
   return isApiError(error) && !error.retryable && error.status !== 401 && error.status !== 403;
 }
 
-/** Where a store keeps an intent: an order and a top-up of one id are two purchases. No order's id has a line feed. */
+/**
+ * The name under which a store keeps an intent. An order and a top-up with the same id are two purchases. No order's id
+ * contains a line feed.
+ */
 export function storageNameOf({ kind, id }: Pick<Intent, 'kind' | 'id'>): string {
   return kind === 'order' ? id : `${kind}\n${id}`;
 }
@@ -168,7 +172,7 @@ function isSamePurchase(one: Intent, other: Intent): boolean {
   return one.kind === other.kind && canonical(one.body) === canonical(other.body);
 }
 
-/** JSON whose fields have one order; a field that is null or not there is the same to the service. */
+/** JSON with sorted fields. Drops null fields, because the service treats them as absent. */
 function canonical(body: object): string {
   return JSON.stringify(body, (_name, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -19,7 +19,7 @@ export async function get<T>(transport: Transport, path: string, options?: CallO
   return (await transport.send({ ...options, method: 'GET', path })).body.data as T;
 }
 
-/** Sends one change; it takes effect once, however often it is tried. */
+/** Sends a change. It takes effect at most once, however often the call is retried. */
 export async function post<T>(
   transport: Transport,
   path: string,
@@ -29,10 +29,10 @@ export async function post<T>(
   return (await transport.send({ ...options, method: 'POST', path, body })).body.data as T;
 }
 
-/** An id as a part of a path. */
+/** Encodes an id as a path segment. */
 export const part = encodeURIComponent;
 
-/** The log of your own calls in this key's mode, newest first; reads of it are not in it. */
+/** The log of your own calls in the key's mode, newest first. Reading the log is not logged. */
 export class Requests {
   constructor(private readonly transport: Transport) {}
 
@@ -60,7 +60,7 @@ export class Esims {
     return listOf(this.transport, '/esims', filters, options);
   }
 
-  /** With its install data: keep it from logs. */
+  /** Includes install data. Do not log it. */
   get(id: string, options?: CallOptions): Promise<EsimWithInstall> {
     return get(this.transport, `/esims/${part(id)}`, options);
   }
@@ -73,13 +73,13 @@ export class Esims {
     return get(this.transport, `/esims/${part(id)}/usage`, options);
   }
 
-  /** Packages that fit this eSIM now. */
+  /** Packages that currently fit this eSIM. */
   topupPackages(id: string, options?: CallOptions): List<Package> {
     return listOf(this.transport, `/esims/${part(id)}/topup-packages`, {}, options);
   }
 }
 
-/** Plays the device of a Sandbox eSIM. */
+/** Simulates the device of a Sandbox eSIM. */
 export class Sandbox {
   constructor(private readonly transport: Transport) {}
 

@@ -1,28 +1,28 @@
 import type { CursorStore } from './events.js';
 import { type Intent, type IntentOutcome, type IntentStore, storageNameOf } from './purchases.js';
 
-/** Runs one statement with `$1` parameters, as `pg` does, and answers its rows. */
+/** Runs one statement with `$1` parameters, as `pg` does, and returns its rows. */
 export type SqlQuery = (
   text: string,
   parameters: readonly unknown[],
 ) => Promise<readonly Record<string, unknown>[]>;
 
-/** The tables of both stores, for your own migrations. PostgreSQL; SQLite takes them, too. */
+/** The tables of both stores, for your own migrations. They work in PostgreSQL and SQLite. */
 export const SQL_STORE_TABLES = `
 CREATE TABLE IF NOT EXISTS esim_intents (id text PRIMARY KEY, intent text NOT NULL, outcome text);
 CREATE TABLE IF NOT EXISTS esim_cursors (name text PRIMARY KEY, cursor text NOT NULL);`;
 
-// How an outcome begins as JSON, with what it holds first.
+// How each outcome starts as JSON.
 const REFUSED = `'{"refusedWith"%'`;
 const BOUGHT = `'{"resultId"%'`;
 
-/** Keeps intents in your table. Each call has to be a transaction of its own, committed when it answers. */
+/** Stores intents in your table. Each call must be a separate transaction that is committed when it resolves. */
 export class SqlIntentStore implements IntentStore {
   constructor(private readonly query: SqlQuery) {}
 
   async add(intent: Intent): Promise<Intent> {
     const name = storageNameOf(intent);
-    // Reopens a refused intent once: a second caller finds it open, and leaves it.
+    // Reopens a refused intent only once. A concurrent caller finds it open and leaves it unchanged.
     await this.query(
       `INSERT INTO esim_intents (id, intent) VALUES ($1, $2)
        ON CONFLICT (id) DO UPDATE SET intent = excluded.intent, outcome = NULL
@@ -34,7 +34,7 @@ export class SqlIntentStore implements IntentStore {
   }
 
   async finish(intent: Intent, outcome: IntentOutcome): Promise<void> {
-    // Version 0.1.0 kept a top-up under its bare id.
+    // Version 0.1.0 stored a top-up under its bare id.
     await this.query(
       `UPDATE esim_intents SET outcome = $1
        WHERE id IN ($2, $3) AND intent = $4 AND (outcome IS NULL OR outcome NOT LIKE ${BOUGHT})`,
@@ -48,7 +48,7 @@ export class SqlIntentStore implements IntentStore {
   }
 }
 
-/** Keeps a cursor of the feed in your table, under a name. */
+/** Stores a cursor of the feed in your table under a name. */
 export class SqlCursorStore implements CursorStore {
   constructor(
     private readonly query: SqlQuery,

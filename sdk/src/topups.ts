@@ -12,14 +12,15 @@ export class Topups {
   ) {}
 
   /**
-   * Places a top-up; it takes effect once, however often it is tried. A process that may die uses `Purchases`.
+   * Places a top-up. It takes effect at most once, however often the call is retried. If your process may crash, use
+   * `Purchases`.
    * @throws EsimApiError with a code of `CodesOf['placeTopup']`, EsimConnectionError
    */
   place(topup: NewTopup, options?: WriteOptions): Promise<Topup> {
     return post(this.transport, '/topups', topup, options);
   }
 
-  /** `await` gives the first page, `for await` every top-up. */
+  /** `await` returns the first page; `for await` iterates over all top-ups. */
   list(filters?: TopupFilters, options?: CallOptions): List<Topup> {
     return listOf(this.transport, '/topups', filters, options);
   }
@@ -29,8 +30,8 @@ export class Topups {
   }
 
   /**
-   * Waits until the top-up has ended (completed or failed), with long reads of its events instead of polling. Returns
-   * the top-up in its current state when the time is over, so check its `status`.
+   * Waits until the top-up has ended (completed or failed). It long-polls the top-up's events. After the timeout, it
+   * returns the top-up in its current state, so check its `status`.
    */
   waitFor(id: string, options?: WaitOptions): Promise<Topup> {
     return waitUntilEnded(this.events, (call) => this.get(id, call), options);

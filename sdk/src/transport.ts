@@ -3,34 +3,37 @@ import type { ErrorCode, FieldProblem } from './types.js';
 
 export interface TransportOptions {
   readonly apiKey: string;
-  /** Where the partner API is, e.g. `https://api.example.com`; with or without `/v1`. */
+  /** Address of the partner API, e.g. `https://api.example.com`, with or without `/v1`. */
   readonly baseUrl: string;
-  /** Default: the runtime's own. */
+  /** Defaults to the runtime's own. */
   readonly fetch?: typeof fetch;
-  /** For one try, from the first byte sent to the last one received; default 30 s. A wait for events comes on top. */
+  /**
+   * Timeout of one try, from the first byte sent to the last one received; default 30 s. Waiting for events comes on
+   * top.
+   */
   readonly timeoutMs?: number;
-  /** For all tries of a call and the pauses between them; default 60 s. */
+  /** Deadline for all tries of a call and the pauses between them; default 60 s. */
   readonly deadlineMs?: number;
-  /** Tries of a call at most; default 5. */
+  /** Maximum tries per call; default 5. */
   readonly maxTries?: number;
-  /** Told of every try before its first byte leaves: of the idempotency key, too, which an aborted call cannot tell. */
+  /** Called before each try is sent. It provides the idempotency key, which an aborted call does not return. */
   readonly onTry?: (call: CallFacts) => void;
-  /** Told of every answer, for logs and metrics. */
+  /** Called for every response, for logs and metrics. */
   readonly onAnswer?: (answer: AnswerFacts) => void;
 }
 
 export interface CallOptions {
   /**
-   * Ends the call at once, which then throws the reason of the signal, whatever it is. That ends the waiting, not the
-   * purchase: who aborts a POST gives it an `idempotencyKey`, and makes the same call again with it.
+   * Aborts the call at once. The call then throws the reason of the signal. This ends the wait but not the purchase: to
+   * abort a POST safely, pass an `idempotencyKey` and repeat the same call with it later.
    */
   readonly signal?: AbortSignal;
-  /** For this call; default as the client's. */
+  /** Overrides the client's deadline for this call. */
   readonly deadlineMs?: number;
 }
 
 export interface WriteOptions extends CallOptions {
-  /** One key for all tries; default a new UUID. A call that is made again with it takes effect once. */
+  /** One key for all tries; defaults to a new UUID. A repeated call with the same key takes effect only once. */
   readonly idempotencyKey?: string;
 }
 
@@ -40,18 +43,18 @@ export interface AnswerFacts {
   readonly status: number;
   readonly requestId: string | null;
   readonly attempt: number;
-  /** The stored answer of an earlier call with the same key. */
+  /** Whether this is the stored response of an earlier call with the same key. */
   readonly replayed: boolean;
   readonly rateLimit: { readonly limit: number; readonly remaining: number } | null;
 }
 
 export interface Call extends WriteOptions {
   readonly method: 'GET' | 'POST';
-  /** Below `/v1`. */
+  /** Path below `/v1`. */
   readonly path: string;
   readonly query?: object;
   readonly body?: unknown;
-  /** How long the service may wait for events before it answers. */
+  /** How long the service may wait for events before it responds. */
   readonly waitSeconds?: number;
 }
 
@@ -68,7 +71,7 @@ const MAX_PAUSE_MS = 8_000;
 
 const HEADER_VALUE = /^[\x21-\x7e]+$/;
 
-/** A try that may be made again, and when at the earliest. */
+/** A try that may be repeated after at least `retryAfterMs`. */
 class Failed {
   constructor(
     readonly error: EsimApiError | EsimConnectionError,
@@ -77,30 +80,30 @@ class Failed {
 }
 
 /**
- * Sends calls. All tries of a call have one idempotency key and one deadline. A call is tried again when no answer of
- * the service came, and when its problem body says `retryable`; never otherwise.
+ * Sends calls. All tries of a call share one idempotency key and one deadline. A call is retried only if there was no
+ * response from the service, or if its problem body says `retryable`.
  */
 export class Transport {
-  // Private for the runtime, too: whoever logs a client or a resource of it, which lead here, does not log the key.
+  // Private at run time too, so that logging a client or one of its resources does not log the key.
   readonly #options: TransportOptions;
   readonly #baseUrl: string;
   readonly #fetch: typeof fetch;
 
   constructor(options: TransportOptions) {
-    // A key that was read from a file often ends in a line break.
+    // A key read from a file often ends with a line break.
     const apiKey = options.apiKey?.trim();
     if (!apiKey)
       throw new TypeError(
         'apiKey is missing. Pass a key from the portal, and check that ESIM_API_KEY is set.',
       );
-    // Else it is the runtime's error that quotes the header with the key, at every call.
+    // Reject it here. Otherwise every call would fail with a runtime error that quotes the header, including the key.
     if (!HEADER_VALUE.test(apiKey))
       throw new TypeError(
         'apiKey has an invalid character. Pass svc_sk_test_ or svc_sk_live_ and 32 letters and digits.',
       );
     this.#options = { ...options, apiKey };
     this.#baseUrl = baseUrlOf(options.baseUrl);
-    // Called on its own: some runtimes refuse a `fetch` that is called as a method of something else.
+    // Call it as a plain function, because some runtimes reject a `fetch` called as a method of another object.
     const given = options.fetch ?? globalThis.fetch;
     this.#fetch = (input, init) => given(input, init);
   }
@@ -114,7 +117,7 @@ export class Transport {
     const path = `/v1${call.path}`;
     const baseUrl = this.#baseUrl;
     const mode = modeOf(this.#options.apiKey);
-    // An earlier attempt may have taken effect even if the last one reached nobody.
+    // An earlier try may have taken effect even if the last one never reached the service.
     let mayHaveArrived = false;
     for (let tries = 1; ; tries++) {
       const facts: CallFacts = { method, baseUrl, path, mode, idempotencyKey, tries, mayHaveArrived };
@@ -130,7 +133,7 @@ export class Transport {
 
   private async tryOnce(call: Call, facts: CallFacts, endsAt: number): Promise<Answer | Failed> {
     const { timeoutMs = TIMEOUT_MS } = this.#options;
-    // Whole milliseconds: Node refuses others.
+    // Node accepts whole milliseconds only.
     const forMs = Math.max(1, Math.ceil(Math.min(timeoutMs + waitMsOf(call), endsAt - performance.now())));
     const timeout = AbortSignal.timeout(forMs);
     const signal = call.signal ? AbortSignal.any([timeout, call.signal]) : timeout;
@@ -141,7 +144,7 @@ export class Transport {
         `${this.#baseUrl}${facts.path}${queryOf(call.query)}`,
         this.requestOf(call, facts, signal),
       );
-      // Within the time-out, too: half a body is no answer.
+      // Read the body within the timeout, because a truncated body is not a response.
       text = await response.text();
     } catch (cause) {
       call.signal?.throwIfAborted();
@@ -174,7 +177,7 @@ function toOutcome(response: Response, text: string, facts: CallFacts): Answer |
   if (response.ok && body && 'data' in body) return { body: body, headers };
   const retryAfterMs = retryAfterOf(headers);
   if (response.ok || !isProblem(body)) {
-    // Not the service's words: something in between, or the half of them.
+    // The response comes from a proxy in between, or it is truncated.
     const why = `the response with status ${status} did not come from the service`;
     const error = new EsimConnectionError(why, arrived(facts, true));
     if (response.ok || status >= 500 || status === 408 || status === 429)
@@ -233,7 +236,7 @@ function queryOf(query: object | undefined): string {
   return parameters.size === 0 ? '' : `?${parameters}`;
 }
 
-/** Seconds, or a date (RFC 9110); what is neither counts as nothing. */
+/** The header contains seconds or a date (RFC 9110). Any other value counts as 0. */
 function retryAfterOf(headers: Headers): number {
   const value = headers.get('retry-after') ?? '';
   const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
@@ -244,10 +247,10 @@ function arrived(facts: CallFacts, mayHaveArrived: boolean): CallFacts {
   return { ...facts, mayHaveArrived: facts.mayHaveArrived || mayHaveArrived };
 }
 
-/** Refusals that the service keeps under the key: no try with it has done anything, and none will. */
+/** Refusals that the service stores under the key: no try with this key had or will have an effect. */
 const KEPT = new Set([402, 404, 409]);
 
-/** A 5xx may come after the commit, and while the first try is still running nobody knows how it ends. */
+/** A 5xx may follow a commit. While the first try is still running, its outcome is unknown. */
 function afterRefusal(
   facts: CallFacts,
   { status, code, retryable }: Pick<ProblemBody, 'code' | 'retryable'> & { readonly status: number },
@@ -256,7 +259,10 @@ function afterRefusal(
   return arrived(facts, status >= 500 || code === 'idempotency_in_progress');
 }
 
-/** Without a slash at the end and without `/v1`. @throws TypeError for no URL of http or https */
+/**
+ * Removes a trailing slash and `/v1`.
+ * @throws TypeError for anything but an http or https URL
+ */
 function baseUrlOf(given: string): string {
   const example = 'Pass the address of the API, for example https://api.example.com';
   if (!given?.trim())
@@ -267,7 +273,7 @@ function baseUrlOf(given: string): string {
   return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}`;
 }
 
-/** The mode of a key, which its prefix tells; null for a key of another form. */
+/** The mode of a key, from its prefix; null for a key of another form. */
 export function modeOf(apiKey: string): 'sandbox' | 'live' | null {
   if (apiKey.startsWith('svc_sk_test_')) return 'sandbox';
   return apiKey.startsWith('svc_sk_live_') ? 'live' : null;
@@ -275,7 +281,10 @@ export function modeOf(apiKey: string): 'sandbox' | 'live' | null {
 
 const MAX_CAUSE = 200;
 
-/** `fetch` says "fetch failed" and hides the reason in its cause, or in several when a name has several addresses. */
+/**
+ * `fetch` reports "fetch failed" and hides the reason in its cause, or in several errors if a name has several
+ * addresses.
+ */
 function messageOf(error: unknown): string {
   const { cause = error } = error as { cause?: unknown };
   const {
@@ -292,7 +301,7 @@ function messageOf(error: unknown): string {
   return `${said.slice(0, MAX_CAUSE)}${name}`;
 }
 
-/** Codes of Node's and Bun's that mean: nobody was there to send it to. */
+/** Error codes of Node and Bun that prove that no connection was made. */
 const NEVER_LEFT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ConnectionRefused)$/;
 
 function neverLeft(error: unknown): boolean {
@@ -304,7 +313,7 @@ function waitMsOf({ waitSeconds = 0 }: Call): number {
   return waitSeconds * 1_000;
 }
 
-/** Full jitter: callers that failed together do not come back together. */
+/** Full jitter, so that callers that failed together do not retry together. */
 function jitter(tries: number): number {
   return Math.random() * Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (tries - 1));
 }

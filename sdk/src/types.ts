@@ -24,7 +24,7 @@ export type {
   Usage,
 } from './generated/types.gen.js';
 export type Package = EsimPackage;
-/** An event of the feed, which is the very body of its webhook; `type` tells which. */
+/** An event of the feed, identical to the body of its webhook. `type` is the discriminator. */
 export type EsimEvent = Event;
 export type EventType = EsimEvent['type'];
 export type NewOrder = PlaceOrderRequest;
@@ -38,7 +38,7 @@ export type PackageFilters = Filters<ListPackagesData>;
 export type CallFilters = Filters<ListRequestsData>;
 export type EventFilters = Omit<Filters<ListEventsData>, 'limit'>;
 
-/** Every code that an answer can have; a closed list. */
+/** Every error code that a response can have; a closed list. */
 export type ErrorCode = Problem['code'];
-/** A field that was refused, and why. */
+/** An invalid field and the reason. */
 export type FieldProblem = NonNullable<Problem['errors']>[number];

@@ -2,21 +2,21 @@ import type { Events } from './events.js';
 import { type CallOptions, pause } from './transport.js';
 
 export interface WaitOptions {
-  /** Default 60 s. A call that is under way then takes as long as its own deadline lets it. */
+  /** Default 60 s. A call in flight at the timeout may take until its own deadline. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
 
 const WAIT_MS = 60_000;
-/** No event tells how a cancellation ended. */
+/** Poll, because no event reports the end of a cancellation. */
 const LOOK_EVERY_MS = 2_000;
 const MAX_WAIT_SECONDS = 25;
 const OPEN = new Set(['pending', 'processing', 'canceling']);
 
 /**
- * Reads an order or a top-up until it has ended, with long reads of its events instead of polling. Answers it as it is
- * when the time is over.
- * @throws the reason of `signal`, and what a read throws
+ * Reads an order or a top-up until it has ended, with long polling of its events. After the timeout, returns it in its
+ * current state.
+ * @throws the reason of `signal`, and any error of a read
  */
 export async function waitUntilEnded<T extends { readonly id: string; readonly status: string }>(
   events: Events,

@@ -1,6 +1,6 @@
 import type { EsimEvent } from './types.js';
 
-/** Why a webhook was not believed. */
+/** Why a webhook was rejected. */
 export type WebhookRefusal =
   | 'no_signature'
   | 'malformed_signature'
@@ -34,7 +34,7 @@ export class WebhookVerificationError extends Error {
   }
 }
 
-/** One value of a header in an event of CloudFront (Lambda@Edge). */
+/** A header value in a CloudFront event (Lambda@Edge). */
 interface HeaderEntry {
   readonly key?: string;
   readonly value: string;
@@ -42,8 +42,9 @@ interface HeaderEntry {
 type HeaderValue = string | HeaderEntry | readonly (string | HeaderEntry)[] | null | undefined;
 
 /**
- * Headers in any form that runtimes and frameworks have: with a method `get` (`Headers`, Azure Functions, `Map`), a record
- * in any case (Node's `request.headers`, API Gateway, Lambda@Edge), pairs of name and value, or Node's flat `rawHeaders`.
+ * Headers in any form that runtimes and frameworks use: an object with a `get` method (`Headers`, Azure Functions,
+ * `Map`), a record with names in any case (Node's `request.headers`, API Gateway, Lambda@Edge), pairs of name and
+ * value, or Node's flat `rawHeaders`.
  */
 export type WebhookHeaders =
   | { get(name: string): HeaderValue }
@@ -52,16 +53,16 @@ export type WebhookHeaders =
   | Readonly<Record<string, HeaderValue>>;
 
 export interface UnwrapOptions {
-  /** How far the signature's time may be from now, either way; default 300 s. */
+  /** Maximum difference between the signature's time and now, in either direction; default 300 s. */
   readonly toleranceSeconds?: number;
-  /** Unix seconds; default: now. */
+  /** Unix seconds; defaults to the current time. */
   readonly nowSeconds?: number;
 }
 
 interface Signed {
   readonly timestamp: string;
   readonly signatures: readonly Uint8Array<ArrayBuffer>[];
-  /** The part that was signed before the body. */
+  /** The signed text that precedes the body. */
   readonly prefix: string;
   readonly keyOf: (secret: string) => Uint8Array<ArrayBuffer>;
 }
@@ -70,11 +71,11 @@ const TOLERANCE_SECONDS = 300;
 const encoder = new TextEncoder();
 
 /**
- * Believes a webhook, by the document's `X-Service-Signature` or, without one, by the headers of Standard Webhooks, and
- * answers its event. During a rotation pass both secrets. Signatures are compared in constant time, by WebCrypto.
- * @param secret white space around it, such as the line break at the end of a file, and quotes do not count
- * @throws WebhookVerificationError with the reason; TypeError for an empty secret or missing headers, which are no fault of
- * the sender
+ * Verifies a webhook and returns its event. Uses `X-Service-Signature` or, without it, the headers of Standard
+ * Webhooks. During a rotation, pass both secrets. WebCrypto compares signatures in constant time.
+ * @param secret surrounding quotes and white space, such as the line break at the end of a file, are ignored
+ * @throws WebhookVerificationError with the reason; TypeError for an empty secret or missing headers, which are not the
+ * sender's fault
  */
 export async function unwrapWebhook(
   rawBody: string | ArrayBufferView | ArrayBuffer,
@@ -92,9 +93,9 @@ export async function unwrapWebhook(
   return parseEvent(body);
 }
 
-/** An unset environment variable is not a wrong signature: the caller would search in the wrong place. */
+/** Reports an unset environment variable separately, because "wrong signature" would mislead the caller. */
 function secretsOf(secret: string | readonly string[]): readonly string[] {
-  // Of several, as in a rotation, one may be empty: the other is what counts.
+  // During a rotation, one of the secrets may be empty. Use the others.
   const secrets = [secret].flat().map((each) => unquoted(String(each ?? '').trim()));
   const filled = secrets.filter(Boolean);
   if (filled.length > 0) return filled;
@@ -103,16 +104,16 @@ function secretsOf(secret: string | readonly string[]): readonly string[] {
   );
 }
 
-/** Files of variables often have them, and not every reader removes them. No secret has any. */
+/** Removes quotes, which environment files often contain and not every reader strips. No secret contains quotes. */
 function unquoted(secret: string): string {
   return /^(["'])(.*)\1$/.exec(secret)?.[2]?.trim() ?? secret;
 }
 
 function bytesOf(body: unknown): Uint8Array<ArrayBuffer> {
   if (typeof body === 'string') return encoder.encode(body);
-  // The bytes behind a view, whatever its elements are. The copy is not shared with other threads.
+  // Read the bytes behind any kind of view. Copy them, so that no other thread shares them.
   if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice();
-  // Not `instanceof`: test runners have another realm, and browsers may lack SharedArrayBuffer.
+  // Not `instanceof`: test runners use another realm, and browsers may lack SharedArrayBuffer.
   if (/^\[object (Shared)?ArrayBuffer\]$/.test(Object.prototype.toString.call(body)))
     return new Uint8Array(body as ArrayBuffer).slice();
   throw new WebhookVerificationError('body_was_parsed');
@@ -127,7 +128,7 @@ function readHeaders(headers: WebhookHeaders): Signed {
   return readStandard(standard, find('webhook-id'), find('webhook-timestamp'));
 }
 
-/** `t=<unix seconds>,v1=<hex>[,v1=<hex>]` over `<t>.<body>`; the key is the secret as shown. */
+/** `t=<unix seconds>,v1=<hex>[,v1=<hex>]` over `<t>.<body>`. The key is the secret as displayed. */
 function readOwn(header: string): Signed {
   const parts = header.split(',').map((each) => each.trim());
   const timestamps = parts.filter((each) => each.startsWith('t=')).map((each) => each.slice(2));
@@ -137,7 +138,9 @@ function readOwn(header: string): Signed {
   return { timestamp, signatures, prefix: `${timestamp}.`, keyOf: (secret) => encoder.encode(secret) };
 }
 
-/** `v1,<base64>[ v1,<base64>]` over `<id>.<timestamp>.<body>`; the key is what follows `whsec_`, from base64. */
+/**
+ * `v1,<base64>[ v1,<base64>]` over `<id>.<timestamp>.<body>`. The key is the part after `whsec_`, decoded from base64.
+ */
 function readStandard(header: string, id: string | null, given: string | null): Signed {
   const base64 = header.split(' ').filter((each) => each.startsWith('v1,'));
   const signatures = base64.flatMap((each) => fromBase64(each.slice(3)) ?? []);
@@ -166,7 +169,7 @@ async function someMatches(
   const hmac = { name: 'HMAC', hash: 'SHA-256' };
   let matches = false;
   for (const bytes of secrets.map(keyOf)) {
-    // An empty key is one that could not be read: WebCrypto would refuse it in words of its own.
+    // Skip keys that could not be decoded, because WebCrypto would throw its own error for an empty key.
     if (bytes.length === 0) continue;
     const key = await crypto.subtle.importKey('raw', bytes, hmac, false, ['verify']);
     for (const signature of signatures)
@@ -180,12 +183,12 @@ function parseEvent(body: Uint8Array<ArrayBuffer>): EsimEvent {
     const event = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as EsimEvent;
     if (typeof event.id === 'string' && typeof event.type === 'string') return event;
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new WebhookVerificationError('invalid_body');
 }
 
-/** Finds the values of every header of a name, joined as HTTP joins them; null without one. */
+/** Finds all values of a header by name and joins them as HTTP does; null if there are none. */
 type FindHeader = (name: string) => string | null;
 
 function headerFinder(headers: WebhookHeaders): FindHeader {
@@ -194,13 +197,13 @@ function headerFinder(headers: WebhookHeaders): FindHeader {
       'The headers are missing. Pass the headers of the request, for example request.headers.',
     );
   const getter = 'get' in headers && typeof headers.get === 'function' ? headers : null;
-  // Once: an iterator can be read a single time.
+  // Read the headers once, because an iterator can be consumed only once.
   const pairs = pairsOf(headers);
   return (name) => {
     const got = (getter as { get(name: string): HeaderValue } | null)?.get(name);
     const values = got == null ? pairs.filter(([key]) => key === name).map(([, value]) => value) : [got];
     const texts = values.flat().filter((value) => value != null);
-    // Some gateways hand the same header on in two spellings.
+    // Some gateways forward the same header in two spellings.
     return texts.length === 0 ? null : [...new Set(texts.map((each) => once(textOf(each))))].join(',');
   };
 }
@@ -209,7 +212,7 @@ function textOf(value: string | HeaderEntry): string {
   return typeof value === 'object' && 'value' in value ? value.value : String(value);
 }
 
-/** Some proxies repeat a header, and the next one joins both. */
+/** Some proxies repeat a header, and the next one joins both values. */
 function once(text: string): string {
   for (const separator of [',', ', ']) {
     const half = text.slice(0, Math.floor((text.length - separator.length) / 2));
@@ -218,7 +221,7 @@ function once(text: string): string {
   return text;
 }
 
-/** Names in lower case. */
+/** Returns pairs with lower-case names. */
 function pairsOf(headers: object): [name: string, value: HeaderValue][] {
   const items: unknown[] =
     Symbol.iterator in headers ? [...(headers as Iterable<unknown>)] : Object.entries(headers);

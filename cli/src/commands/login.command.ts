@@ -64,7 +64,7 @@ export const logout: Command = {
   examples: [{ command: 'esim logout', says: 'delete the file with the keys' }],
   run: (context) => {
     const file = removeCredentials(context.environment);
-    context.output.line('forgotten');
+    context.output.line('deleted the stored keys');
     context.output.data({ file });
     return Promise.resolve(EXIT.ok);
   },

@@ -2,7 +2,7 @@
 
 /**
  * The documented error codes of each operation, by its `operationId`. `isApiError(error)` does not know
- * which operation an error is of: name the codes that you ask for.
+ * which operation failed, so pass the codes that you want to handle.
  */
 export interface CodesOf {
   readonly getMe: 'bad_request' | 'validation_failed' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'method_not_allowed' | 'request_timeout' | 'uri_too_long' | 'expectation_failed' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';

@@ -8,15 +8,15 @@ const ENDED = '.ended.json';
 
 interface Kept {
   readonly intent: Intent;
-  /** Null while it is open. */
+  /** Null while the intent is open. */
   readonly outcome: IntentOutcome | null;
 }
 
 /**
- * Keeps each intent in a file, and its end in a second one beside it. A purchase that is tried anew after a refusal gets
- * the next file of its name, so nothing that was written is ever replaced, but by the news that it was bought after all.
- * A completed method survives a loss of power: files are written apart, synchronized and put in place, and so is
- * their folder. A file is readable by its owner alone.
+ * Stores each intent in a file, and its outcome in a second one next to it. A new attempt after a refusal gets the next
+ * numbered file, so no file is ever replaced, except when a refused purchase turns out to have been bought. A completed
+ * method survives a power failure: files are written to a temporary name, synced and moved into place, and their folder
+ * is synced too. Only the owner can read the files.
  */
 export class FileIntentStore implements IntentStore {
   constructor(private readonly folder: string) {}
@@ -27,9 +27,9 @@ export class FileIntentStore implements IntentStore {
     try {
       for (const name of triesOf(storageNameOf(intent))) {
         const kept = await this.read(name);
-        // Not there a moment ago; it fails when it is now: of two at once, one is first.
+        // The file did not exist a moment ago. If two processes try at once, the link succeeds for only one of them.
         const isFirst = kept === null && (await linkNew(written, this.at(name + OPEN)));
-        // Also what another process is just writing has to survive before a byte leaves because of it.
+        // Sync even if another process created the file. It must survive before any request is sent because of it.
         await syncFolder(this.folder);
         if (isFirst) return intent;
         const { intent: first, outcome } = kept ?? (await this.read(name))!;
@@ -45,7 +45,7 @@ export class FileIntentStore implements IntentStore {
     const name = await this.find(intent);
     if (name === null) return;
     const written = await writeApart(this.folder, JSON.stringify({ intent, outcome }));
-    // A refusal is the first word or none; that it was bought is the last.
+    // A refusal never replaces an earlier outcome. A success always does.
     if ('resultId' in outcome) await rename(written, this.at(name + ENDED));
     else await linkNew(written, this.at(name + ENDED));
     await rm(written, { force: true });
@@ -61,7 +61,7 @@ export class FileIntentStore implements IntentStore {
   }
 
   private async find({ kind, id, idempotencyKey }: Intent): Promise<string | null> {
-    // Version 0.1.0 kept a top-up under its bare id.
+    // Version 0.1.0 stored a top-up under its bare id.
     for (const base of new Set([storageNameOf({ kind, id }), id]))
       for (const name of triesOf(base)) {
         const kept = await this.read(name);
@@ -83,13 +83,16 @@ export class FileIntentStore implements IntentStore {
   }
 }
 
-/** The names of a purchase and of each new try after a refusal: any id is one, also where upper and lower case are the same. */
+/**
+ * File names of a purchase and of its attempts after refusals. Hex encoding makes every id a valid name, also on
+ * case-insensitive file systems.
+ */
 function* triesOf(storageName: string): Generator<string, void, undefined> {
   const first = Buffer.from(storageName).toString('hex');
   for (let tries = 1; ; tries++) yield tries === 1 ? first : `${first}~${tries}`;
 }
 
-/** Keeps a cursor of the feed in a file. */
+/** Stores a cursor of the feed in a file. */
 export class FileCursorStore implements CursorStore {
   constructor(private readonly file: string) {}
 
@@ -105,7 +108,7 @@ export class FileCursorStore implements CursorStore {
   }
 }
 
-/** With its missing parents. `mkdir` with `recursive` never returns below /proc. */
+/** Creates a folder and its missing parents. Recursive `mkdir` is no option: below /proc, it never returns. */
 async function makeFolder(folder: string): Promise<void> {
   if (await isThere(folder)) return;
   const parent = path.dirname(folder);
@@ -113,7 +116,7 @@ async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder);
   } catch (error) {
-    // Another process may have been faster.
+    // Another process may have created it first.
     if (!(await isThere(folder))) throw error;
   }
 }
@@ -124,7 +127,7 @@ const isThere = (folder: string): Promise<boolean> =>
     () => false,
   );
 
-/** Gives a written file its name too, unless something has it. */
+/** Links a written file to its final name, unless that name exists. */
 async function linkNew(written: string, file: string): Promise<boolean> {
   try {
     await link(written, file);
@@ -147,7 +150,10 @@ async function writeApart(folder: string, text: string): Promise<string> {
   return file;
 }
 
-/** A name that was given or taken is safe only with its folder. Windows has no such call, and needs none. */
+/**
+ * Makes created and renamed files durable, which requires a sync of their folder. Windows has no such call and needs
+ * none.
+ */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return;
   const handle = await open(folder, 'r');
