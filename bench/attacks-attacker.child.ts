@@ -12,7 +12,7 @@ import { serveParent } from './shared/child.js';
 import { kindOf, ORDER, ORDERS_PATH, send, sendOk } from './shared/http.js';
 import { openLoop } from './shared/load.js';
 
-/** One eSIM per call of an attack, because the service caches a rendered QR code for ten minutes. */
+/** One eSIM per call of the attack, because the service caches a rendered QR code for ten minutes. */
 const QR_ESIMS = 700;
 const MAX_UNREAD = 60;
 const NO_KEY = `svc_${'sk'}_test_${'x'.repeat(32)}`;

@@ -24,7 +24,7 @@ const LIVE_PARTNERS = 250;
 /** Each attack runs this long before the healthy partner is measured. */
 const LEAD_MS = 4_000;
 const MAX_RATIO = 2;
-/** One sample more or less can move a p95 by this much. */
+/** A single sample can move a p95 by this much. */
 const NOISE_MS = 2;
 
 /** Calls per second. Hanging endpoints come last because they hold their slots for a minute. */

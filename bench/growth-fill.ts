@@ -20,7 +20,7 @@ import { say } from './shared/report.js';
 
 /** Days of orders: more than the Sandbox retention, so that the purge finds rows. */
 const ORDER_DAYS = 95;
-/** The default retention. Today comes on top. */
+/** Default retention in days, not counting today. */
 const EVENT_DAYS: Readonly<Record<Mode, number>> = { live: 90, sandbox: 30 };
 const EVENT_SHARE: Readonly<Record<Mode, number>> = { live: 0.85, sandbox: 0.15 };
 const ATTEMPT_DAYS = 30;

@@ -3,7 +3,8 @@
  * purge steps, partitions, a backfill) and `/metrics` on a large database (D44).
  * Limit: the same operation on a database of 10 thousand orders on the same server, measured alternately. The large
  * database's p95 may be 1.2 times as high, or half a millisecond higher.
- * Read the ratio of the warm reads. The columns of the first reads show the disk's cost for uncached pages.
+ * Read the column "ratio p95", which compares the second read of each row. The first read shows the disk's cost for
+ * uncached pages.
  * `--data DIR` keeps the databases, so a second run only measures.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -36,7 +37,7 @@ const SERVER_SETTINGS = {
   shared_buffers: '1GB',
 };
 const MAX_RATIO = 1.2;
-/** One sample more or less can move a p95 by this much. */
+/** A single sample can move a p95 by this much. */
 const NOISE_MS = 0.5;
 /** Maximum time per operation. Slow operations get fewer samples. */
 const BUDGET_MS = 30_000;

@@ -6,7 +6,7 @@
  * Read the CPU per order for capacity, and the latency at 50 % and 80 %. At 100 %, a queue grows by definition.
  *
  * `--part processes` compares a second worker, a second API and Redis with one of each. `--against DIR` compares this
- * checkout with another built one. Both keep all setups running and load them in turn; read the ratios to the first.
+ * checkout with another built one. Both keep all setups running and load them in turn; read each ratio to the first setup.
  */
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -193,7 +193,7 @@ async function compareVersions(against: string, options: BenchOptions, cleanups:
     ['this', await openVersion(ROOT, cleanups)],
   ]);
   return {
-    title: `This checkout beside ${against}: POST ${ORDERS_PATH} until order.issued, all in one, each with its own PostgreSQL`,
+    title: `This checkout compared with ${against}: POST ${ORDERS_PATH} until order.issued, all in one, each with its own PostgreSQL`,
     rows: await compare(beds, options),
     notes: [
       `${OPEN_ORDERS} orders in flight, one partner, one endpoint. Caller and receiver share the machine.`,

@@ -2,7 +2,7 @@
  * `npm run bench -- memory`: memory of `npm start`, an API process and PostgreSQL, idle and under the load of
  * `catalog`.
  * Limit: a bare Fastify server with the same payload, in the same run.
- * Add processes up by PSS. Compare one process with a container's limit by RSS.
+ * Use PSS to add up processes, and RSS to compare one process with a container's limit.
  */
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

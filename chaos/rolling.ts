@@ -6,8 +6,8 @@ import type { Load } from './load.js';
 import type { Check } from './verdict.js';
 
 /**
- * After each round, nothing restarts for as long as the round took. Latency during restarts is compared with these
- * periods.
+ * Calm period before the first round. After each round, nothing restarts for as long as the round took. Latency during
+ * restarts is compared with these periods.
  */
 const FIRST_CALM_MS = 15_000;
 /** Until then the processes are cold, and their latency is not part of the comparison. */
@@ -69,7 +69,10 @@ export class RollingRestarts implements Disturber {
     return `${this.total} restarts in ${this.rounds} rounds, ${busy}; longest time from SIGTERM to exit: ${longest.join(', ')}`;
   }
 
-  /** @param atMs a time of `performance.now()` */
+  /**
+   * @param atMs a time of `performance.now()`
+   * @returns whether the warm-up was over then
+   */
   wasWarm(atMs: number): boolean {
     return atMs >= this.warmAtMs;
   }

@@ -8,7 +8,7 @@ import { type Check, judge, judgeFaults } from './verdict.js';
 
 const PROGRESS_MS = 5_000;
 const SETTLE_LIMIT_MS = 480_000;
-/** The service finishes on its own what it has not raised an alert about. */
+/** Support steps in after this time. Orders without an alert end on their own. */
 const SUPPORT_AFTER_MS = 15_000;
 const SUPPORT_AT_ONCE = 10;
 const OPEN = `status IN ('pending', 'processing', 'canceling')`;

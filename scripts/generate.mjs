@@ -1,5 +1,5 @@
-// Writes every generated file that is committed, in dependency order. Run `npm run generate` after a change. `--
-// --check` writes nothing: it lists the files that differ and exits with 1 if there are any.
+// Writes every generated file that is committed, in dependency order. Run `npm run generate` after a change.
+// `-- --check` writes nothing: it lists the files that differ and exits with 1 if there are any.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

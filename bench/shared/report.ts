@@ -4,7 +4,7 @@ import path from 'node:path';
 export const ROOT = path.resolve(import.meta.dirname, '../../..');
 /** Ignored by Git. */
 export const RESULTS = path.join(ROOT, 'bench/results');
-/** The npm scripts use the same flags. Source maps cost memory, so the bench must load them too. */
+/** The npm scripts use the same flags. Source maps cost memory, so measurements must include them. */
 export const NODE_FLAGS = ['--enable-source-maps'];
 
 /** One figure over its rounds. */

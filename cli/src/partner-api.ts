@@ -168,8 +168,8 @@ export class PartnerApi {
   }
 
   /**
-   * Reads a page of the feed. The service delays an empty page by up to `waitSeconds`, if it supports that; `waited` in
-   * the result tells.
+   * Reads a page of the feed. The service delays an empty page by up to `waitSeconds` if it supports waiting, which
+   * `waited` in the result shows.
    */
   events(filters: Typed, limit: number, waitSeconds = 0): Promise<EventPage> {
     const wait = waitSeconds > 0 ? { waitSeconds } : {};

@@ -72,7 +72,7 @@ function* proxyOf(baseUrl: string, environment: Environment): Generator<Finding,
 
 type Look = Promise<Omit<Finding, 'check'>>;
 
-/** Calls without a key. Only the API responds with a request id, to a 401. */
+/** Calls without a key. Only this API responds with 401 and a request id. */
 async function reach({ baseUrl, signal }: Context, reached: { date?: string | null }): Look {
   try {
     const answer = await fetch(`${baseUrl}/v1/me`, {
