@@ -17,7 +17,7 @@ modes at a fixed rate and random faults happen. Then all faults stop, and the ve
   --rate N      orders per second (8)
   --faults A,B  groups of faults (default: all): deaths (SIGKILL and SIGSTOP of processes, restarts of PostgreSQL, a lost
                 queue), crashes (of PostgreSQL, and a full disk if root can mount one), silence (connections to PostgreSQL
-                that drop all packets), wholesalers (which fail in many ways)
+                that drop packets), wholesalers (which fail in many ways)
   --rolling     no storm but a release: takes each process of each role out of rotation in turn, stops and replaces it
                 under load; no partner may notice, and p99 may at most double
   --from DIR    with --rolling: a built checkout of an older version that the first processes run, on the new schema
