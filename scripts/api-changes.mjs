@@ -1,6 +1,6 @@
 // Compares the OpenAPI documents with those of the last release (docs/openapi/released) and lists each change that
 // breaks the promise of docs/guides/versioning.md: requests may require less but never more, and responses may contain
-// more but never less. `node scripts/api-changes.mjs` exits with 1 if there is one. `-- --release` copies the documents to the
+// more but never less. `node scripts/api-changes.mjs` exits with 1 if there is one. `--release` copies the documents to the
 // last release; add an entry to CHANGELOG.md.
 import { copyFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';

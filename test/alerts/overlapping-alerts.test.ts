@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-it('alerts of transactions that overlap are listed in the order in which they were raised', async () => {
+it('lists alerts of overlapping transactions in the order in which they were raised', async () => {
   const app = service.process.admin!.nest;
   const [alerts, transactions] = [
     app.get(Alerts, { strict: false }),

@@ -18,7 +18,7 @@ describe('creating a key', () => {
   it.each([
     ['sandbox', `svc_${'sk'}_test_`],
     ['live', `svc_${'sk'}_live_`],
-  ])('shows a %s key once and keeps its SHA-256', async (mode, prefix) => {
+  ])('shows a %s key once and stores its SHA-256', async (mode, prefix) => {
     const key = await office.create({ mode, name: 'Backend' });
     expect(key).toEqual({
       id: expect.stringMatching(/^key_[0-9A-HJKMNP-TV-Z]{26}$/),
@@ -48,7 +48,7 @@ describe('creating a key', () => {
     expect(await office.statusWith(secret!)).toBe(200);
   });
 
-  it('replays with key null, and stores no body with the key', async () => {
+  it('replays with key null and stores no body that contains the key', async () => {
     const options = { idempotencyKey: 'key-once-00001' };
     const first = await office.service.admin.post(keysOf(partnerId), { mode: 'live' }, options);
     const again = await office.service.admin.post(keysOf(partnerId), { mode: 'live' }, options);
@@ -59,7 +59,7 @@ describe('creating a key', () => {
     await office.revoke(first.body.data);
   });
 
-  it('takes an expiry in the future, and refuses calls once it is past', async () => {
+  it('accepts an expiry in the future and refuses calls after it', async () => {
     const key = await office.create({ expires_at: inAnHour() });
     expect(await office.statusWith(key['key']!)).toBe(200);
     await office.letExpire(key);
@@ -80,7 +80,7 @@ describe('creating a key', () => {
     expectProblem(await office.service.partnerApi(away['key']!).get('/v1/me'), 403, 'ip_not_allowed');
   });
 
-  it('takes 50 networks, and whatever it takes PostgreSQL takes too', async () => {
+  it('accepts 50 networks, and PostgreSQL accepts every one of them', async () => {
     const networks = Array.from({ length: 46 }, (_, i) => `10.${i}.0.0/16`);
     const odd = ['0.0.0.0/0', '::/0', '64:ff9b::192.0.2.0/120', '2001:DB8:0:0:1::/80'];
     const key = await office.create({ allowed_cidrs: [...networks, ...odd] });
@@ -117,7 +117,7 @@ describe('creating a key', () => {
     expect(answer.body.errors.length).toBeGreaterThan(0);
   });
 
-  it('leaves the Idempotency-Key free when the expiry is past', async () => {
+  it('leaves the Idempotency-Key unused when the expiry is in the past', async () => {
     const options = { idempotencyKey: 'key-free-00001' };
     const owner = await office.newPartner();
     const past = { mode: 'live', expires_at: '2020-01-01T00:00:00Z' };
@@ -127,7 +127,7 @@ describe('creating a key', () => {
 });
 
 describe('the limit of 10 active keys', () => {
-  it('holds exactly when 30 are made at once', async () => {
+  it('holds exactly under 30 concurrent creations', async () => {
     const owner = await office.newPartner();
     // 503: a busy machine had no connection for it in time, and it has changed nothing.
     const post = async (): Promise<ApiAnswer> => {
@@ -141,7 +141,7 @@ describe('the limit of 10 active keys', () => {
     expect(await office.listed(owner)).toHaveLength(10);
   });
 
-  it('counts each mode apart, and neither revoked nor expired keys', async () => {
+  it('counts each mode separately and ignores revoked and expired keys', async () => {
     const owner = await office.newPartner();
     const keys = [];
     for (let i = 0; i < 10; i++) keys.push(await office.create({ mode: 'live' }, owner));
@@ -154,7 +154,7 @@ describe('the limit of 10 active keys', () => {
     await office.create({ mode: 'live' }, owner);
   });
 
-  it('does not stop a rotation, whose old key does not count while it is in its grace', async () => {
+  it('does not block a rotation, because the old key in its grace period does not count', async () => {
     const owner = await office.newPartner();
     const keys = [];
     for (let i = 0; i < 10; i++) keys.push(await office.create({}, owner));
@@ -167,8 +167,8 @@ describe('the limit of 10 active keys', () => {
   });
 });
 
-describe('whose key it is', () => {
-  it('is one 404 for unknown, malformed and foreign ids', async () => {
+describe('key ownership', () => {
+  it('returns the same 404 for unknown, malformed and foreign ids', async () => {
     const key = await office.create();
     const stranger = await office.newPartner();
     for (const owner of [stranger, newId('ptn'), 'ptn_1']) {
@@ -190,7 +190,7 @@ describe('whose key it is', () => {
     expect(await office.statusWith(key['key']!)).toBe(200);
   });
 
-  it('lists newest first, by mode, page by page', async () => {
+  it('lists keys newest first, by mode, page by page', async () => {
     const owner = await office.newPartner();
     const ids: string[] = [];
     for (let i = 0; i < 4; i++)
@@ -208,7 +208,7 @@ describe('whose key it is', () => {
     expectProblem(elsewhere, 400, 'invalid_cursor');
   });
 
-  it('is 401 without an admin token', async () => {
+  it('returns 401 without an admin token', async () => {
     const key = await office.create();
     const stranger = new HttpClient(office.service.admin.baseUrl, key['key']!);
     const path = keysOf(key['partner_id']!);

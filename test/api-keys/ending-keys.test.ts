@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => office.close());
 
 describe('revoking a key', () => {
-  it('refuses every call that starts after the answer', async () => {
+  it('refuses every call that starts after the response', async () => {
     for (let i = 0; i < 10; i++) {
       const key = await office.create();
       const api = office.service.partnerApi(key['key']!);
@@ -26,7 +26,7 @@ describe('revoking a key', () => {
     }
   });
 
-  it('is 200 twice and changes nothing the second time', async () => {
+  it('returns 200 both times and changes nothing the second time', async () => {
     const key = await office.create();
     const first = await office.revoke(key);
     const again = await office.revoke(key);
@@ -43,7 +43,7 @@ describe('revoking a key', () => {
 describe('rotating a key', () => {
   const terms = { name: 'Backend', allowed_cidrs: ['127.0.0.0/8'] };
 
-  it('gives a successor with the same terms, and both work for a day', async () => {
+  it('creates a successor with the same terms, and both work for a day', async () => {
     const expiresAt = new Date(Date.now() + 30 * DAY_MS).toISOString();
     const old = await office.create({ ...terms, mode: 'live', expires_at: expiresAt });
     const answer = await office.rotate(old);
@@ -66,7 +66,7 @@ describe('rotating a key', () => {
     expect(await office.statusWith(key)).toBe(200);
   });
 
-  it('never lengthens the life of the old key', async () => {
+  it('never extends the lifetime of the old key', async () => {
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
     const old = await office.create({ expires_at: expiresAt });
     await office.rotate(old, { grace_seconds: 604_800 });
@@ -74,7 +74,7 @@ describe('rotating a key', () => {
     expect(keys.map((key) => key['expires_at'])).toEqual([expiresAt, expiresAt]);
   });
 
-  it('lets either be revoked without the other', async () => {
+  it('allows revoking either key without the other', async () => {
     const old = await office.create();
     const successor = (await office.rotate(old)).body.data;
     await office.revoke(old);
@@ -87,7 +87,7 @@ describe('rotating a key', () => {
     expect([await office.statusWith(other['key']!), await office.statusWith(its.key)]).toEqual([200, 401]);
   });
 
-  it('is 409 for a key that is revoked, expired or replaced already, and makes no key', async () => {
+  it('returns 409 for a revoked, expired or already rotated key and creates no key', async () => {
     const revoked = await office.create();
     await office.revoke(revoked);
     const replaced = await office.create();
@@ -104,14 +104,14 @@ describe('rotating a key', () => {
     }
   });
 
-  it('makes one successor when ten rotations come at once', async () => {
+  it('creates one successor for ten concurrent rotations', async () => {
     const old = await office.create();
     const answers = await Promise.all(Array.from({ length: 10 }, () => office.rotate(old)));
     expect(answers.map((answer) => answer.status).sort()).toEqual([200, ...Array<number>(9).fill(409)]);
     expect(await office.listed(old['partner_id']!)).toHaveLength(2);
   });
 
-  it('ends the key that the rotated one has replaced, so that two of a slot are valid at most', async () => {
+  it('ends the key that the rotated one replaced, so that at most two keys of a slot are valid', async () => {
     const first = await office.create();
     let newest: ShownKey = first;
     const made = [first];
@@ -130,7 +130,7 @@ describe('rotating a key', () => {
     });
   });
 
-  it('keeps the valid keys of a partner within twice the limit when successors are revoked', async () => {
+  it('keeps at most the newest ten replaced keys valid when successors are revoked', async () => {
     const owner = await office.newPartner();
     const replaced: ShownKey[] = [];
     for (let i = 0; i < MAX_ACTIVE_KEYS + 5; i++) {
@@ -159,7 +159,7 @@ describe('rotating a key', () => {
   });
 });
 
-it('audits a rotation for both keys, and never a key itself', async () => {
+it('audits a rotation for both keys and never records a key', async () => {
   const old = await office.create({ name: 'Audited' });
   const successor = (await office.rotate(old, { grace_seconds: 60 })).body.data;
   const audit = await office.service.admin.get(`/internal/v1/audit-log?partner_id=${old['partner_id']}`);

@@ -19,7 +19,7 @@ async function sweeps(): Promise<number> {
   return own?.value ?? 0;
 }
 
-it('warns once of a key that expires within a week, and of no other', async () => {
+it('warns once about a key that expires within a week, and about no other', async () => {
   const partner = await service.createPartner('Careful');
   const make = async (days: number | null): Promise<string> => {
     const expires_at = days === null ? null : new Date(Date.now() + days * DAY_MS).toISOString();
@@ -43,7 +43,7 @@ it('warns once of a key that expires within a week, and of no other', async () =
   ).toEqual([soon]);
 });
 
-it('warns of the other keys when one of the alerts cannot be stored (D43)', async () => {
+it('warns about the other keys when one alert cannot be stored (D43)', async () => {
   const partner = await service.createPartner('Unlucky');
   const { pool } = service.database;
   const made = await Promise.all(

@@ -7,7 +7,7 @@ describe('key material', () => {
   it.each([
     ['sandbox', `svc_${'sk'}_test_`],
     ['live', `svc_${'sk'}_live_`],
-  ] as const)('makes a %s key of the prefix and 32 base62 characters', (mode, prefix) => {
+  ] as const)('builds a %s key from the prefix and 32 base62 characters', (mode, prefix) => {
     const { key, last4 } = mintKey(mode);
     expect(keyPrefix(mode)).toBe(prefix);
     expect(key.slice(0, prefix.length)).toBe(prefix);
@@ -20,7 +20,7 @@ describe('key material', () => {
     expect(hash.equals(createHash('sha256').update(key).digest())).toBe(true);
   });
 
-  it('gives each of the 62 characters the same chance', () => {
+  it('draws each of the 62 characters with the same probability', () => {
     const seen = new Map<string, number>();
     const text = randomBase62(620_000);
     for (const character of text) seen.set(character, (seen.get(character) ?? 0) + 1);
@@ -31,12 +31,12 @@ describe('key material', () => {
     expect(chiSquare).toBeLessThan(130);
   });
 
-  it('throws away the bytes that would favor the first letters', () => {
+  it('discards the bytes that would favor the first letters', () => {
     const served = [Buffer.from([248, 255, 0, 61]), Buffer.from([62, 247, 249, 10])];
     expect(randomBase62(4, () => served.shift()!)).toBe('0z0z');
   });
 
-  it('never makes the same key twice', () => {
+  it('never generates the same key twice', () => {
     const keys = Array.from({ length: 10_000 }, () => mintKey('sandbox').key);
     expect(new Set(keys).size).toBe(keys.length);
   });

@@ -116,7 +116,7 @@ async function state(): Promise<unknown> {
 }
 
 describe('every route of the admin API', () => {
-  it('names a scope, which the operations page explains, and is known to these tests', () => {
+  it('declares a scope, which the operations page documents and these tests cover', () => {
     expect(routes.length).toBeGreaterThan(50);
     expect(routes.filter(({ scopes }) => scopes === null || scopes === 'any')).toEqual([]);
     const changing = routes.filter(({ method }) => method !== 'GET').map(({ name }) => name);
@@ -126,7 +126,7 @@ describe('every route of the admin API', () => {
     expect([...rows].map(([, scope]) => scope)).toEqual(ADMIN_SCOPES);
   });
 
-  it('needs more than a scope to read when it changes something, except the minting of a session', () => {
+  it('requires more than a read scope when it changes something, except for minting a session', () => {
     const open = routes
       .filter(({ method }) => method !== 'GET')
       .filter(({ scopes }) => (scopes as readonly AdminScope[]).some((scope) => scope.endsWith(':read')))
@@ -134,7 +134,7 @@ describe('every route of the admin API', () => {
     expect(open).toEqual(['POST partners/:pid/portal-sessions']);
   });
 
-  it('is 403 without its scope, names the scope, and changes nothing', async () => {
+  it('returns 403 without its scope, names the scope, and changes nothing', async () => {
     const before = await state();
     for (const route of routes) {
       const others = ADMIN_SCOPES.filter((scope) => !route.scopes!.includes(scope));
@@ -149,7 +149,7 @@ describe('every route of the admin API', () => {
     expect(await state()).toEqual(before);
   });
 
-  it('is open to a token that holds its scope alone, and to one that ADMIN_TOKEN_SCOPES does not name', async () => {
+  it('accepts a token that holds only its scope, and a token that ADMIN_TOKEN_SCOPES does not list', async () => {
     for (const route of routes) {
       for (const scope of route.scopes as readonly AdminScope[]) {
         const { status, body } = await call(tokens.get(scope)!, route);
@@ -165,7 +165,7 @@ describe('every route of the admin API', () => {
     }
   });
 
-  it('gives a portal session no more than the token holds', async () => {
+  it('gives a portal session no more scopes than the token holds', async () => {
     const path = `/internal/v1/partners/${known['partners']}/portal-sessions`;
     const mint = (token: string, scopes?: string[]): Promise<ApiAnswer> =>
       new HttpClient(service.process.admin!.url, token).post(path, { actor: { id: 'user-2' }, scopes });
@@ -181,7 +181,7 @@ describe('every route of the admin API', () => {
   });
 });
 
-it('a route of the admin API without a scope stops the boot', async () => {
+it('refuses to boot when a route of the admin API has no scope', async () => {
   @UseGuards(AdminTokenGuard)
   @Controller('internal/v1/forgotten')
   class ForgottenController {

@@ -47,8 +47,8 @@ async function newKey(): Promise<Buffer> {
   return hash;
 }
 
-describe('key checks of one moment', () => {
-  it('are one statement, whatever the keys', async () => {
+describe('concurrent key checks', () => {
+  it('runs one statement for all keys of the same event loop turn', async () => {
     const statements = vi.spyOn(repository, 'checkAndCharge');
     const [a, b] = [await newKey(), await newKey()];
     const found = await Promise.all([
@@ -66,7 +66,7 @@ describe('key checks of one moment', () => {
     ]);
   });
 
-  it('do not fail for one that PostgreSQL does not take', async () => {
+  it('fails only the check whose address PostgreSQL rejects', async () => {
     const hashes = await Promise.all(Array.from({ length: 9 }, newKey));
     const checks = hashes.map((hash, nth) => keys.authenticate(hash, nth === 4 ? 'fe80::1%eth0' : HERE));
     const ends = await Promise.allSettled(checks);
@@ -81,7 +81,7 @@ describe('key checks of one moment', () => {
     }
   });
 
-  it('fail together, after one attempt, when the database is away', async () => {
+  it('fails all checks after one attempt when the database is down', async () => {
     const [a, b] = [await newKey(), await newKey()];
     const down = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
     const statements = vi.spyOn(repository, 'checkAndCharge').mockRejectedValue(down);
@@ -90,7 +90,7 @@ describe('key checks of one moment', () => {
     expect(statements).toHaveBeenCalledTimes(1);
   });
 
-  it('take a token for an address that is not allowed, too (D45)', async () => {
+  it('charges a token also for an address that is not allowed (D45)', async () => {
     const key = await newKey();
     // No token comes back between the two statements, however slow the machine is.
     const filling = new ApiKeyAuthenticator(repository, { available: false } as RedisBuckets, {
@@ -108,7 +108,7 @@ describe('key checks of one moment', () => {
     expect(burst.map((one) => one?.rate.allowed)).toEqual([true, true, false, false, false]);
   });
 
-  it('do not wait for a clock that was set back: the bucket is empty at most (D21)', async () => {
+  it('treats a bucket from a clock that was a day ahead as empty, and refills it normally (D21)', async () => {
     const key = await newKey();
     const slow = new ApiKeyAuthenticator(repository, { available: false } as RedisBuckets, {
       // A token every 100 ms.

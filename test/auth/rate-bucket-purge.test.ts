@@ -64,7 +64,7 @@ const fill = (count: number, isFull: string) =>
   });
 
 describe('the purge of rate-limit buckets (D44)', () => {
-  it('takes what has long been full, and none that is young, charged or left in the future by a clock', async () => {
+  it('deletes buckets that have long been full, and none that is young, charged or dated in the future', async () => {
     await insertBucket('portal-code:2001:db8:0:1::', -11);
     await insertBucket('portal:psn_ended', -60 * 24 * 40);
     await insertBucket('key_young', -9);
@@ -74,7 +74,7 @@ describe('the purge of rate-limit buckets (D44)', () => {
     expect(await bucketKeys()).toEqual(['key_charged', 'key_clock_set_back', 'key_young']);
   });
 
-  it('is run by a worker', async () => {
+  it('runs in a worker', async () => {
     await insertBucket('portal:psn_ended', -60);
     const service = await startTestService({ role: 'worker', database });
     try {
@@ -84,7 +84,7 @@ describe('the purge of rate-limit buckets (D44)', () => {
     }
   });
 
-  it('goes on past any number that it takes, and past so many that stay; the next run goes on behind them', async () => {
+  it('pages past any number of deleted and kept buckets, and the next run resumes after them', async () => {
     await fill(6_000, 'i > 3500');
     const purge = newPurge();
     expect(await purge.purge(undefined, 2_000)).toBe(0);
@@ -94,7 +94,7 @@ describe('the purge of rate-limit buckets (D44)', () => {
     expect(await purge.purge(undefined, 2_000)).toBe(1);
   });
 
-  it('reads a thousand buckets a step, however many there are (D43)', async () => {
+  it('reads a thousand buckets per step, however many there are (D43)', async () => {
     await fill(20_000, 'i % 10 = 0');
     await database.pool.query('ANALYZE rate_buckets');
     const queries = await explainQueriesOf(dataSource, () => newPurge().purge(undefined, 1));
@@ -106,8 +106,8 @@ describe('the purge of rate-limit buckets (D44)', () => {
   });
 });
 
-describe('a call beside the purge', () => {
-  it('is not waited for: the bucket that it charges stays, with what it took', async () => {
+describe('a call during the purge', () => {
+  it('does not block the purge, and the bucket that it charges stays', async () => {
     await insertBucket('key_a', -60);
     await insertBucket('key_b', -60);
     const call = await edge.connect();
@@ -120,7 +120,7 @@ describe('a call beside the purge', () => {
     expect(await bucketKeys()).toEqual(['key_a']);
   });
 
-  it('that waits for the deletion of its bucket finds a full one, and no more than that', async () => {
+  it('finds a full bucket after it waited for the deletion, and no more tokens than that', async () => {
     await insertBucket('key_a', -60);
     let waiting: Promise<number>;
     await new Transactions(dataSource).run(async (tx) => {
@@ -139,7 +139,7 @@ describe('a call beside the purge', () => {
     expect(await charge('key_a', 1)).toBe(0);
   });
 
-  it('that charges a bucket after it was found full keeps it: it is looked at again under its lock', async () => {
+  it("keeps a bucket that it charges between the purge's read and its delete", async () => {
     await insertBucket('key_a', -60);
     const buckets = new RateBucketsRepository(dataSource.manager);
     expect(await buckets.readPage('', 10)).toEqual({ read: 1, last: 'key_a', full: ['key_a'] });
@@ -148,7 +148,7 @@ describe('a call beside the purge', () => {
     expect(await charge('key_a', 4)).toBe(1);
   });
 
-  it('is limited exactly as without it', async () => {
+  it('is rate-limited exactly as without the purge', async () => {
     const keys = Array.from({ length: 50 }, (_, n) => `key_${n}`);
     await Promise.all(keys.map((key) => insertBucket(key, -60)));
     const stop = new AbortController();

@@ -32,14 +32,14 @@ describe.skipIf(missing !== null)('a bucket in Redis', () => {
     return eventually('Redis answers in time', () => charge(`bucket-${tries++}-${performance.now()}`));
   }
 
-  it('grants exactly the burst to calls that come at once, when no token comes meanwhile', async () => {
+  it('grants exactly the burst to concurrent calls when no token is refilled meanwhile', async () => {
     const state = await charged(
       async (key) => (await buckets.charge(new Map([[key, 20]]), SHAPE))?.get(key) ?? null,
     );
     expect(state.granted).toBe(SHAPE.burst);
   });
 
-  it('is empty at most when the clock was set back (D21)', async () => {
+  it('is at most empty after the clock was set back (D21)', async () => {
     const shape = { burst: 5, microsecondsPerToken: 100_000 };
     const client = new Redis(redis.url);
     const charge = async (key: string) =>
@@ -56,7 +56,7 @@ describe.skipIf(missing !== null)('a bucket in Redis', () => {
     await eventually('a token', async () => (await charge(bucket))?.granted === 1);
   });
 
-  it('is not given up for what kept this process from reading its answer', async () => {
+  it('does not fall back because this process was too busy to read the reply', async () => {
     const shown = await charged(async (key) => (await buckets.charge(new Map([[key, 1]]), SHAPE)) && key);
     const charge = buckets.charge(new Map([[shown, 1]]), SHAPE);
     // Sent, and answered while nobody reads.
@@ -66,7 +66,7 @@ describe.skipIf(missing !== null)('a bucket in Redis', () => {
     expect((await charge)?.get(shown)?.granted).toBe(1);
   });
 
-  it('grants exactly the burst to calls that come one after the other', async () => {
+  it('grants exactly the burst to consecutive calls', async () => {
     const granted = await charged(async (key) => {
       const states = [];
       for (let call = 0; call < 8; call++) {
@@ -78,8 +78,8 @@ describe.skipIf(missing !== null)('a bucket in Redis', () => {
   });
 });
 
-describe.skipIf(missing !== null)('a Redis that fails the rate limit', () => {
-  it('is shown and not asked by calls, until it answers again, calls or none', async () => {
+describe.skipIf(missing !== null)('a failing Redis behind the rate limit', () => {
+  it('shows in the metric and receives no charges until it responds again, with or without calls', async () => {
     const metrics = new Registry();
     const shown = async () => (await metrics.getSingleMetric('rate_limit_fallback')!.get()).values[0]!.value;
     const first = await startRedis();

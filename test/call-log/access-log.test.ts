@@ -58,7 +58,7 @@ afterEach(() => {
 });
 
 describe('batches', () => {
-  it('writes nothing in the turn of a call, and the calls of 200 ms in one statement', async () => {
+  it('writes nothing in the event loop turn of a call, and the calls of 200 ms in one statement', async () => {
     const { pool, recordMany } = startAccessLog();
     const rowsOfStatements = () => pool.statements.map(({ name, requestIds }) => [name, requestIds.length]);
     recordMany(many(3));
@@ -75,7 +75,7 @@ describe('batches', () => {
     expect(rowsOfStatements().slice(1)).toEqual([['insert-calls', 6]]);
   });
 
-  it('does not wait for the 200 ms once 500 calls are there', async () => {
+  it('flushes before the 200 ms are over once 500 calls are queued', async () => {
     const { pool, recordMany } = startAccessLog();
     recordMany(many(500));
     await vi.advanceTimersByTimeAsync(0);
@@ -85,7 +85,7 @@ describe('batches', () => {
     expect(pool.written).toHaveLength(501);
   });
 
-  it('has one statement under way at a time and takes what piled up in the next one', async () => {
+  it('runs one statement at a time and sends what queued up in the next one', async () => {
     const { pool, recordMany } = startAccessLog();
     let finish = (): void => undefined;
     pool.answer = () => new Promise((resolve) => (finish = resolve));
@@ -102,7 +102,7 @@ describe('batches', () => {
 });
 
 describe('refused calls of a known key (D45)', () => {
-  it('have 60 rows a status and minute, and one that counts the others; every call has its line', async () => {
+  it('stores 60 rows per status and minute plus one with the count of the rest, and logs a line for every call', async () => {
     const { pool, recordMany, linesOf } = startAccessLog();
     const refused = (status: number) => many(100, () => finishedCall({ status }));
     recordMany([...refused(403), ...refused(429), ...many(100)]);
@@ -117,7 +117,7 @@ describe('refused calls of a known key (D45)', () => {
     expect(pool.suppressed).toEqual([40, 40, 40]);
   });
 
-  it('are counted apart for each key, and what was counted is written by a stop', async () => {
+  it('counts each key separately and writes the counts when it stops', async () => {
     const { pool, accessLog, recordMany } = startAccessLog();
     for (const keyId of ['key_a', 'key_b']) recordMany(many(70, () => finishedCall({ keyId, status: 429 })));
     await accessLog.close();
@@ -126,8 +126,8 @@ describe('refused calls of a known key (D45)', () => {
   });
 });
 
-describe('failures', () => {
-  it('of one call cost no other its line or its row (D43)', async () => {
+describe('call log failures', () => {
+  it('loses no line or row of other calls when one call fails (D43)', async () => {
     const { pool, recordMany, linesOf } = startAccessLog();
     const [one, other] = many(2);
     recordMany([one!, finishedCall({ finishedAt: new Date(NaN) }), other!]);
@@ -137,7 +137,7 @@ describe('failures', () => {
     expect(linesOf('call_log.failed')).toHaveLength(1);
   });
 
-  it('of one key cost no other its last_used_at (D43)', async () => {
+  it('updates last_used_at of the other keys when one key fails (D43)', async () => {
     const { recordMany, keys, touched } = startAccessLog();
     keys.touch = (ids) => {
       const refused = Object.assign(new Error('invalid byte sequence'), { code: '22021' });
@@ -148,7 +148,7 @@ describe('failures', () => {
     expect(touched.flat()).toEqual(['key_a', 'key_b']);
   });
 
-  it('keeps the rows of a failing statement and writes those that are missing, in order', async () => {
+  it('keeps the rows of a failing statement and writes the missing ones in order', async () => {
     const { pool, recordMany, linesOf } = startAccessLog();
     pool.answer = () => Promise.reject(new Error('gone'));
     const calls = many(5);
@@ -174,7 +174,7 @@ describe('failures', () => {
     expect(pool.statements.length).toBeLessThan(20);
   });
 
-  it('keeps the newest 50,000 rows, counts the others and says so once a minute', async () => {
+  it('keeps the newest 50,000 rows, counts the others, and logs the count once a minute', async () => {
     const { pool, recordMany, linesOf } = startAccessLog();
     pool.answer = () => Promise.reject(new Error('gone'));
     const calls = many(53_000);
@@ -189,7 +189,7 @@ describe('failures', () => {
 });
 
 describe('calls without a known key', () => {
-  it('writes 60 rows of an address, a line of every call, and counts the rest once a minute', async () => {
+  it('stores 60 rows per address, logs a line for every call, and logs the count of the rest once a minute', async () => {
     const { pool, recordMany, linesOf } = startAccessLog();
     recordMany(many(100, () => unknownCall('198.51.100.1')));
     recordMany(many(5, () => unknownCall('198.51.100.2')));
@@ -202,7 +202,7 @@ describe('calls without a known key', () => {
     expect(linesOf('call_log.capped')).toMatchObject([{ calls: 40 }]);
   });
 
-  it('writes 600 rows of all addresses, every row of a known key, and counts the rest as one (D45)', async () => {
+  it('stores 600 rows from all addresses and every row of a known key, and counts the rest as one (D45)', async () => {
     const { pool, recordMany, linesOf } = startAccessLog();
     recordMany(Array.from({ length: 2_000 }, (_, n) => unknownCall(`2001:db8:0:${n.toString(16)}::1`)));
     recordMany(many(700));
@@ -214,8 +214,8 @@ describe('calls without a known key', () => {
   });
 });
 
-describe('lines', () => {
-  it('name the call and hold no path when the route is known', async () => {
+describe('call log lines', () => {
+  it('identifies the call and omits the path when the route is known', async () => {
     const { recordMany, linesOf } = startAccessLog();
     const call = finishedCall({ replayOf: 'req_01KAEXAMPLE000000000000000', latencyMs: 1.23456 });
     recordMany([call]);
@@ -238,7 +238,7 @@ describe('lines', () => {
     });
   });
 
-  it('cut an unknown path to 200 characters and hide a key in it', async () => {
+  it('truncates an unknown path to 200 characters and redacts a key in it', async () => {
     const { recordMany, linesOf } = startAccessLog();
     const key = `svc_${'sk'}_live_${'a'.repeat(32)}`;
     recordMany([
@@ -253,7 +253,7 @@ describe('lines', () => {
 });
 
 describe('last use of a key', () => {
-  it('is written once a minute and key', async () => {
+  it('writes it once per minute and key', async () => {
     const { recordMany, touched } = startAccessLog();
     for (let i = 0; i < 10; i++) {
       recordMany([
@@ -270,7 +270,7 @@ describe('last use of a key', () => {
     expect(touched).toEqual([['key_a', 'key_b'], ['key_a']]);
   });
 
-  it('is written with the next call when it failed', async () => {
+  it('writes it with the next call after a failure', async () => {
     const { recordMany, touched, keys } = startAccessLog();
     const failing = vi.spyOn(keys, 'touch').mockRejectedValue(new Error('gone'));
     recordMany([finishedCall({ keyId: 'key_a' })]);
@@ -283,7 +283,7 @@ describe('last use of a key', () => {
 });
 
 describe('a graceful stop', () => {
-  it('writes what was recorded a moment ago', async () => {
+  it('flushes calls that were just recorded', async () => {
     const { pool, accessLog, recordMany } = startAccessLog();
     recordMany(many(10));
     await accessLog.onApplicationShutdown();
@@ -292,7 +292,7 @@ describe('a graceful stop', () => {
     expect(pool.written).toHaveLength(10);
   });
 
-  it('does not sit out a pause, tries again for 2 s, then says what is lost', async () => {
+  it('skips a pause, retries for 2 s, then logs what was lost', async () => {
     const { pool, accessLog, recordMany, linesOf } = startAccessLog();
     pool.answer = () => Promise.reject(new Error('gone'));
     recordMany(many(10));
@@ -305,7 +305,7 @@ describe('a graceful stop', () => {
     expect(linesOf('call_log.dropped')).toMatchObject([{ calls: 10 }]);
   });
 
-  it('does not hang on a statement that hangs', async () => {
+  it('ends although a statement hangs', async () => {
     const { pool, accessLog, recordMany } = startAccessLog();
     pool.answer = () => new Promise(() => undefined);
     recordMany(many(10));

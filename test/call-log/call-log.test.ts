@@ -36,8 +36,8 @@ function expectProblem(answer: ApiAnswer, status: number, code: string): void {
   expect([answer.status, answer.body.code]).toEqual([status, code]);
 }
 
-describe('the row of a call', () => {
-  it('is there within a second (D38)', async () => {
+describe('the call log row', () => {
+  it('is stored within a second (D38)', async () => {
     const promisedMs = 1_000;
     const quickestMs = await leastOf(promisedMs, async () => {
       const answer = await partner.sandbox.get('/v1/me');
@@ -89,7 +89,7 @@ describe('the row of a call', () => {
     });
   });
 
-  it('names the first call when the answer is a replay', async () => {
+  it('references the first call when the response is a replay', async () => {
     const order = { package_id: 'pkg_none' };
     const options = { idempotencyKey: 'logged-replay-1' };
     const first = await partner.sandbox.post('/v1/orders', order, options);
@@ -106,14 +106,14 @@ describe('the row of a call', () => {
     expect(await logged(first)).toMatchObject({ replay_of: null, method: 'POST', route: '/v1/orders' });
   });
 
-  it('never holds a key that was sent in the path', async () => {
+  it('never contains a key that was sent in the path', async () => {
     const answer = await service.partnerApi(null).get(`/v1/${partner.sandboxKey}`);
     const row = await logged(answer);
     expect(row['path']).toBe(`/v1/svc_${'sk'}_test_[redacted]`);
   });
 });
 
-describe('the list of a partner', () => {
+describe("a partner's call list", () => {
   let owner: TestPartner;
   let calls: ApiAnswer[];
 
@@ -154,7 +154,7 @@ describe('the list of a partner', () => {
     );
   });
 
-  it('is filtered by each field, and by all at once', async () => {
+  it('can be filtered by each field, and by all together', async () => {
     const [me, catalog, nowhere, live, order] = calls.map(requestId);
     const row = await logged(calls[3]!);
     const day = { after: '2000-01-01T00:00:00Z', before: '2100-01-01T00:00:00Z' };
@@ -173,7 +173,7 @@ describe('the list of a partner', () => {
     expect(await listed(`?request_id=${requestId(await partner.sandbox.get('/v1/me'))}`)).toEqual([]);
   });
 
-  it('refuses filters that cannot be', async () => {
+  it('refuses invalid filters', async () => {
     for (const query of [
       'status=ok',
       'status=600',
@@ -190,7 +190,7 @@ describe('the list of a partner', () => {
   });
 });
 
-it('answers 404 for unknown and malformed ids, 401 without an admin token', async () => {
+it('returns 404 for unknown and malformed ids, and 401 without an admin token', async () => {
   for (const id of [newId('ptn'), newId('key'), 'ptn_1'])
     expectProblem(await requestsOf(id), 404, 'not_found');
   for (const id of [newId('req'), newId('key'), 'req_1']) {
@@ -220,7 +220,7 @@ it('writes last_used_at with the first call and then at most once a minute', asy
   expect(await read()).toBe(first);
 });
 
-it('caps the rows of a known key that is refused, counts the others in one, and loses none on a stop (D45)', async () => {
+it('caps the rows of refused calls of a known key, counts the rest in one row, and loses none on a stop (D45)', async () => {
   const env = { RATE_LIMIT_PER_MINUTE: '1', RATE_LIMIT_BURST: '20' };
   const own = await startTestService({ database: service.database, role: 'api', env });
   const { id } = await service.createPartner();

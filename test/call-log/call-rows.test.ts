@@ -29,8 +29,8 @@ async function stored(call: FinishedCall): Promise<Record<string, unknown>[]> {
   return found;
 }
 
-describe('rows of the call log', () => {
-  it('hold every field as it was recorded', async () => {
+describe('call log rows', () => {
+  it('stores every field as it was recorded', async () => {
     const full = finishedCall({
       clientRequestId: 'mine',
       errorCode: 'not_found',
@@ -73,13 +73,13 @@ describe('rows of the call log', () => {
     ['\n\t'],
     ['/caf\u00e9/\u{1f4f6}'],
     ["'; --"],
-  ])('hold %j in a path and an address unchanged', async (text) => {
+  ])('stores %j in a path and an address unchanged', async (text) => {
     const call = finishedCall({ path: text, remoteAddress: text });
     await rows.insert([call, finishedCall()]);
     expect(await stored(call)).toMatchObject([{ path: text, remote_address: text }]);
   });
 
-  it('are cut where the caller decides how long they are, and never fail for NUL or half a character', async () => {
+  it('truncates fields that the caller controls, and accepts NUL and half a surrogate pair', async () => {
     const call = finishedCall({ path: `/\0${'x'.repeat(5_000)}`, remoteAddress: 'y'.repeat(5_000) });
     const half = finishedCall({ path: `/${'x'.repeat(198)}\u{1f4f6}` });
     await rows.insert([call, half]);
@@ -89,7 +89,7 @@ describe('rows of the call log', () => {
     expect(await stored(half)).toHaveLength(1);
   });
 
-  it('are written once when a batch is repeated after a failure', async () => {
+  it('writes each row once when a batch is repeated after a failure', async () => {
     // Also those of a process whose clock is wrong, which are written at the database's time.
     const calls = Array.from({ length: 10 }, (_, nth) => ({
       ...finishedCall(),
@@ -102,8 +102,8 @@ describe('rows of the call log', () => {
   });
 });
 
-describe('a row that PostgreSQL does not take', () => {
-  it('nor the code that makes the statement, does not hold up its neighbors (D43)', async () => {
+describe('a row that PostgreSQL rejects', () => {
+  it('does not block its neighbors, even when building the statement throws (D43)', async () => {
     const writer = new CallRowWriter(rows, pino({ level: 'silent' }));
     const calls = Array.from({ length: 4 }, () => finishedCall());
     const poisoned = { ...finishedCall(), remoteAddress: undefined as unknown as string };
@@ -113,7 +113,7 @@ describe('a row that PostgreSQL does not take', () => {
     for (const call of calls) expect(await stored(call)).toHaveLength(1);
   });
 
-  it('does not cost its neighbors theirs, and is told', async () => {
+  it('is reported, and its neighbors are stored', async () => {
     const lines: Record<string, unknown>[] = [];
     const logger = pino(
       {},
@@ -134,7 +134,7 @@ describe('a row that PostgreSQL does not take', () => {
   });
 });
 
-it('array literals quote every text, so that null stays a word', () => {
+it('quotes every text in array literals, so that the text NULL stays a text', () => {
   expect(toArrayLiteral(['null', null, 7, 0.5, 'a"b\\c', ''])).toBe('{"null",NULL,7,0.5,"a\\"b\\\\c",""}');
   expect(toArrayLiteral([])).toBe('{}');
 });

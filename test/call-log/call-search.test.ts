@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-it('a search for what few calls have goes through the log in bounded steps and finds each once (D43)', async () => {
+it('searches the log for rare calls in bounded steps and finds each once (D43)', async () => {
   const { id } = await service.createPartner();
   await fillTable(service.database.pool, 'api_calls', CALLS, {
     partner_id: `'${id}'`,

@@ -83,20 +83,20 @@ const INSERT_CALL = `INSERT INTO api_calls (request_id, method, path, status, la
   VALUES ($1, 'GET', '/', 200, 1, '', now())`;
 
 describe('daily partitions', () => {
-  it('are made from yesterday to in seven days, once', async () => {
+  it('creates partitions from yesterday through seven days ahead, once', async () => {
     const first = await partitions.maintain(CALLS);
     expect(await existing()).toEqual(expected());
     expect(first).toEqual({ created: expected(), dropped: [] });
     expect(await partitions.maintain(CALLS)).toEqual({ created: [], dropped: [] });
   });
 
-  it('are made once when five workers start at the same time', async () => {
+  it('creates each partition once when five workers start at the same time', async () => {
     const results = await Promise.all(Array.from({ length: 5 }, () => partitions.maintain(CALLS)));
     expect(await existing()).toEqual(expected());
     expect(results.flatMap((changes) => changes.created).sort()).toEqual(expected());
   });
 
-  it('are made by a process that gets no core for seconds in the middle of it', async () => {
+  it('creates them all in a process that gets no CPU for seconds midway', async () => {
     const { logger } = dataSource;
     const held = vi.spyOn(logger, 'logQuery').mockImplementation((text) => {
       if (!text.startsWith(`CREATE TABLE ${partitionOf(0)}`)) return;
@@ -106,7 +106,7 @@ describe('daily partitions', () => {
     expect(held.mock.calls.some(([text]) => text.startsWith(`CREATE TABLE ${partitionOf(0)}`))).toBe(true);
   });
 
-  it('have the same indexes as the table', async () => {
+  it('creates partitions with the same indexes as the table', async () => {
     await partitions.maintain(CALLS);
     const { rows } = await database.pool.query(
       `SELECT i.inhparent::regclass::text AS parent FROM pg_index x JOIN pg_inherits i ON i.inhrelid = x.indexrelid
@@ -119,21 +119,21 @@ describe('daily partitions', () => {
     expect(rows.length).toBeGreaterThan(1);
   });
 
-  it('take a late row of an old day as long as the day is kept', async () => {
+  it('accepts a late row for an old day as long as the day is kept', async () => {
     await addPartition(-RETENTION_DAYS);
     await partitions.maintain(CALLS);
     await writeRows({ days: -RETENTION_DAYS, rows: 3 });
     expect(await placed()).toEqual({ [partitionOf(-RETENTION_DAYS)]: 3 });
   });
 
-  it('are dropped when every row is older than the retention, and not a day before', async () => {
+  it('drops a partition when every row is older than the retention, and not a day earlier', async () => {
     for (const days of [-RETENTION_DAYS - 2, -RETENTION_DAYS - 1, -RETENTION_DAYS]) await addPartition(days);
     const changes = await partitions.maintain(CALLS);
     expect(changes.dropped).toEqual([partitionOf(-RETENTION_DAYS - 2), partitionOf(-RETENTION_DAYS - 1)]);
     expect(await existing()).toEqual([...expected(), partitionOf(-RETENTION_DAYS)].sort());
   });
 
-  it('stay while something needs them, and come back when it shows during the detachment', async () => {
+  it('keeps a partition that is still needed, and reattaches one that turns out to be needed while detached', async () => {
     const old = partitionOf(-RETENTION_DAYS - 1);
     await addPartition(-RETENTION_DAYS - 1);
     await writeRows({ days: -RETENTION_DAYS - 1, rows: 2 });
@@ -150,7 +150,7 @@ describe('daily partitions', () => {
     expect(await placed()).toEqual({ [old]: 2 });
   });
 
-  it('are dropped beside a reader that does not end: nobody waits, and a later maintenance finishes', async () => {
+  it('drops a partition despite a long-running reader: nobody waits, and a later run finishes', async () => {
     await addPartition(-RETENTION_DAYS - 1);
     await partitions.ensure(CALLS);
     const reader = await database.pool.connect();
@@ -175,7 +175,7 @@ describe('daily partitions', () => {
     expect(await existing()).toEqual(expected());
   });
 
-  it('are dropped after what vacuums them: waited for shortly and again, or the server would cancel it', async () => {
+  it('drops a partition after its vacuum by waiting in short tries, so that the server does not cancel the vacuum', async () => {
     await addPartition(-RETENTION_DAYS - 1);
     await partitions.ensure(CALLS);
     const old = partitionOf(-RETENTION_DAYS - 1);
@@ -196,7 +196,7 @@ describe('daily partitions', () => {
     expect((await dropping).dropped).toEqual([old]);
   });
 
-  it('that a process detached before it died are dropped by the next', async () => {
+  it('drops a partition that a process detached before it died', async () => {
     await addPartition(-RETENTION_DAYS - 1);
     const old = partitionOf(-RETENTION_DAYS - 1);
     await database.pool.query(`ALTER TABLE api_calls DETACH PARTITION ${old}`);
@@ -205,7 +205,7 @@ describe('daily partitions', () => {
     expect(rows[0].old).toBeNull();
   });
 
-  it('are made while calls are written and read', async () => {
+  it('creates partitions while calls are written and read', async () => {
     await partitions.ensure(CALLS);
     const edge = openPool(database.url, 2);
     const writer = new CallRowWriter(new CallRowsRepository(edge), pino({ level: 'silent' }));
@@ -235,7 +235,7 @@ describe('daily partitions', () => {
     expect(Object.values(await placed()).reduce((sum, n) => sum + n, 0)).toBe(written);
   });
 
-  it('take the calls of a process whose clock is days wrong, and of its neighbors', async () => {
+  it('accepts calls from a process whose clock is days off, and from its neighbors', async () => {
     await partitions.ensure(CALLS);
     const edge = openPool(database.url, 1);
     const days = [-40, 0, 40];
@@ -246,19 +246,19 @@ describe('daily partitions', () => {
     expect(await placed()).toEqual(Object.fromEntries([-1, 0, 1].map((day) => [partitionOf(day), 1])));
   });
 
-  it('are made as far as possible when a step fails, and the failure is told', async () => {
+  it('creates the remaining partitions when a step fails, and throws the failure', async () => {
     await database.pool.query(`CREATE TABLE ${partitionOf(1)} (in_the_way int)`);
     await expect(partitions.maintain(CALLS)).rejects.toThrow('already exists');
     expect(await existing()).toEqual(expected().filter((name) => name !== partitionOf(1)));
   });
 
-  it('refuse names that are no plain names', async () => {
+  it('refuses partition names that are not plain identifiers', async () => {
     await expect(partitions.maintain({ ...CALLS, table: 'a; DROP TABLE x' })).rejects.toThrow('plain');
   });
 });
 
 describe('the purge of idempotency keys', () => {
-  it('takes expired ones and no others', async () => {
+  it('deletes expired keys and no others', async () => {
     await database.pool.query(
       `INSERT INTO idempotency_keys (scope, key, fingerprint, request_id, expires_at)
        SELECT 'a', 'expired-' || n, '\\x'::bytea, '', now() - interval '1 second' FROM generate_series(1, 2500) AS n

@@ -31,7 +31,7 @@ async function idsOf(api: HttpClient, query = ''): Promise<string[]> {
   return body.data.map(({ request_id: id }: { request_id: string }) => id);
 }
 
-it("lists the calls of the key's partner and mode, newest first, by page and filter, without its own", async () => {
+it("lists the calls of the key's partner and mode, newest first, by page and filter, without calls to the log itself", async () => {
   const first = await logged(partner.sandbox, '/v1/orders');
   const second = await logged(partner.sandbox, '/v1/orders/ord_none');
   const ofLive = await logged(live, '/v1/orders');
@@ -48,7 +48,7 @@ it("lists the calls of the key's partner and mode, newest first, by page and fil
   expect(await idsOf(partner.sandbox, `?limit=1&cursor=${page.next_cursor as string}`)).toEqual([first]);
 });
 
-it('shows of a call what the portal shows, and no query, body or key', async () => {
+it('shows the same fields of a call as the portal, and no query, body or key', async () => {
   const id = await logged(partner.sandbox, '/v1/orders?reference=booking-4711');
   const { body, text } = await partner.sandbox.get(`/v1/requests?request_id=${id}`);
   expect(body.data).toEqual([(await service.admin.get(`/internal/v1/requests/${id}`)).body.data]);
@@ -56,7 +56,7 @@ it('shows of a call what the portal shows, and no query, body or key', async () 
   expect(text).not.toContain(partner.sandboxKey);
 });
 
-it('wants a key, and refuses a filter that it does not know', async () => {
+it('requires a key, and refuses an unknown filter', async () => {
   expect((await service.partnerApi(null).get('/v1/requests')).status).toBe(401);
   expectProblem(await partner.sandbox.get('/v1/requests?mode=live'), 400, 'validation_failed');
 });

@@ -5,27 +5,27 @@ function admitted(cap: UnknownCallerCap, calls: number, address: (nth: number) =
   return Array.from({ length: calls }, (_, nth) => cap.admits(address(nth), nowMs)).filter(Boolean).length;
 }
 
-describe('cap of rows without a known key', () => {
-  it('lets 60 rows a minute through for each address', () => {
+describe('the cap on rows without a known key', () => {
+  it('allows 60 rows a minute for each address', () => {
     const cap = new UnknownCallerCap();
     expect(admitted(cap, 100, () => '203.0.113.7')).toBe(60);
     expect(admitted(cap, 100, () => '203.0.113.8')).toBe(60);
   });
 
-  it('lets 60 more through after a minute', () => {
+  it('allows 60 more after a minute', () => {
     const cap = new UnknownCallerCap();
     expect(admitted(cap, 100, () => '203.0.113.7', 0)).toBe(60);
     expect(admitted(cap, 100, () => '203.0.113.7', 59_999)).toBe(0);
     expect(admitted(cap, 100, () => '203.0.113.7', 60_000)).toBe(60);
   });
 
-  it('takes a whole IPv6 /64 for one address', () => {
+  it('counts an IPv6 /64 as one address', () => {
     const cap = new UnknownCallerCap();
     expect(admitted(cap, 200, (nth) => `2001:db8:0:1::${nth.toString(16)}`)).toBe(60);
     expect(admitted(cap, 200, (nth) => `2001:db8:0:2::${nth.toString(16)}`)).toBe(60);
   });
 
-  it('lets 600 a minute through of all addresses, however many they are (D45)', () => {
+  it('allows 600 a minute across all addresses, however many there are (D45)', () => {
     const cap = new UnknownCallerCap();
     const rotating = (nth: number) => `2001:db8:0:${nth.toString(16)}::1`;
     expect(admitted(cap, 5_000, rotating)).toBe(600);
@@ -34,7 +34,7 @@ describe('cap of rows without a known key', () => {
     expect(admitted(cap, 5_000, rotating, 60_000)).toBe(540);
   });
 
-  it('counts none of an address that has had its own', () => {
+  it('counts no call of an address that is already over its own limit', () => {
     const cap = new UnknownCallerCap();
     expect(admitted(cap, 5_000, () => '203.0.113.7')).toBe(60);
     expect(admitted(cap, 5_000, (nth) => `2001:db8:0:${nth.toString(16)}::1`)).toBe(540);

@@ -104,8 +104,8 @@ async function told(name: string): Promise<unknown> {
 const offersOf = (count: number) =>
   Array.from({ length: count }, (_, i) => offerLike(`ESIM-ES-${i + 1}`, { durationDays: i + 1 }));
 
-describe('a catalog that takes longer than an order may', () => {
-  it('of 590 packages in one list arrives', async () => {
+describe("a catalog that takes longer than an order's timeout", () => {
+  it('loads 590 packages from one slow list', async () => {
     esimAccess.control({ packages: manyPackages(590), faults: { slow: 1, slowMs: 5 * TIMEOUT_MS } });
     const synced = await bench.sync(await worker(overEsimAccess()));
     expect(synced).toEqual({
@@ -114,7 +114,7 @@ describe('a catalog that takes longer than an order may', () => {
     });
   });
 
-  it('of 1,510 offers on slow pages arrives', async () => {
+  it('loads 1,510 offers from slow pages', async () => {
     zendit.control({ offerList: { instead: offersOf(1_510), brokenPages: { 0: 1, 700: 2 } }, slowMs: 20 });
     const one = await worker(overZendit());
     expect((await bench.sync(one)).result).toEqual({
@@ -124,7 +124,7 @@ describe('a catalog that takes longer than an order may', () => {
     expect(zendit.state().calls['GET /esim/offers']).toBe(16 + 3);
   });
 
-  it('ends at a deadline of its own, and what came before is kept', async () => {
+  it('stops at its own deadline and keeps the pages that arrived before', async () => {
     zendit.control({ offerList: { instead: offersOf(4_000), brokenPages: {} }, slowMs: 350 });
     const synced = await bench.sync(await worker(overZendit(6_000)));
     expect(synced).toMatchObject({ status: 'failed', result: { zendit: { error: 'catalog_incomplete' } } });
@@ -133,8 +133,8 @@ describe('a catalog that takes longer than an order may', () => {
   });
 });
 
-describe('a list that breaks off', () => {
-  it('is stored as far as it came, withdraws nothing, and says so', async () => {
+describe('a truncated list', () => {
+  it('stores what arrived, withdraws nothing, and reports the failure', async () => {
     zendit.control({ offerList: { instead: offersOf(150), brokenPages: {} } });
     const one = await worker(overZendit());
     await bench.sync(one);
@@ -164,7 +164,7 @@ describe('a list that breaks off', () => {
     ['is empty', { unfilteredTopups: 'empty' }, null],
     ['has the form of 2023', { oldForm: 'topups' }, null],
     ['has an entry that nobody can read', { unreadable: 1 }, null],
-  ] as const)('loses no base package when that of the top-ups %s', async (_, change, error) => {
+  ] as const)('keeps every base package when the list of top-ups %s', async (_, change, error) => {
     const habits = { unfilteredTopups: 'all', oldForm: 'none', unreadable: 0 } as const;
     esimAccess.control({ faults: { catalog: { ...habits, ...change } } });
     // Each of the thirty questions below is answered in time, on a busy machine too.
@@ -180,14 +180,14 @@ describe('a list that breaks off', () => {
   });
 });
 
-describe('offers that look alike', () => {
+describe('identical offers', () => {
   const twins = (...cents: number[]) =>
     cents.map((fixed, i) => {
       const offer = offerLike(`TWIN-${i}`);
       return { ...offer, cost: { ...offer.cost, fixed } };
     });
 
-  it('are sold once, at the cheapest price, also when that moves; tiers are told apart', async () => {
+  it('sells one of them at the cheapest price, also after a price change, and keeps tiers apart', async () => {
     const tiers = [unlimitedTier('Fast', '512 kbps', 900), unlimitedTier('Faster', '1.25 Mbps', 1_200)];
     const one = await worker(overZendit());
     const sellAll = async (...cents: number[]) => {
@@ -211,8 +211,8 @@ describe('offers that look alike', () => {
   });
 });
 
-describe('a worker that waits for longer than its lease', () => {
-  it('keeps it, and is told when another one has taken over', async () => {
+describe('a worker that waits longer than its lease', () => {
+  it('renews the lease, and is notified when another worker has taken over', async () => {
     const transactions = new Transactions(dataSource);
     const syncs = new CatalogSyncsRepository(dataSource.manager);
     const leaseMs = 900;
@@ -242,8 +242,8 @@ describe('a worker that waits for longer than its lease', () => {
   });
 });
 
-describe('a worker that ends while a list arrives', () => {
-  it('leaves it at once to the next one', async () => {
+describe('a worker that stops while a list is loading', () => {
+  it('hands the synchronization to the next worker at once', async () => {
     bench.esimAccess.packages = [];
     const one = await bench.startWorker();
     const held = bench.esimAccess.holdNextList();

@@ -21,8 +21,8 @@ beforeAll(async () => {
 
 afterAll(() => bench.close());
 
-describe('the synchronization of the live catalog', () => {
-  it('changes nothing when the lists are the same: no version, no ETag, no row of history', async () => {
+describe('live catalog synchronization', () => {
+  it('changes nothing when the lists are unchanged: no version, no ETag, no history row', async () => {
     const [version, list] = [await bench.version(), await bench.partner.get('/v1/catalog?limit=100')];
     expect(list.body.data).toHaveLength(LISTED + 12);
     const done = await bench.sync(worker);
@@ -39,7 +39,7 @@ describe('the synchronization of the live catalog', () => {
     expect(await bench.history('pkg_a_A1')).toEqual([[1_000_000, 120, true]]);
   });
 
-  it('of one price that moved changes one package, which `updated_since` lists, under a new ETag', async () => {
+  it('changes one package when one price moved, lists it in `updated_since`, and serves a new ETag', async () => {
     const etag = (await bench.partner.get('/v1/catalog?limit=100')).headers.get('etag')!;
     const before = await bench.now();
     bench.esimAccess.change('A2', { cost: { micros: 1_500_000, currency: 'USD' } });
@@ -52,7 +52,7 @@ describe('the synchronization of the live catalog', () => {
     expect(await bench.updatedSince(before)).toEqual([['pkg_a_A2', 180, true]]);
   });
 
-  it('keeps a package that is no longer listed, unsold, and sells it again under its id when it is back', async () => {
+  it('keeps a package that is no longer listed, unsold, and sells it under the same id when it returns', async () => {
     const id = 'pkg_a_A3';
     const before = await bench.now();
     bench.esimAccess.drop('A3');
@@ -67,7 +67,7 @@ describe('the synchronization of the live catalog', () => {
     expectProblem(await order(id), 402, 'insufficient_balance');
   });
 
-  it('writes one row of history for each change of cost, price or availability', async () => {
+  it('writes one history row for each change of cost, price or availability', async () => {
     const id = 'pkg_a_A4';
     const cost = (micros: number) => ({ cost: { micros, currency: 'USD' } });
     const steps = [
@@ -103,8 +103,8 @@ describe('the synchronization of the live catalog', () => {
   });
 });
 
-describe('a list that cannot be right', () => {
-  it('is not believed when more than half of what is sold is gone; half may go', async () => {
+describe('an implausible list', () => {
+  it('is rejected when more than half of the sold packages are missing, and accepted at half', async () => {
     const full = bench.esimAccess.packages;
     const sold = await bench.available();
     const before = await bench.now();
@@ -127,7 +127,7 @@ describe('a list that cannot be right', () => {
     expect(await bench.available()).toEqual(sold);
   });
 
-  it('may be short: a dozen packages go at once', async () => {
+  it('is accepted when a dozen packages of a short list disappear at once', async () => {
     const full = bench.zendit.packages;
     bench.zendit.packages = [];
     expect((await bench.sync(worker)).result['zendit']).toEqual({ listed: 0, changed: 0, withdrawn: 12 });
@@ -135,7 +135,7 @@ describe('a list that cannot be right', () => {
     await bench.sync(worker);
   });
 
-  it('that never comes leaves its packages as they are, and the other provider is read', async () => {
+  it('keeps the packages of a provider whose list fails, and still syncs the other provider', async () => {
     bench.esimAccess.error = new Error('503');
     bench.zendit.change('Z2', { cost: { micros: 2_000_000, currency: 'USD' } });
     const sold = await bench.available();
@@ -152,7 +152,7 @@ describe('a list that cannot be right', () => {
 });
 
 describe('changed settings', () => {
-  it('take effect when a worker begins with them, once, and older workers do not undo them', async () => {
+  it('applies once, when a worker starts with them, and older workers do not revert them', async () => {
     expect(await worker.runIfDue(), 'nothing is due').toBe(false);
     const same = await bench.startWorker(MARGIN);
     expect(await same.runIfDue(), 'a restart with the same settings reads no list').toBe(false);

@@ -5,7 +5,7 @@ import { offer } from './scripted-provider.js';
 
 const TERMS = { marginBps: 0, rules: [] };
 
-describe('words of a provider', () => {
+describe('provider texts', () => {
   it.each([
     ['<p>Then <b>512 kbps</b></p>', 'Then 512 kbps'],
     ['a\u0000b\n\tc\u202ed\u200b', 'a b c d'],
@@ -15,11 +15,11 @@ describe('words of a provider', () => {
     ['<script>', null],
     ['x'.repeat(300), `${'x'.repeat(199)}…`],
     ['😀'.repeat(200), '😀'.repeat(200)],
-  ])('%j are shown as %j', (text, shown) => {
+  ])('shows %j as %j', (text, shown) => {
     expect(toShownText(text, 200)).toBe(shown);
   });
 
-  it('are cut to what the contract promises', () => {
+  it('truncates texts to the limits of the contract', () => {
     const packed = toLivePackage(
       'zendit',
       offer('A', { speedPolicy: 'y'.repeat(999), notes: 'z'.repeat(999) }),
@@ -43,11 +43,11 @@ describe('a region', () => {
     ['Global', null],
     ['EU-30', null],
     [null, null],
-  ])('called %s is our %s', (name, region) => {
+  ])('maps %s to our %s', (name, region) => {
     expect(regionOf(name)).toBe(region);
   });
 
-  it('is read from the title where its own name says nothing', () => {
+  it('is read from the title when its own name says nothing', () => {
     const sold = offer('E', { title: 'Europe 1GB', regionName: 'EU-30', coverage: ['DE', 'FR'] });
     expect(toLivePackage('esim_access', sold, TERMS)!.item).toMatchObject({
       type: 'regional',
@@ -56,7 +56,7 @@ describe('a region', () => {
   });
 });
 
-describe('packages that look alike', () => {
+describe('identical packages', () => {
   const look = (id: string, cents: number, more = {}) => {
     const packed = toLivePackage(
       'zendit',
@@ -66,7 +66,7 @@ describe('packages that look alike', () => {
     return { ...packed, priceAmount: packed.price.amount, currency: 'USD' };
   };
 
-  it('are sold at the cheapest price only; what differs in anything shown is no look-alike', () => {
+  it('sells only the cheapest, and keeps packages apart that differ in any shown field', () => {
     const looks = new LookAlikes();
     const [cheap, dear, same] = [look('A', 100), look('B', 200), look('C', 100)];
     const [tier, policy] = [

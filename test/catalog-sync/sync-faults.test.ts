@@ -48,11 +48,11 @@ async function syncs(): Promise<[string, number][]> {
   return rows.map(({ status, attempt }) => [status, attempt]);
 }
 
-describe('a worker that was away in the middle of a synchronization', () => {
+describe('a worker that was frozen in the middle of a synchronization', () => {
   it.each([
     ['that then gets its list', undefined],
     ['that then gets none', new Error('503')],
-  ])('%s writes nothing once another one has taken over', async (_, error) => {
+  ])('%s writes nothing once another worker has taken over', async (_, error) => {
     bench.esimAccess.packages = [offer('A')];
     bench.zendit.packages = [offer('Z')];
     const frozen = await bench.startWorker(OLD);
@@ -80,7 +80,7 @@ describe('a worker that was away in the middle of a synchronization', () => {
     expect(await bench.history('pkg_z_Z')).toEqual([[1_000_000, 190, true]]);
   });
 
-  it('and is not taken over goes on', async () => {
+  it('continues when no other worker has taken over', async () => {
     bench.esimAccess.packages = [offer('A')];
     const frozen = await bench.startWorker();
     const held = bench.esimAccess.holdNextList();
@@ -96,8 +96,8 @@ describe('a worker that was away in the middle of a synchronization', () => {
   });
 });
 
-describe('a synchronization that failed', () => {
-  it('is made again after a minute, by a worker of the same settings, and is shown until then', async () => {
+describe('a failed synchronization', () => {
+  it('is retried after a minute by a worker with the same settings, and shows its error until then', async () => {
     bench.esimAccess.packages = [offer('A')];
     const old = await bench.startWorker();
     await old.runIfDue();
@@ -124,7 +124,7 @@ describe('a synchronization that failed', () => {
   it.each([
     ['none', 14],
     ['zendit', 14 + 3],
-  ])('for a list that rightly shrank: its packages given to %s once, it is believed', async (other, left) => {
+  ])('accepts a list that shrank after its packages were given to %s once', async (other, left) => {
     const topups = offers('T', 14, { kind: 'topup' });
     bench.esimAccess.packages = [...offers('A', 40), ...topups];
     bench.zendit.packages = offers('Z', 3);
@@ -141,7 +141,7 @@ describe('a synchronization that failed', () => {
 });
 
 describe('a provider that is not connected', () => {
-  it('sells nothing, top-ups included, until it is connected again', async () => {
+  it('sells nothing, including top-ups, until it is connected again', async () => {
     bench.esimAccess.packages = [offer('A')];
     bench.zendit.packages = [offer('Z'), offer('Z', { kind: 'topup' })];
     const everything = ['pkg_a_A', 'pkg_z_Z', 'pkg_z_topup_Z'];
@@ -169,7 +169,7 @@ describe('a provider that is not connected', () => {
     expect((await bench.history('pkg_z_Z')).map(([, , available]) => available)).toEqual([true, false, true]);
   });
 
-  it('is none that has no list of packages; and without any that has one nothing is done', async () => {
+  it('does not include providers without a package list, and a sync without any listing provider does nothing', async () => {
     bench.zendit.packages = [offer('Z')];
     await (await bench.startWorker()).runIfDue();
     await bench.database.pool.query(`UPDATE package_sources SET provider = 'stub'`);
@@ -184,7 +184,7 @@ describe('a provider that is not connected', () => {
     expect(await bench.available()).toEqual(['pkg_z_Z']);
   });
 
-  it('but is named by a rule is in the log when the worker starts', () => {
+  it('is named in a warning at startup when a rule refers to it', () => {
     const rules = { LIVE_PACKAGE_PROVIDERS: 'FR=zendit,pkg_a_X=none,DE=zendit,*=esim_access' };
     const config = loadConfig(testEnvironment(bench.database.url, rules));
     const registry = new ProviderRegistry({ name: 'sandbox' } as SandboxProvider);
@@ -208,8 +208,8 @@ describe('a provider that is not connected', () => {
   });
 });
 
-describe('a price that a partner does not have any more', () => {
-  it('is a change of the package, which `updated_since` lists', async () => {
+describe('a partner price that was removed', () => {
+  it('counts as a change of the package, which `updated_since` lists', async () => {
     bench.esimAccess.packages = [offer('A')];
     await (await bench.startWorker()).runIfDue();
     const put = async (prices: object[]) => {
@@ -236,7 +236,7 @@ async function restart(rules: string): Promise<SyncWorker> {
 }
 
 describe('LIVE_PACKAGE_PROVIDERS', () => {
-  it('says who sells a package: the first rule that matches, for base packages of exactly one country', async () => {
+  it('picks the seller by the first rule that matches, for base packages of exactly one country', async () => {
     bench.esimAccess.packages = [
       offer('FR-1'),
       offer('FR-2'),
@@ -285,7 +285,7 @@ describe('LIVE_PACKAGE_PROVIDERS', () => {
     ]);
   });
 
-  it('that gives up more than half of a list does not look like a list that shrank', async () => {
+  it('does not treat packages that the rules take off sale as a shrunken list', async () => {
     bench.esimAccess.packages = [...offers('FR', 20), ...offers('DE', 14, { coverage: ['DE'] })];
     await restart('');
     await restart('FR=none');
@@ -296,7 +296,7 @@ describe('LIVE_PACKAGE_PROVIDERS', () => {
     expect(await bench.available()).toHaveLength(14);
   });
 
-  it('leaves a list that shrank unbelieved: what nobody may sell does not stand in for what is sold', async () => {
+  it('still rejects a shrunken list, because unsold packages do not make up for missing sold ones', async () => {
     bench.esimAccess.packages = [...offers('FR', 40), ...offers('DE', 40, { coverage: ['DE'] })];
     const worker = await restart('FR=none');
     expect(await bench.available()).toHaveLength(40);
@@ -305,7 +305,7 @@ describe('LIVE_PACKAGE_PROVIDERS', () => {
     expect(await bench.available()).toHaveLength(40);
   });
 
-  it('takes effect also on what a provider sells whose list cannot be had', async () => {
+  it('applies to the packages of a provider whose list cannot be loaded', async () => {
     bench.esimAccess.packages = [offer('FR-1'), offer('DE-1', { coverage: ['DE'] })];
     bench.zendit.packages = [offer('FR-1')];
     await restart('');
@@ -319,8 +319,8 @@ describe('LIVE_PACKAGE_PROVIDERS', () => {
   });
 });
 
-describe('a package of a list that PostgreSQL refuses (D43)', () => {
-  it('is not sold, and keeps no other from being stored', async () => {
+describe('a listed package that PostgreSQL rejects (D43)', () => {
+  it('is not sold, and the others are stored', async () => {
     bench.esimAccess.packages = offers('A', 5);
     const worker = await bench.startWorker({ LIVE_MARGIN_BPS: '0' });
     await worker.runIfDue();
@@ -339,7 +339,7 @@ describe('a package of a list that PostgreSQL refuses (D43)', () => {
     expect(await bench.available()).toContain('pkg_a_A3');
   });
 
-  it('does not keep one from being sold that looks the same and costs more', async () => {
+  it('does not hide a more expensive package with the same look', async () => {
     bench.esimAccess.packages = [offer('A', { title: 'Same' }), offer('B', { title: 'Same', ...DEARER })];
     const worker = await bench.startWorker();
     await worker.runIfDue();
@@ -357,7 +357,7 @@ describe('a package of a list that PostgreSQL refuses (D43)', () => {
     }
   });
 
-  it('is no reason to withdraw anything when most of the list is refused', async () => {
+  it('withdraws nothing when most of the list is rejected', async () => {
     bench.esimAccess.packages = offers('A', 5);
     const worker = await bench.startWorker();
     await worker.runIfDue();
@@ -370,7 +370,7 @@ describe('a package of a list that PostgreSQL refuses (D43)', () => {
     expect(await bench.available()).toEqual(sold);
   });
 
-  it('keeps no other top-up from its new price', async () => {
+  it('does not keep other top-ups from getting their new prices', async () => {
     const topups = offers('T', 3, { kind: 'topup' });
     bench.esimAccess.packages = [offer('A'), ...topups];
     await (await bench.startWorker()).runIfDue();

@@ -84,7 +84,7 @@ async function hoursLater(hours: number): Promise<void> {
   );
 }
 
-it('shows none before the provider was asked, and what it said afterwards, whatever it covers', async () => {
+it("lists no top-ups before the provider was queried, and exactly the provider's list afterwards", async () => {
   expect(await fitting()).toEqual([]);
   expect(await worker.askTopups()).toBe(2);
   expect(upstream.asked, 'the one that somebody waits for first').toEqual(['A', 'B']);
@@ -92,7 +92,7 @@ it('shows none before the provider was asked, and what it said afterwards, whate
   expect(await worker.askTopups(), 'nothing is asked twice').toBe(0);
 });
 
-it('sells by the same rule: what the provider did not name for the package is refused', async () => {
+it('sells only the top-ups that the provider listed for the package, and refuses others', async () => {
   upstream.fits = { A: ['T1'], B: ['T2'] };
   await worker.askTopups();
   const place = (id: string) => bench.partner.post('/v1/topups', { esim_id: esimId, package_id: id });
@@ -101,7 +101,7 @@ it('sells by the same rule: what the provider did not name for the package is re
   expectProblem(await place('pkg_a_topup_T1'), 402, 'insufficient_balance');
 });
 
-it('asks again after a day; what fits nothing any more is not sold, and nothing is lost by a failed answer', async () => {
+it('queries again after a day, stops selling top-ups that fit nothing, and loses nothing to a failed query', async () => {
   await worker.askTopups();
   await fittingIs(['pkg_a_topup_T1', 'pkg_a_topup_T2']);
   upstream.fits = { A: ['T1'], B: [] };
@@ -119,7 +119,7 @@ it('asks again after a day; what fits nothing any more is not sold, and nothing 
   expect(await bench.available()).toEqual(['pkg_a_A', 'pkg_a_B', 'pkg_a_N', 'pkg_a_topup_T1']);
 });
 
-it('asks for nobody while the provider is busy, and for a package that is off sale when somebody wants it', async () => {
+it('stops querying while the provider is busy, and queries an unsold package once somebody needs it', async () => {
   upstream.trouble = new ProviderUnavailable(0);
   expect(await worker.askTopups()).toBe(0);
   expect(upstream.asked, 'the first refusal is enough').toHaveLength(1);
@@ -134,7 +134,7 @@ it('asks for nobody while the provider is busy, and for a package that is off sa
   await fittingIs(['pkg_a_topup_T1', 'pkg_a_topup_T2']);
 });
 
-it('sells the other top-ups of a package when PostgreSQL refuses one (D43)', async () => {
+it('sells the other top-ups of a package when PostgreSQL rejects one (D43)', async () => {
   upstream.refused = 'T1';
   expect(await worker.askTopups()).toBe(2);
   await fittingIs(['pkg_a_topup_T2']);

@@ -51,8 +51,8 @@ afterAll(async () => {
   await Promise.all([esimAccess.close(), zendit.close()]);
 });
 
-describe('rules for who sells what', () => {
-  it('hold from the start of the service on: orders go where they say, and eSIMs already sold are topped up', async () => {
+describe('rules that select the provider', () => {
+  it('applies from startup: orders follow the rules, and eSIMs that were already sold can be topped up', async () => {
     const [esimId] = esimIdsOf(await buy(buyer(), esimAccess.packageId));
     await service.stop();
     service = await start(`DE=zendit,${OF_THE_UNITED_STATES}=none,*=esim_access`);

@@ -60,7 +60,7 @@ async function pagedBy(limit: number): Promise<string[]> {
 }
 
 describe('the Live catalog', () => {
-  it.each([1, 3, 7, 100])('lists every package once, %i at a time, whatever its code', async (limit) => {
+  it.each([1, 3, 7, 100])('lists every package once at %i per page, whatever its code', async (limit) => {
     const ids = await pagedBy(limit);
     expect(ids.toSorted()).toEqual(IDS.toSorted());
     expect(ids).toEqual(await pagedBy(100));

@@ -66,14 +66,14 @@ async function readPage(scope: TenantScope, filters: CatalogFilters, cursor?: st
 
 const FRANCE = { country: 'FR' };
 
-describe('the pages of a catalog in memory', () => {
-  it('are serialized once for every partner that asks the same', async () => {
+describe('the cache of catalog pages', () => {
+  it('serializes a page once for all partners with the same query', async () => {
     const first = await readPage(ANNA, FRANCE);
     expect((await readPage(BEN, FRANCE)).itemsJson).toBe(first.itemsJson);
     expect(serialized).toBe(1);
   });
 
-  it('take no more than 32 MB, whoever asks for how many; those in use are kept (D43)', async () => {
+  it('uses at most 32 MB, whatever limits callers choose, and keeps the pages in use (D43)', async () => {
     const note = 'x'.repeat(MEGABYTE);
     const live = Array.from({ length: 4 }, (_, i) => ({ partnerId: `ptn_${i}`, mode: 'live' }) as const);
     live.forEach(({ partnerId }, i) => margins.set(partnerId, i));
@@ -86,7 +86,7 @@ describe('the pages of a catalog in memory', () => {
     expect(serialized).toBe(1);
   });
 
-  it('are not kept for filters of any value, so that nobody pushes out those of others', async () => {
+  it("does not cache free-form filters, so one partner cannot evict another's pages", async () => {
     for (const filters of [{ maxPriceAmount: 500 }, { minDataBytes: 0 }, { updatedSince: AT }]) {
       serialized = 0;
       const [first, second] = [await readPage(ANNA, filters), await readPage(ANNA, filters)];
@@ -96,7 +96,7 @@ describe('the pages of a catalog in memory', () => {
     expect(list.pageBytes).toBe(0);
   });
 
-  it('give each partner and mode a cursor of its own, the same at each call', async () => {
+  it('issues a separate cursor per partner and mode, identical on each call', async () => {
     const { nextCursor } = await readPage(ANNA, FRANCE);
     expect((await readPage(ANNA, FRANCE)).nextCursor).toBe(nextCursor);
     expect((await readPage(BEN, FRANCE)).nextCursor).not.toBe(nextCursor);
@@ -112,12 +112,12 @@ describe('the catalog of many live partners', () => {
     (_, i) => ({ partnerId: `ptn_${i}`, mode: 'live' }) as const,
   );
 
-  it('is one for all without prices of their own, and is read from memory', async () => {
+  it('is cached once for all partners without their own prices', async () => {
     for (let round = 0; round < 3; round++) for (const scope of partners) await readPage(scope, FRANCE);
     expect([serialized, listsRead]).toEqual([1, partners.length]);
   });
 
-  it('is priced for each of those with a list, and stays in memory', async () => {
+  it('is priced for each partner with a price list, and stays in memory', async () => {
     partners.forEach(({ partnerId }, i) => margins.set(partnerId, 100 * i));
     for (let round = 0; round < 3; round++) {
       for (const [i, scope] of partners.entries()) {

@@ -46,7 +46,7 @@ describe('a price list', () => {
     expect(answer.body.data).toMatchObject({ partner_id: partnerId, ...LIST });
   });
 
-  it('has at most 240 prices, which a body can hold', async () => {
+  it('accepts at most 240 prices, which fit in a body', async () => {
     const prices = Array.from({ length: 241 }, (_, i) => ({
       package_id: `pkg_a_${i}`.padEnd(64, 'x'),
       price: { amount: 999_999_999, currency: 'USD' },
@@ -80,7 +80,7 @@ describe('a price list', () => {
     ['/prices/0/package_id', { prices: [{ package_id: 'France', price: PRICE }] }],
     ['/margin_bps', { margin_bps: '1' }],
     ['/margin_bps', { margin_bps: -1 }],
-  ])('that is malformed at %s is refused, and nothing is stored: %j', async (pointer, body) => {
+  ])('refuses a malformed value at %s and stores nothing: %j', async (pointer, body) => {
     const before = await stored();
     const pointers = invalidFields(await put(body));
     expect(pointers.length).toBeGreaterThan(0);

@@ -25,7 +25,7 @@ function isSortedAndUnique(values: readonly string[]): boolean {
 }
 
 describe('sandbox catalog', () => {
-  it('has at least 300 packages over at least 110 countries, each with a base package of its own', () => {
+  it('has at least 300 packages in at least 110 countries, each country with its own base package', () => {
     expect(packages.length).toBeGreaterThanOrEqual(300);
     const sold = new Set(bases.filter((pkg) => pkg.type === 'country').flatMap((pkg) => pkg.coverage));
     expect(sold.size).toBeGreaterThanOrEqual(110);
@@ -46,13 +46,13 @@ describe('sandbox catalog', () => {
     expect(offenders((pkg) => pkg.type === 'country' || pkg.coverage.length >= 3)).toEqual([]);
   });
 
-  it('is the same at every call, sorted by id, sandbox only', () => {
+  it('is the same on every call, sorted by id, sandbox only', () => {
     expect(sandboxPackages()).toEqual(packages);
     expect(isSortedAndUnique(packages.map((pkg) => pkg.id))).toBe(true);
     expect(offenders((pkg) => pkg.mode === 'sandbox')).toEqual([]);
   });
 
-  it('counts data in whole gigabytes of 10^9 bytes and writes null, not 0, where there is no amount', () => {
+  it('counts data in whole gigabytes of 10^9 bytes and has null, not 0, where there is no amount', () => {
     expect(
       offenders(
         (pkg) => pkg.dataBytes === null || (pkg.dataBytes > 0 && pkg.dataBytes % 1_000_000_000 === 0),
@@ -65,7 +65,7 @@ describe('sandbox catalog', () => {
 });
 
 describe('sandbox top-ups', () => {
-  it('exist, beyond the magic one, for every top-up-supported base; data ones unless the base is unlimited', () => {
+  it('exists for every base that supports top-ups, with data unless the base is unlimited', () => {
     expect(
       offenders(
         (base) =>
@@ -88,12 +88,12 @@ describe('topupPackageMatches', () => {
   const franceData = byId('pkg_fr_topup_1gb_7d');
   const franceDays = byId('pkg_fr_topup_7d');
 
-  it('accepts data and days for a base with an allowance of the same country', () => {
+  it('accepts data and days for a limited base of the same country', () => {
     expect(topupPackageMatches(france, franceData)).toBe(true);
     expect(topupPackageMatches(france, franceDays)).toBe(true);
   });
 
-  it('refuses another coverage, another type, another mode, and a base package as a top-up', () => {
+  it('refuses another coverage, type or mode, and refuses a base package as a top-up', () => {
     expect(topupPackageMatches(france, byId('pkg_de_topup_1gb_7d'))).toBe(false);
     expect(topupPackageMatches(france, byId('pkg_europe_topup_1gb_7d'))).toBe(false);
     expect(topupPackageMatches(france, { ...franceData, type: 'regional' })).toBe(false);
@@ -103,20 +103,20 @@ describe('topupPackageMatches', () => {
     expect(topupPackageMatches(france, byId('pkg_fr_3gb_30d'))).toBe(false);
   });
 
-  it('compares coverage as a set, and works on Live packages', () => {
+  it('compares coverage as a set, and also works for Live packages', () => {
     const base = { ...france, mode: 'live', coverage: ['DE', 'FR'] } as const;
     expect(topupPackageMatches(base, { ...franceData, mode: 'live', coverage: ['FR', 'DE'] })).toBe(true);
     expect(topupPackageMatches(base, { ...franceData, mode: 'live', coverage: ['FR', 'FR'] })).toBe(false);
   });
 
-  it('gives an unlimited base days only, and never an unlimited top-up to an allowance', () => {
+  it('accepts days only for an unlimited base, and no unlimited top-up for a limited base', () => {
     const unlimited = byId('pkg_fr_unlimited_7d');
     expect(topupPackageMatches(unlimited, franceDays)).toBe(true);
     expect(topupPackageMatches(unlimited, franceData)).toBe(false);
     expect(topupPackageMatches(france, { ...franceData, dataBytes: null, unlimited: true })).toBe(false);
   });
 
-  it('refuses a base that cannot be topped up', () => {
+  it('refuses a base that does not support top-ups', () => {
     expect(offenders((topup) => !topupPackageMatches(byId('pkg_fr_unlimited_1d'), topup), topups)).toEqual([
       MAGIC_PACKAGES.topupFail,
     ]);
@@ -124,7 +124,7 @@ describe('topupPackageMatches', () => {
 });
 
 describe('magic packages', () => {
-  it('exist with the ids of the contract, available, 1 GB for 7 days, and say that they are tests', () => {
+  it('exists with the documented ids, available, 1 GB for 7 days, and identifies itself as a test', () => {
     expect(magicIds.toSorted()).toEqual([
       'pkg_test_insufficient_balance',
       'pkg_test_out_of_stock',
@@ -146,7 +146,7 @@ describe('magic packages', () => {
     }
   });
 
-  it('include a top-up that every sandbox eSIM accepts and no Live one', () => {
+  it('includes a top-up that every sandbox eSIM accepts and no Live eSIM does', () => {
     const topupFail = byId(MAGIC_PACKAGES.topupFail);
     expect(offenders((base) => topupPackageMatches(base, topupFail), bases)).toEqual([]);
     expect(topupPackageMatches({ ...byId('pkg_fr_1gb_7d'), mode: 'live' }, topupFail)).toBe(false);

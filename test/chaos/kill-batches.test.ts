@@ -117,8 +117,8 @@ async function round(point: Point): Promise<void> {
   }
 }
 
-describe(`${KILLS} deaths in the middle of batches of ${BATCH} orders (CHAOS_SEED=${SEED})`, () => {
-  it('lose nothing and double nothing: one purchase, the eSIMs, one event and one delivery of each order', async () => {
+describe(`${KILLS} kills in the middle of batches of ${BATCH} orders (CHAOS_SEED=${SEED})`, () => {
+  it('loses and duplicates nothing: each order has one purchase, its eSIMs, one event and one delivery', async () => {
     const points = Object.keys(POINTS) as Point[];
     for (let nth = 0; nth < KILLS; nth++) await round(points[nth % points.length]!);
     await worker!.restart();

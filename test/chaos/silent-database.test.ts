@@ -202,9 +202,9 @@ async function recoveryMs({ shop }: Load, lost: Lost): Promise<number> {
   return performance.now() - lostAtMs;
 }
 
-describe('connections to the database that lose what goes over them, under load', () => {
+describe('database connections that silently lose data under load', () => {
   it.each<Lost>(['both', 'answers', 'requests'])(
-    'are replaced within 30 s, with no order lost or doubled, and /readyz says so meanwhile: %s lost',
+    'recovers within 30 s without a lost or duplicate order, and /readyz fails meanwhile: %s lost',
     async (lost) => {
       const load = new Load();
       try {
@@ -224,7 +224,7 @@ describe('connections to the database that lose what goes over them, under load'
     },
   );
 
-  it('may be reset in the midst of transactions: every order is placed once', async () => {
+  it('places every order once when connections are reset during transactions', async () => {
     const load = new Load();
     try {
       for (let nth = 0; nth < 5; nth++) {

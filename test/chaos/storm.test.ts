@@ -17,9 +17,9 @@ const STORMS: readonly (readonly FaultGroup[])[] = [['deaths' as const], FAULT_G
 /** Shorter than the longest freeze, so that another worker takes over, and longer than a busy machine stands still. */
 const LEASE_MS = '6000';
 
-describe(`a storm over all roles as processes (CHAOS_SEED=${SEED})`, () => {
+describe(`a storm over processes of every role (CHAOS_SEED=${SEED})`, () => {
   it.each(STORMS.map((faults) => ({ faults, names: faults.join(', ') })))(
-    'loses, doubles and forgets nothing: $names',
+    'loses and duplicates nothing: $names',
     async ({ faults }) => {
       const options = {
         seconds: SECONDS,

@@ -37,13 +37,13 @@ describe('exit codes', () => {
     ['two packages', ['orders', 'place', 'pkg_fr_1gb_7d', '-p', 'pkg_gr_1gb_7d'], 2],
     ['an order that fails', ['orders', 'place', '-p', 'pkg_test_out_of_stock', '--wait'], 1],
     ['a service that is not there', ['catalog', '--base-url', 'http://127.0.0.1:1'], 5],
-  ] as const)('tell %s', async (_what, args, code) => {
+  ] as const)('distinguishes %s', async (_what, args, code) => {
     const finished = await user.run(args);
     expect(finished.code).toBe(code);
     if (code !== 1) expect(finished.stderr).toMatch(/^error: /);
   });
 
-  it('tell a key that is missing, malformed or unknown', async () => {
+  it('distinguishes a missing, malformed or unknown key', async () => {
     const nobody = new CliUser({ ESIM_BASE_URL: service.process.api?.url ?? '' });
     expect(await nobody.run(['catalog'])).toMatchObject({
       code: 3,
@@ -57,7 +57,7 @@ describe('exit codes', () => {
     nobody.remove();
   });
 
-  it('come with a JSON object where JSON is wanted', async () => {
+  it('accompanies a JSON object when --json is given', async () => {
     const { stdout } = await user.run(['orders', 'get', 'ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7', '--json']);
     expect(jsonLines(stdout)).toEqual([
       {
@@ -77,7 +77,7 @@ describe('a Live key', () => {
     ['topups place', ['topups', 'place', '-e', 'esim_1', '-p', 'pkg_fr_topup_1gb_7d']],
     ['trigger', ['trigger', 'order.issued']],
     ['mcp --allow-writes', ['mcp', '--allow-writes']],
-  ])('writes nothing with %s unless --live is given', async (_name, args) => {
+  ])('refuses a write by %s without --live', async (_name, args) => {
     const finished = await user.run(args, { env: { ESIM_API_KEY: liveKey } });
     expect(finished.code).toBe(6);
     expect(finished.stderr).toContain('Live');
@@ -98,7 +98,7 @@ describe('a Live key', () => {
 });
 
 describe('esim login', () => {
-  it('keeps a key that works with mode 0600, prints it never, and logout forgets it', async () => {
+  it('stores a working key with mode 0600 and never prints it, and logout deletes it', async () => {
     const newcomer = new CliUser();
     const url = service.process.api?.url ?? '';
     const wrong = await newcomer.run(['login', '--base-url', url], {
@@ -137,7 +137,7 @@ describe('esim catalog', () => {
     readonly unlimited: boolean;
   }
 
-  it('begins with the first country by name, each with its cheapest package first', async () => {
+  it('sorts by country name, and each country by price', async () => {
     const all = await packages('--limit', '2000');
     const countries = all.filter(({ type }) => type === 'country');
     expect(all.slice(0, countries.length)).toEqual(countries);
@@ -157,7 +157,7 @@ describe('esim catalog', () => {
     expect(shown.stderr).toContain(`25 of ${all.length} packages. Use --limit ${all.length} to show all.`);
   });
 
-  it('takes the country as an argument, and sorts by price or data, either way', async () => {
+  it('accepts the country as an argument, and sorts by price or data in either direction', async () => {
     const prices = (found: Package[]): number[] => found.map(({ price }) => price.amount);
     const cheapest = await packages('FR', '--sort', 'price', '--limit', '500');
     expect(prices(cheapest)).toEqual(prices(cheapest).toSorted((a, b) => a - b));
@@ -173,7 +173,7 @@ describe('esim catalog', () => {
     });
   });
 
-  it('goes on behind a cursor in the order of the API', async () => {
+  it('continues after a cursor in the order of the API', async () => {
     const { body } = await partner.sandbox.get('/v1/catalog?kind=base&limit=2');
     const { data, next_cursor: cursor } = body as { data: { id: string }[]; next_cursor: string };
     const [next] = await packages(`--cursor=${cursor}`, '--limit', '1');
@@ -181,7 +181,7 @@ describe('esim catalog', () => {
     expect(await user.run(['catalog', `--cursor=${cursor}`, '--sort', 'price'])).toMatchObject({ code: 2 });
   });
 
-  it('begins with the country itself, when it is asked for by its type', async () => {
+  it('lists only country packages with --type country, and refuses an unknown type', async () => {
     const args = ['catalog', '--country', 'FR', '--type', 'country', '--json'];
     const types = jsonLines((await user.run(args)).stdout).map(({ type }) => type);
     expect(new Set(types)).toEqual(new Set(['country']));
@@ -202,7 +202,7 @@ describe('esim orders', () => {
     expect((await user.run(['orders', 'get', order!['id'] as string])).stdout).toContain('issued');
   });
 
-  it('says how an issued eSIM is installed, and shows it to who asks', async () => {
+  it('prints how to install an issued eSIM, and shows the install data on request', async () => {
     const placed = await user.run(['orders', 'place', '-p', 'pkg_fr_1gb_7d', '--wait']);
     const [, esimId = ''] = /install: esim esims get (esim_\w+)$/m.exec(placed.stdout) ?? [];
     expect(placed.stdout + placed.stderr).not.toMatch(/LPA:|carddata/);
@@ -221,7 +221,7 @@ describe('esim orders', () => {
     expect(inList).not.toHaveProperty('activation_code');
   });
 
-  it('takes the package, and of a top-up the eSIM and the package, as arguments', async () => {
+  it('accepts the package, and for a top-up the eSIM and the package, as positional arguments', async () => {
     const placed = await user.run(['orders', 'place', 'pkg_fr_1gb_7d', '--wait', '--json']);
     expect(placed, placed.stderr).toMatchObject({ code: 0 });
     const [{ esim_id: esimId }] = jsonLines(placed.stdout)[0]!['esims'] as [{ esim_id: string }];
@@ -243,13 +243,13 @@ describe('esim orders', () => {
     );
   });
 
-  it('buys nothing twice with the same idempotency key', async () => {
+  it('buys only once with the same idempotency key', async () => {
     const args = ['orders', 'place', '-p', 'pkg_fr_1gb_7d', '--idempotency-key', 'cli-key-1', '--json'];
     const ids = [await user.run(args), await user.run(args)].map(({ stdout }) => jsonLines(stdout)[0]!['id']);
     expect(ids[0]).toBe(ids[1]);
   });
 
-  it('has colors at a terminal, none with NO_COLOR, and none in a pipe', async () => {
+  it('prints colors at a terminal, and none with NO_COLOR or in a pipe', async () => {
     expect((await user.run(['doctor'])).stdout).not.toContain('\u001B[');
     const atTerminal = async (env: Record<string, string>): Promise<string> =>
       (
@@ -265,7 +265,7 @@ describe('esim orders', () => {
 });
 
 describe('esim trigger', () => {
-  it.each(EVENT_TYPES)('makes %s happen', async (type) => {
+  it.each(EVENT_TYPES)('triggers %s', async (type) => {
     // A partner for each: the calls of seven plays are more than one key may make.
     const player = await service.createPartner();
     const finished = await user.run(['trigger', type, '--json'], {
@@ -279,7 +279,7 @@ describe('esim trigger', () => {
 });
 
 describe('esim events', () => {
-  it('lists the newest first when asked to, over the pages of the feed', async () => {
+  it('lists the newest events first on request, across the pages of the feed', async () => {
     const busy = await service.createPartner();
     const env = { ESIM_API_KEY: busy.sandboxKey };
     for (let count = 0; count < 4; count += 1)
@@ -293,7 +293,7 @@ describe('esim events', () => {
     expect(await idsOf('--newest', '--type', 'order.issued')).toEqual([]);
   });
 
-  it('lists them, and resends a stored one to the local server', async () => {
+  it('lists events, and resends a stored one to the local server', async () => {
     const receiver = await startReceiver();
     await user.run(['trigger', 'order.failed']);
     const [event] = jsonLines(
@@ -309,7 +309,7 @@ describe('esim events', () => {
 });
 
 describe('esim requests tail', () => {
-  it('prints the calls of the key from now on, each once, and not its own', async () => {
+  it('prints each new call of the key once, and not its own', async () => {
     const caller = await service.createPartner();
     await caller.sandbox.get('/v1/esims?limit=7');
     const child = user.launch(['requests', 'tail', '--json', '--status', '4xx'], {
@@ -333,7 +333,7 @@ describe('esim requests tail', () => {
 });
 
 describe('esim open', () => {
-  it('prints the page of the portal', async () => {
+  it('prints the address of the portal page', async () => {
     const env = { ESIM_PORTAL_URL: 'https://portal.example.com' };
     const { stdout } = await user.run(['open', 'webhooks', '--print'], { env });
     expect(stdout).toBe('https://portal.example.com/developers/webhooks\n');

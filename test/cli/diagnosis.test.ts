@@ -57,7 +57,7 @@ describe('esim verify', () => {
       'secret_without_prefix',
       1,
     ],
-  ] as const)('names %s', async (_what, given, reason, code) => {
+  ] as const)('detects %s', async (_what, given, reason, code) => {
     const used = 'secret' in given ? given.secret : secret;
     const finished = await verify(['--header', given.header, '--json'], `${used}\n`, given.body);
     expect(jsonLines(finished.stdout)).toEqual([
@@ -71,7 +71,7 @@ describe('esim verify', () => {
     ['too old', now - 345, /^correct signature, too old {2}It is 345 s old.*--at <unix seconds>\.\n$/],
     ['from the future', now + 400, /^correct signature, from the future {2}Its time is 400 s ahead .*\n$/],
     ['one second old', now - 1, /^valid {2}The signature is correct and 1 second old\.\n$/],
-  ] as const)('says to people that a signature is right, and %s', async (_what, at, says) => {
+  ] as const)('prints a readable result for a correct signature that is %s', async (_what, at, says) => {
     expect((await verify(['--header', header(body, at)], secret)).stdout).toMatch(says);
   });
 
@@ -89,7 +89,7 @@ describe('esim verify', () => {
   });
 });
 
-describe('esim verify of Standard Webhooks', () => {
+describe('esim verify with Standard Webhooks', () => {
   const secret = newSigningSecret();
   /** As the service signs it. */
   const signed = (text = body, secrets = [secret], at = now): string[] =>
@@ -110,7 +110,7 @@ describe('esim verify of Standard Webhooks', () => {
       [...signed().slice(0, 2), '--webhook-timestamp', 'x', ...signed().slice(4)],
       'malformed_header',
     ],
-  ])('names %s', async (_what, args, reason) => {
+  ])('detects %s', async (_what, args, reason) => {
     const finished = await verify([...args, '--json'], secret);
     expect(jsonLines(finished.stdout)).toEqual([
       { valid: reason === 'valid', reason, explanation: expect.any(String) },
@@ -118,7 +118,7 @@ describe('esim verify of Standard Webhooks', () => {
     expect(finished.code).toBe(reason === 'valid' ? 0 : 1);
   });
 
-  it('takes all three headers and not the other one, and names the missing one', async () => {
+  it('requires all three headers without --header, and names a missing one', async () => {
     const lacksId = await verify(signed().slice(2), secret);
     expect(lacksId).toMatchObject({ code: 2, stderr: expect.stringContaining('--webhook-id') });
     expect(await verify([...signed(), '--header', 't=1,v1=2'], secret)).toMatchObject({ code: 2 });

@@ -52,8 +52,8 @@ async function check(name: string, args?: readonly string[], env?: Record<string
   return found;
 }
 
-describe('esim doctor on the way to the API', () => {
-  it('finds it, and names where it asked and what is there', async () => {
+describe('esim doctor for the API connection', () => {
+  it('reaches the API, and reports the URL and what responds there', async () => {
     const well = await user.run(['doctor', '--json']);
     expect(well.code).toBe(0);
     expect(checksOf(well).map(({ check: name, ok, status }) => [name, ok, status])).toEqual(
@@ -63,7 +63,7 @@ describe('esim doctor on the way to the API', () => {
     expect((await user.run(['doctor'])).stdout).toContain(baseUrl);
   });
 
-  it('says first that nobody listens there, and looks for nothing behind it', async () => {
+  it('reports first that nothing listens there, and skips the checks that depend on it', async () => {
     const nobody = `http://localhost:${await freePort()}`;
     const ill = await user.run(['doctor', '--base-url', nobody, '--json']);
     expect(ill.code).toBe(1);
@@ -80,12 +80,12 @@ describe('esim doctor on the way to the API', () => {
     expect(stdout).not.toContain('fetch failed');
   });
 
-  it('tells another program at the port from the API', async () => {
+  it('detects another program at the port', async () => {
     const found = await check('reach', ['--base-url', new URL(receiver.url).origin]);
     expect(found).toMatchObject({ status: 'bad', detail: expect.stringContaining('is not this API') });
   });
 
-  it('says what to do about a key that is missing, malformed or unknown', async () => {
+  it('explains how to fix a missing, malformed or unknown key', async () => {
     for (const key of ['', 'hello', `svc_sk_test_${'x'.repeat(32)}`]) {
       const found = await check('key', [], { ESIM_API_KEY: key });
       expect(found).toMatchObject({ ok: false, status: 'bad' });
@@ -104,13 +104,13 @@ it.each([
   ['v22.18.0', 'bad', '22.19'],
   ['v22.19.0', 'ok', ''],
   ['v24.0.0', 'ok', ''],
-])('compares Node.js %s with the version that the package needs: %s', (version, status, wanted) => {
+])('compares Node.js %s with the version that the package requires: %s', (version, status, wanted) => {
   const found = nodeFinding(version, '>=22.19');
   expect(found).toMatchObject({ check: 'node', status, detail: expect.stringContaining(version) });
   expect(found.detail).toContain(wanted);
 });
 
-describe('esim doctor on the local server', () => {
+describe('esim doctor for the local server', () => {
   const isSigned = ({ headers, body }: ReceivedWebhook, secret: string): boolean =>
     verifyWebhookSignature({
       header: headers['x-service-signature'] as string,
@@ -127,7 +127,7 @@ describe('esim doctor on the local server', () => {
     return check('local server', ['--forward-to', receiver.url]);
   }
 
-  it('is content with one that takes what is signed, and refuses what is not', async () => {
+  it('passes a server that accepts signed events and refuses others', async () => {
     const found = await answering(204, 401);
     expect(found).toMatchObject({ ok: true, status: 'ok', signed: '204', wrongly_signed: '401' });
     expect(found.detail).toContain('returned 204 to a signed test event and 401 to a wrongly signed one');
@@ -144,12 +144,12 @@ describe('esim doctor on the local server', () => {
     ['fails', 500, 401, 'bad', '2xx'],
     ['redirects', 301, 301, 'bad', '2xx'],
     ['fails at a wrong signature', 200, 500, 'warn', '4xx'],
-  ] as const)('names one that %s', async (_what, signed, unsigned, status, says) => {
+  ] as const)('reports a server that %s', async (_what, signed, unsigned, status, says) => {
     const found = await answering(signed, unsigned);
     expect(found).toMatchObject({ status, detail: expect.stringContaining(says) });
   });
 
-  it('names one that is not there', async () => {
+  it('reports a server that does not listen', async () => {
     const found = await check('local server', ['--forward-to', '127.0.0.1:1']);
     expect(found).toMatchObject({ status: 'bad', detail: expect.stringContaining('ECONNREFUSED') });
   });

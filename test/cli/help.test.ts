@@ -26,7 +26,7 @@ const COMMANDS = [
 ];
 
 describe('help', () => {
-  it.each(COMMANDS)('of esim %s has usage and examples, and needs neither key nor service', async (name) => {
+  it.each(COMMANDS)('shows usage and examples for esim %s without a key or a service', async (name) => {
     const words = name.split(' ');
     const nobody = new CliUser();
     const asked = await nobody.run(['help', ...words]);
@@ -37,7 +37,7 @@ describe('help', () => {
     nobody.remove();
   });
 
-  it('lists every command, and says what is not there', async () => {
+  it('lists every command, and rejects an unknown one', async () => {
     const user = new CliUser();
     const { code, stdout } = await user.run(['help']);
     expect(code).toBe(0);
@@ -49,7 +49,7 @@ describe('help', () => {
 });
 
 describe('--json', () => {
-  it('makes one JSON value of the version, of help and of a completion script, wherever it stands', async () => {
+  it('prints one JSON value for the version, help and a completion script, wherever the option stands', async () => {
     const nobody = new CliUser();
     const json = async (...args: string[]): Promise<Record<string, unknown>> => {
       const finished = await nobody.run(args);

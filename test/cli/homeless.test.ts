@@ -33,7 +33,7 @@ describe.each([
   ['a HOME that is a file', '/dev/null'],
   ['a HOME below /proc', '/proc/nowhere'],
 ])('a user with %s', (_what, HOME) => {
-  it('calls the API without a file', async () => {
+  it('can call the API without a file', async () => {
     for (const args of [['catalog', 'FR', '--limit', '1'], ['orders', 'list'], ['doctor'], ['logout']]) {
       const finished = await run(args, { HOME });
       expect(finished, finished.stderr + finished.stdout).toMatchObject({ code: 0 });
@@ -43,13 +43,13 @@ describe.each([
     expect(elsewhere.stderr).not.toMatch(/ENOENT|ENOTDIR|homedir/);
   });
 
-  it('is told what to set when a command keeps a file', async () => {
+  it('learns what to set when a command needs to store a file', async () => {
     const refused = await run(['listen', 'localhost:4000'], { HOME });
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(/^error: .*(no home folder|cannot be written).*\nSet HOME to a folder/);
   });
 
-  it('verifies with a secret of the environment', async () => {
+  it('can verify with a secret from the environment', async () => {
     const args = ['verify', '--header', `t=1,v1=${'0'.repeat(64)}`, '--body', '/dev/null', '--json'];
     const finished = await run(args, { HOME, ESIM_WEBHOOK_SECRET: 'whsec_of_no_endpoint\n' });
     expect(jsonLines(finished.stdout)).toMatchObject([{ reason: 'no_match' }]);
@@ -57,7 +57,7 @@ describe.each([
 });
 
 it.each(['\n', '\r\n', ' \t'])(
-  'takes a key and a base URL of the environment that end with %j',
+  'accepts a key and a base URL from the environment that end with %j',
   async (end) => {
     const env = { ESIM_API_KEY: `${key}${end}`, ESIM_BASE_URL: `${service.process.api?.url ?? ''}${end}` };
     expect(await run(['orders', 'list'], env)).toMatchObject({ code: 0 });

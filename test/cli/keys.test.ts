@@ -41,7 +41,7 @@ async function login(key: string, baseUrl: string): Promise<void> {
 const keysAt = ({ authorizations }: CallHolder): string[] => [...new Set(authorizations)];
 
 describe('a stored key', () => {
-  it.each(['live first', 'sandbox first'])('goes only where it was logged in: %s', async (order) => {
+  it.each(['live first', 'sandbox first'])('is sent only to the URL it was stored for: %s', async (order) => {
     const logins = [
       () => login(liveKey, production.url),
       () => login(partner.sandboxKey, `${laptop.url}/v1/`),
@@ -53,7 +53,7 @@ describe('a stored key', () => {
     expect(keysAt(laptop)).toEqual([`Bearer ${partner.sandboxKey}`]);
   });
 
-  it('is refused to another place, with what to do; a key of the environment may go there', async () => {
+  it('is refused for another URL with instructions, while a key from the environment is allowed', async () => {
     await login(liveKey, production.url);
     const args = ['orders', 'list', '--live'];
     for (const refused of [
@@ -73,7 +73,7 @@ describe('a stored key', () => {
     expect(await user.run([...args, '--base-url', sameUrl])).toMatchObject({ code: 0 });
   });
 
-  it('of an earlier version goes to its place when it was alone, and nowhere beside another', async () => {
+  it('from an earlier version is used if it was the only one, and refused if there were several', async () => {
     const file = path.join(user.home, '.config/partner-esim/credentials.json');
     mkdirSync(path.dirname(file), { recursive: true });
     const keep = (keys: object): void => writeFileSync(file, JSON.stringify({ baseUrl: laptop.url, keys }));
@@ -90,7 +90,7 @@ describe('a stored key', () => {
 });
 
 describe('a Live key', () => {
-  it('leaves this machine by https only', async () => {
+  it('is sent over https only', async () => {
     const place = ['--base-url', 'http://api.example.com'];
     const env = { ESIM_API_KEY: liveKey };
     for (const finished of [
@@ -105,14 +105,14 @@ describe('--live', () => {
   it.each([
     ['orders place', ['orders', 'place', '-p', 'pkg_fr_1gb_7d', '--live']],
     ['orders list', ['orders', 'list', '--live']],
-  ])('with a Sandbox key in ESIM_API_KEY is refused by %s, and nothing is sent', async (_name, args) => {
+  ])('is refused by %s with a Sandbox key in ESIM_API_KEY, and nothing is sent', async (_name, args) => {
     const env = { ESIM_API_KEY: partner.sandboxKey, ESIM_BASE_URL: laptop.url };
     const refused = await user.run(args, { env });
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('Sandbox key') });
     expect(laptop.authorizations).toEqual([]);
   });
 
-  it('says beside a Sandbox key in ESIM_API_KEY how the Live key is used: unset the variable, or log in first', async () => {
+  it('explains how to use the Live key next to a Sandbox key in ESIM_API_KEY', async () => {
     const env = { ESIM_API_KEY: partner.sandboxKey, ESIM_LIVE_KEY: liveKey };
     const args = ['orders', 'list', '--live'];
     const before = await user.run(args, { env });

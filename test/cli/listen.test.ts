@@ -97,7 +97,7 @@ async function received(count: number): Promise<void> {
 }
 
 describe('esim listen', () => {
-  it('loses nothing and doubles nothing when it is frozen, killed and started again', async () => {
+  it('loses and duplicates nothing when it is frozen, killed and restarted', async () => {
     const first = await listen();
     const before = await makeEvents(3);
     await received(before.length);
@@ -125,7 +125,7 @@ describe('esim listen', () => {
     }
   });
 
-  it('begins with what comes from now on, with everything, or where it is told to', async () => {
+  it('starts with new events, with all events, or at the given position', async () => {
     const [first, second, third] = await makeEvents(3);
     const all = await listen('--since', 'beginning');
     await received(3);
@@ -147,7 +147,7 @@ describe('esim listen', () => {
     expect(receivedIds().at(-1)).toBe(next);
   });
 
-  it('tries an event again until the local server takes it, and nothing overtakes it', async () => {
+  it('retries an event until the local server accepts it, and no later event overtakes it', async () => {
     receiver.answer = (nth, _webhook, response) => void response.writeHead(nth < 2 ? 500 : 200).end();
     const child = await listen();
     await makeEvents(2);
@@ -167,7 +167,7 @@ describe('esim listen', () => {
     expect(outcomes()).toEqual(['500', '500', '200', '200']);
   });
 
-  it('goes on behind an outage of the service', async () => {
+  it('resumes after an outage of the service', async () => {
     // The listener outlives a service that is stopped and started again on the same port.
     const port = new URL(service.process.api?.url ?? '').port;
     const child = await listen();
@@ -179,7 +179,7 @@ describe('esim listen', () => {
     expect(receivedIds().toSorted()).toEqual(made.toSorted());
   });
 
-  it('ends with Ctrl-C, and keeps a second one for the same URL away', async () => {
+  it('ends on Ctrl-C, and refuses to run twice for the same URL', async () => {
     const first = await listen();
     const second = await user.run(['listen', '--forward-to', receiver.url]);
     expect(second).toMatchObject({
@@ -191,7 +191,7 @@ describe('esim listen', () => {
     await listen();
   });
 
-  it('takes over from a listener that was killed, whatever process has its number now', async () => {
+  it('takes over from a killed listener, even if another process has its pid now', async () => {
     const first = await listen();
     await first.kill();
     const state = path.join(user.home, '.local/state/partner-esim');
@@ -203,7 +203,7 @@ describe('esim listen', () => {
     await listen();
   });
 
-  it('takes nothing over from a listener that is only frozen', async () => {
+  it('does not take over from a listener that is only frozen', async () => {
     const first = await listen();
     first.signal('SIGSTOP');
     const second = await user.run(['listen', '--forward-to', receiver.url]);
@@ -213,7 +213,7 @@ describe('esim listen', () => {
     });
   });
 
-  it('is one at most, when several start at once where one was killed', async () => {
+  it('runs at most once when several start together after a kill', async () => {
     await (await listen()).kill();
     const children = Array.from({ length: 4 }, () =>
       user.launch(['listen', '--forward-to', receiver.url, '--json']),
@@ -227,7 +227,7 @@ describe('esim listen', () => {
     expect(children.filter(isReady).length).toBeLessThanOrEqual(1);
   });
 
-  it('forwards at its first start what happens while it still reads what was before', async () => {
+  it('forwards, on its first start, events that occur while it still skips old ones', async () => {
     await makeEvents(250);
     await laterSecond();
     let meanwhile: string[] = [];
@@ -251,7 +251,7 @@ describe('esim listen', () => {
     await holder.close();
   });
 
-  it('goes on from the same position however the URLs are spelt', async () => {
+  it('resumes at the same position however the URLs are spelled', async () => {
     const { port } = new URL(receiver.url);
     const baseUrl = user.env['ESIM_BASE_URL'] ?? '';
     const spellings = [
@@ -269,7 +269,7 @@ describe('esim listen', () => {
     expect(new Set(files).size).toBe(1);
   });
 
-  it('ends with a code when the key is revoked', async () => {
+  it('exits with a code when the key is revoked', async () => {
     const child = await listen();
     const me = await partner.sandbox.get('/v1/me');
     const keyId = me.body.data.key_id as string;
@@ -287,8 +287,8 @@ const fail = (): ReturnType<TestPartner['sandbox']['post']> =>
 const attemptsOf = (child: NodeChild): Record<string, unknown>[] =>
   jsonLines(child.stdout).filter(({ type }) => type === 'attempt');
 
-describe('esim listen at a server that does not take events', () => {
-  it('tries again after five seconds at most, for it is being repaired', async () => {
+describe('esim listen with a server that refuses events', () => {
+  it('retries after at most five seconds, because the server is being repaired', async () => {
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(500).end();
     const child = await listen();
     await fail();
@@ -298,7 +298,7 @@ describe('esim listen at a server that does not take events', () => {
     expect(child.stderr).not.toContain('--print-secret');
   });
 
-  it.each([400, 401, 403])('says once where its secret comes from, when it answers %i', async (status) => {
+  it.each([400, 401, 403])('explains once where the secret comes from when the server returns %i', async (status) => {
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(status).end();
     const child = await listen('--on-failure', 'skip');
     await fail();
@@ -310,7 +310,7 @@ describe('esim listen at a server that does not take events', () => {
     );
   });
 
-  it('forwards only the chosen types, and skips what the server refuses when it is told to', async () => {
+  it('forwards only the chosen types, and skips refused events on request', async () => {
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(404).end();
     await listen('--types', 'order.failed', '--on-failure', 'skip');
     await partner.sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' });

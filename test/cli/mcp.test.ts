@@ -44,7 +44,7 @@ function resultOf(answer: Answer | undefined): { readonly isError: boolean; read
   return { isError: isError ?? false, value: content[0].text };
 }
 
-it('speaks the protocol, and offers only what reads', async () => {
+it('speaks the protocol, and offers only tools that read', async () => {
   const answers = await converse(
     [],
     { id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18' } },
@@ -70,7 +70,7 @@ it('speaks the protocol, and offers only what reads', async () => {
   expect(tools.map(({ name }) => name)).toContain('search_catalog');
 });
 
-it('buys nothing unless it is allowed to, and then nothing twice', async () => {
+it('buys only when it is allowed to, and never twice', async () => {
   const order = { package_id: 'pkg_fr_1gb_7d', idempotency_key: 'mcp-intent-1' };
   const [refused] = await converse([], call(1, 'place_order', order));
   expect(refused?.error?.code).toBe(-32_602);
@@ -84,7 +84,7 @@ it('buys nothing unless it is allowed to, and then nothing twice', async () => {
   expect((await partner.sandbox.get('/v1/orders')).body.data).toHaveLength(1);
 });
 
-it('shows a model an eSIM without what it is installed with, and refusals as results', async () => {
+it('shows a model an eSIM without its install data, and refusals as results', async () => {
   const placed = await placeOrder(partner.sandbox, { package_id: 'pkg_fr_1gb_7d' });
   const issued = await orderEnded(partner.sandbox, placed['id']);
   const esimId = issued['esims'][0].esim_id as string;

@@ -44,7 +44,7 @@ it.each([
   ['help', ['help']],
   ['doctor', ['doctor', '--json']],
   ['listen, which goes on forever', ['listen', '-f', 'localhost:9/hook']],
-])('ends quietly when nobody reads stdout: %s', async (_name, args) => {
+])('exits quietly when nobody reads stdout: %s', async (_name, args) => {
   await partner.sandbox.post('/v1/orders', { package_id: 'pkg_test_out_of_stock' });
   await eventually('an event', async () => (await partner.sandbox.get('/v1/events')).body.data.length > 0);
   const finished = await piped(INTO_NOBODY, ...args);
@@ -52,7 +52,7 @@ it.each([
   expect(finished.stderr).not.toMatch(/EPIPE|error|^\s+at /m);
 });
 
-it('buys to the end when nobody reads, and tells the key on stderr', async () => {
+it('completes a purchase when nobody reads, and prints the key to stderr', async () => {
   const placed = await piped(INTO_NOBODY, 'orders', 'place', '-p', 'pkg_fr_1gb_7d', '--wait', '--json');
   expect(placed.code).toBe(0);
   expect(placed.stderr).toMatch(/^idempotency key \S+\nord_\w+ is \w+\n$/);
@@ -60,7 +60,7 @@ it('buys to the end when nobody reads, and tells the key on stderr', async () =>
   expect(order).toMatchObject({ status: 'issued' });
 });
 
-it('forwards no event twice that the server took when the reader of listen had gone', async () => {
+it('does not forward an accepted event again after the reader of listen has gone', async () => {
   const listening = piped(ONE_LINE, 'listen', '-f', receiver.url, '--since', 'beginning', '--json');
   const placed: string[] = [];
   const failed = async (): Promise<void> => {

@@ -66,7 +66,7 @@ const COMMANDS: readonly (readonly string[])[] = [
 ];
 const NAMED = COMMANDS.map((args) => [args.slice(0, 2).join(' '), args] as const);
 
-describe('what came from elsewhere', () => {
+describe('text from other parties', () => {
   it.each(NAMED)('moves no cursor and forges no line in esim %s', async (_name, args) => {
     const { stdout, stderr } = await user.run(args);
     const lines = `${stdout}${stderr}`.trimEnd().split('\n');
@@ -75,7 +75,7 @@ describe('what came from elsewhere', () => {
     expect(lines.join('\n')).toMatch(/France\uFFFD|ord_1|evt_1/);
   });
 
-  it.each(NAMED)('brings no color of its own into esim %s', async (_name, args) => {
+  it.each(NAMED)('adds no color of its own to esim %s', async (_name, args) => {
     vi.stubEnv('FORCE_COLOR', '1');
     const { stdout, stderr } = await user.run(args).finally(() => vi.unstubAllEnvs());
     // Our own colors: each is opened and closed around a printable text.
@@ -84,7 +84,7 @@ describe('what came from elsewhere', () => {
     expect(lines.filter((line) => OBEYED.test(line))).toEqual([]);
   });
 
-  it.each(NAMED)('is escaped, and not lost, in the JSON of esim %s', async (_name, args) => {
+  it.each(NAMED)('is escaped, not dropped, in the JSON of esim %s', async (_name, args) => {
     const { stdout } = await user.run([...args, '--json']);
     const lines = stdout.trimEnd().split('\n');
     expect(lines.filter((line) => OBEYED.test(line))).toEqual([]);
@@ -92,7 +92,7 @@ describe('what came from elsewhere', () => {
     if (args[0] === 'catalog') expect(jsonLines(stdout)).toMatchObject([{ title: HOSTILE }]);
   });
 
-  it('is escaped in what an assistant is told', async () => {
+  it('is escaped in MCP results', async () => {
     const call = { name: 'search_catalog', arguments: {} };
     const { stdout } = await user.run(['mcp'], {
       stdin: `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: call })}\n`,
@@ -102,6 +102,6 @@ describe('what came from elsewhere', () => {
   });
 });
 
-it('names the next page by an option that takes a cursor with a dash in front', async () => {
+it('prints the next cursor as an option even if it begins with a dash', async () => {
   expect((await user.run(['esims', 'list'])).stderr).toBe('next page: --cursor=-AbC\n');
 });

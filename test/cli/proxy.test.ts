@@ -58,15 +58,15 @@ afterAll(async () => {
   await service.stop();
 });
 
-describe('a proxy of the environment', () => {
-  it.each(['HTTP_PROXY', 'ALL_PROXY'])('carries the calls of the API when %s is set', async (name) => {
+describe('a proxy from the environment', () => {
+  it.each(['HTTP_PROXY', 'ALL_PROXY'])('carries the API calls when %s is set', async (name) => {
     asked.length = 0;
     const listed = await user.spawn(['orders', 'list'], { env: { [name]: proxyUrl } });
     expect(listed).toMatchObject({ code: 0, stderr: '' });
     expect(asked.join()).toContain('api.behind.test');
   });
 
-  it('is named by doctor, without its password, and resolves the name', async () => {
+  it('is named by doctor without its password, and resolves the host name', async () => {
     const { code, stdout } = await user.spawn(['doctor', '--json'], { env: { HTTP_PROXY: proxyUrl } });
     expect(code, stdout).toBe(0);
     const { origin } = new URL(proxyUrl);
@@ -98,7 +98,7 @@ describe('a proxy of the environment', () => {
     ['api.behind.test', { HTTP_PROXY: 'http://p', NO_PROXY: '*' }, null],
     ['127.0.0.1:3000', { HTTP_PROXY: 'http://p' }, null],
     ['127.0.0.1:3000', { ALL_PROXY: 'socks5://s' }, null],
-  ])('of calls to %s with %j is %s', (host, environment, proxyOfHost) => {
+  ])('for calls to %s with %j is %s', (host, environment, proxyOfHost) => {
     expect(proxyFor(`http://${host}`, environment)).toBe(proxyOfHost);
   });
 
@@ -106,7 +106,7 @@ describe('a proxy of the environment', () => {
     ['HTTP_PROXY', 'socks5://127.0.0.1:1', /^error: HTTP_PROXY is a SOCKS proxy, which is not supported\n/],
     ['all_proxy', 'socks5h://127.0.0.1:1', /^error: all_proxy is a SOCKS proxy, which is not supported\n/],
     ['ALL_PROXY', 'ftp://127.0.0.1:1', /^error: ALL_PROXY is not a valid proxy URL\n/],
-  ])('stops the call and says what to do when %s is %s', async (name, value, message) => {
+  ])('stops the call and explains the fix when %s is %s', async (name, value, message) => {
     const env = { [name]: value };
     const refused = await user.run(['orders', 'list'], { env });
     expect(refused.code).toBe(2);
@@ -119,7 +119,7 @@ describe('a proxy of the environment', () => {
   });
 
   it.each([[['--version']], [['help']], [['verify', '--help']], [['orders']]])(
-    'that is not supported does not stop %j, which calls nobody',
+    'does not stop %j, which makes no call, when it is unsupported',
     async (args) => {
       const env = { HTTP_PROXY: 'socks5://127.0.0.1:1', ALL_PROXY: 'socks5://127.0.0.1:1' };
       const { stdout, stderr } = await user.run(args, { env });
@@ -133,7 +133,7 @@ describe('a proxy of the environment', () => {
     expect(stdout).toContain(' through http://127.0.0.1:1');
   });
 
-  it('that this Node.js cannot use is named, with the cure', () => {
+  it('is reported with the fix when this Node.js does not support it', () => {
     const http = process.getBuiltinModule('node:http');
     const { setGlobalProxyFromEnv } = http;
     try {

@@ -60,8 +60,8 @@ async function expectBoughtOnce(key: string): Promise<void> {
   expect(await orderIds()).toEqual([jsonLines(again.stdout)[0]!['id']]);
 }
 
-describe('esim orders place says how to go on', () => {
-  it('with the idempotency key, when Ctrl-C comes before the answer', async () => {
+describe('resume instructions of esim orders place', () => {
+  it('names the idempotency key when Ctrl-C comes before the response', async () => {
     const placing = await untilHeld('POST /v1/orders', [...PLACE, '--json']);
     placing.signal('SIGINT');
     expect(await placing.exited()).toBe(1);
@@ -71,13 +71,13 @@ describe('esim orders place says how to go on', () => {
     await expectBoughtOnce(said!['idempotency_key'] as string);
   });
 
-  it('with the idempotency key, before the call leaves: a kill takes no words', async () => {
+  it('prints the idempotency key before the call is sent, because a kill leaves no time to print', async () => {
     const placing = await untilHeld('POST /v1/orders', PLACE);
     await placing.kill();
     await expectBoughtOnce(keyIn(placing.stderr));
   });
 
-  it('with the idempotency key, when one try was cut off and the next found nobody', async () => {
+  it('names the idempotency key when one attempt was cut off and the next could not connect', async () => {
     const env = await through('cut, then gone', 'POST /v1/orders');
     const placed = await user.run([...PLACE, '--json'], { env });
     expect(placed.code).toBe(5);
@@ -87,7 +87,7 @@ describe('esim orders place says how to go on', () => {
     await expectBoughtOnce(said!['idempotency_key'] as string);
   });
 
-  it('with the order, when Ctrl-C comes while it waits', async () => {
+  it('names the order when Ctrl-C comes while it waits', async () => {
     const waiting = await untilHeld('GET /v1/orders/', [...PLACE, '--wait', '--json']);
     const [id] = await orderIds();
     expect(waiting.stderr).toContain(id);
@@ -99,7 +99,7 @@ describe('esim orders place says how to go on', () => {
     expect(waiting.stderr).toContain(`esim orders get ${id}`);
   });
 
-  it('with the order, when the service goes away while it waits', async () => {
+  it('names the order when the service goes away while it waits', async () => {
     const env = await through('cut', 'GET /v1/orders/');
     const waited = await user.run([...PLACE, '--wait', '--json'], { env });
     const [id] = await orderIds();
@@ -108,7 +108,7 @@ describe('esim orders place says how to go on', () => {
     expect(waited.stderr).toContain(`esim orders get ${id}`);
   });
 
-  it('with the refusal alone, when nothing can have been bought', async () => {
+  it('prints only the refusal when nothing can have been bought', async () => {
     const refused = await user.run(['orders', 'place', '-p', 'pkg_none', '--json']);
     expect(refused).toMatchObject({ code: 4, stderr: expect.not.stringContaining('may have been placed') });
     expect(jsonLines(refused.stdout)[0]).not.toHaveProperty('idempotency_key');
@@ -130,7 +130,7 @@ describe('esim topups', () => {
     return data.map(({ id }: { id: string }) => id);
   }
 
-  it('lists what fits the eSIM, buys it, waits, and shows it', async () => {
+  it('lists matching top-ups for the eSIM, buys one, waits, and shows it', async () => {
     const fitting = await user.run(['topups', 'packages', esimId, '--json']);
     const ids = jsonLines(fitting.stdout).map(({ id }) => id);
     const { data } = (await partner.sandbox.get(`/v1/esims/${esimId}/topup-packages?limit=100`)).body;
@@ -144,12 +144,12 @@ describe('esim topups', () => {
     expect(shown).toMatchObject({ id, status: 'completed', reference: 'longer-1' });
   });
 
-  it('ends with a code when the top-up fails', async () => {
+  it('exits with a code when the top-up fails', async () => {
     const placed = await user.run(['topups', 'place', '-e', esimId, '-p', 'pkg_test_topup_fail', '--wait']);
     expect(placed).toMatchObject({ code: 1, stdout: expect.stringContaining('package_unavailable') });
   });
 
-  it('says the idempotency key before the call leaves, and buys nothing twice with it', async () => {
+  it('prints the idempotency key before the call is sent, and buys only once with it', async () => {
     const placing = await untilHeld('POST /v1/topups', place);
     await placing.kill();
     const key = keyIn(placing.stderr);
@@ -158,7 +158,7 @@ describe('esim topups', () => {
     expect(await topupIds()).toEqual([jsonLines(again.stdout)[0]!['id']]);
   });
 
-  it('says which top-up goes on, when Ctrl-C comes while it waits', async () => {
+  it('names the pending top-up when Ctrl-C comes while it waits', async () => {
     const waiting = await untilHeld('GET /v1/topups/', [...place, '--wait', '--json']);
     const [id = ''] = await topupIds();
     waiting.signal('SIGINT');

@@ -50,14 +50,14 @@ it.each([
     () => topUp('pkg_gr_topup_1gb_7d'),
     'esim topups packages',
   ],
-])('says in one line what to do about %s', async (_what, code, args, says) => {
+])('explains in one line how to fix %s', async (_what, code, args, says) => {
   const refused = await user.run(args());
   expect(refused.code).toBe(4);
   expect(refused.stderr).toContain(`error: ${code}: `);
   expect(hintsOf(refused)).toEqual([expect.stringContaining(says)]);
 });
 
-it('says what to do about an idempotency key of another purchase', async () => {
+it('explains how to fix an idempotency key that belongs to another purchase', async () => {
   const key = ['--idempotency-key', 'refusals-key-1'];
   expect(await user.run(place(...key))).toMatchObject({ code: 0 });
   const refused = await user.run(place('-q', '2', ...key));
@@ -65,13 +65,13 @@ it('says what to do about an idempotency key of another purchase', async () => {
   expect(hintsOf(refused)).toEqual([expect.stringContaining('--idempotency-key')]);
 });
 
-it('tells where a reference of top-ups is found, which orders do not know', async () => {
+it('points to top-ups for a reference that a top-up has taken', async () => {
   const again = topUp('pkg_fr_topup_1gb_7d', '--reference', 'longer');
   expect(await user.run(again)).toMatchObject({ code: 0 });
   expect(hintsOf(await user.run(again))).toEqual([expect.stringContaining('/v1/topups?reference=')]);
 });
 
-it('says what to do about a key that is not accepted', async () => {
+it('explains how to fix a key that is not accepted', async () => {
   const env = { ESIM_API_KEY: `svc_sk_test_${'x'.repeat(32)}` };
   const refused = await user.run(['orders', 'list'], { env });
   expect(refused).toMatchObject({ code: 3 });
@@ -80,7 +80,7 @@ it('says what to do about a key that is not accepted', async () => {
   for (const words of ['esim login', 'ESIM_API_KEY', '--base-url']) expect(hint).toContain(words);
 });
 
-it('says of something that is not there its id, the mode of the key, and what lists the right ones', async () => {
+it('names the missing id, the mode of the key, and the command that lists valid ids', async () => {
   const refused = await user.run(['orders', 'get', 'ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7']);
   expect(refused.stderr).toContain('error: not_found: ');
   expect(hintsOf(refused)).toEqual([
@@ -90,7 +90,7 @@ it('says of something that is not there its id, the mode of the key, and what li
   expect(hintsOf(topup)).toEqual([expect.stringContaining('cannot see top_01M7SJ8EH4V8DA1TCQEKT9GHZ7.')]);
 });
 
-it('says of a service that is not there where it asked, why nobody answered, and what to do', async () => {
+it('names the URL of an unreachable service, the cause, and the next step', async () => {
   const place = `127.0.0.1:${await freePort()}`;
   const away = await user.run(['orders', 'list', '--base-url', `http://${place}`]);
   expect(away).toMatchObject({ code: 5, stdout: '' });
@@ -119,7 +119,7 @@ it.each<[ErrorCode, string, string]>([
   ['reference_taken', '/v1/orders', '`esim orders list --reference <text> --live`'],
   ['price_changed', '/v1/orders', '`esim catalog --live`'],
   ['package_unavailable', '/v1/orders', '`esim catalog --live`'],
-])('names the commands of Live for %s of a Live call to %s', (code, path, says) => {
+])('names the Live commands for %s of a Live call to %s', (code, path, says) => {
   expect(hintFor(refusedCall(code, 'live', path))).toContain(says);
   expect(hintFor(refusedCall(code, 'sandbox', path))).not.toContain('--live');
 });
@@ -130,6 +130,6 @@ it.each<ErrorCode>([
   'esim_not_ready',
   'esim_expired',
   'package_unavailable',
-])('has one line for %s', (code) => {
+])('prints one line for %s', (code) => {
   expect(hintFor(refusedCall(code, 'sandbox', '/v1/topups'))).toMatch(/^[^\n]*`esim [^\n]*$/);
 });

@@ -7,7 +7,7 @@ import { testEnvironment } from '../harness/settings.js';
 const DATABASE_URL = 'postgres://user@localhost/db';
 
 describe('loadConfig', () => {
-  it("has the document's values as defaults", () => {
+  it('uses the documented values as defaults', () => {
     const { ADMIN_TOKENS, SECRETS_KEYS } = testEnvironment(DATABASE_URL);
     const config = loadConfig({ DATABASE_URL, ADMIN_TOKENS, SECRETS_KEYS });
     expect(config.rateLimit).toEqual({ perMinute: 60, burst: 120 });
@@ -22,7 +22,7 @@ describe('loadConfig', () => {
     expect(config.adminApi.host).toBe('127.0.0.1');
   });
 
-  it('lists every wrong variable at once, and repeats no value', () => {
+  it('lists all invalid variables at once without repeating their values', () => {
     const env = testEnvironment('mysql://x', {
       PORT: '99999',
       TRUST_PROXY: 'yes',
@@ -49,7 +49,7 @@ describe('loadConfig', () => {
     expect((error as Error).message).not.toContain('bm90LTMyLWJ5dGVz');
   });
 
-  it('runs every job of a worker when WORKER_JOBS is unset, and refuses names that it does not know', () => {
+  it('runs every job of a worker when WORKER_JOBS is unset, and refuses unknown names', () => {
     const jobs = (text: string) =>
       loadConfig(testEnvironment(DATABASE_URL, { WORKER_JOBS: text })).workerJobs;
     expect(jobs('')).toEqual(['provisioning', 'webhooks', 'polls', 'maintenance']);
@@ -58,14 +58,14 @@ describe('loadConfig', () => {
       expect(() => jobs(wrong), wrong).toThrow(/WORKER_JOBS must be one or more of provisioning, webhooks/);
   });
 
-  it('needs admin tokens only in the roles that check them', () => {
+  it('requires admin tokens only in the roles that check them', () => {
     const { ADMIN_TOKENS: _tokens, ...env } = testEnvironment(DATABASE_URL);
     for (const role of ['api', 'worker']) expect(loadConfig(env, role).adminTokens).toEqual([]);
     for (const role of ['admin', 'portal', 'all', null])
       expect(() => loadConfig(env, role), String(role)).toThrow(/ADMIN_TOKENS is required/);
   });
 
-  it('knows an admin token by its digest too, and no other text as one', () => {
+  it('accepts a digest as an admin token, and refuses other texts', () => {
     const token = 'x'.repeat(32);
     const digest = createHash('sha256').update(token).digest('hex');
     const tokens = (text: string) =>
@@ -97,7 +97,7 @@ describe('loadConfig', () => {
     expect(loadConfig(withUrl(''), 'worker').portal.secure).toBe(false);
   });
 
-  it('refuses in production to take a call that may still arrive for one that never did', () => {
+  it('refuses in production to treat a call as lost while it may still arrive', () => {
     const timing = { PROVIDER_TIMEOUT_MS: '20000', PROVIDER_READ_LAG_MS: '5000' };
     const production = { NODE_ENV: 'production', WEBHOOK_ALLOW_PRIVATE_TARGETS: 'false' };
     expect(() => loadConfig(testEnvironment(DATABASE_URL, { ...timing, ...production }))).toThrow(
@@ -106,7 +106,7 @@ describe('loadConfig', () => {
     expect(loadConfig(testEnvironment(DATABASE_URL, timing)).provisioning.providerReadLagMs).toBe(5_000);
   });
 
-  it('reads who sells which live packages: first match first, nobody for none, nothing when unset', () => {
+  it('parses LIVE_PACKAGE_PROVIDERS: the first match wins, none excludes, and unset means no rules', () => {
     const read = (text: string) =>
       loadConfig(testEnvironment(DATABASE_URL, { LIVE_PACKAGE_PROVIDERS: text })).provisioning
         .livePackageRules;
@@ -141,7 +141,7 @@ describe('loadConfig', () => {
     expect(problems.find((line) => line.startsWith('LIVE_PACKAGE_PROVIDERS: '))).toContain(problem);
   });
 
-  it('traces nothing without an endpoint, whatever else is set, and all with one, as OpenTelemetry has it', () => {
+  it("disables tracing without an endpoint whatever else is set, and follows OpenTelemetry's variables with one", () => {
     const read = (env: Record<string, string>) => loadConfig(testEnvironment(DATABASE_URL, env)).tracing;
     expect(read({ OTEL_TRACES_SAMPLER: 'xray', OTEL_SERVICE_NAME: 'x' })).toBeNull();
     const endpoint = 'http://collector:4318';
@@ -186,7 +186,7 @@ describe('loadConfig', () => {
     expect(problems[0]!.slice(name.length).includes(value) && value.length > 1).toBe(false);
   });
 
-  it('is described by .env.example: the same variables, no more and no less', () => {
+  it('matches .env.example: the same variables, no more and no fewer', () => {
     const example = readFileSync('.env.example', 'utf8');
     const documented = [...example.matchAll(/^([A-Z_]+)=/gm)].map((match) => match[1]);
     const source = [

@@ -15,7 +15,7 @@ function problemsOf(env: Record<string, string>): readonly string[] {
 }
 
 describe('DATABASE_URL', () => {
-  it('may have a byte order mark before it', () => {
+  it('accepts a leading byte order mark', () => {
     const url = 'postgres://u@localhost/marked';
     const config = loadConfig(testEnvironment(url, { DATABASE_URL: `\uFEFF${url}` }));
     expect(config.databaseUrl).toBe(url);
@@ -37,7 +37,7 @@ describe('DATABASE_URL', () => {
     ],
     ['postgres://u@db.example.com/db?sslmode=verify-full&sslrootcert=system', { host: 'db.example.com' }],
     ['POSTGRES://u@db.example.com', { host: 'db.example.com', user: 'u' }],
-  ])('may be %s', (url, address) => {
+  ])('accepts %s', (url, address) => {
     expect(problemsOf({ DATABASE_URL: url, DATABASE_DIRECT_URL: url })).toEqual([]);
     expect(parseDatabaseUrl(url)).toMatchObject(address);
   });
@@ -61,7 +61,7 @@ describe('DATABASE_URL', () => {
       'has sslrootcert=system with a weaker sslmode: use sslmode=verify-full, or leave sslmode out',
     ],
     [`postgres://u:${PASSWORD}@h/db?sslmode=verify-ca&uselibpqcompat=true`, /^has settings that contradict/],
-  ])('is refused with the reason, and never repeated: %s', (url, reason) => {
+  ])('is refused with a reason that does not repeat it: %s', (url, reason) => {
     for (const name of ['DATABASE_URL', 'DATABASE_DIRECT_URL']) {
       const problems = problemsOf({ [name]: url });
       expect(problems).toHaveLength(1);

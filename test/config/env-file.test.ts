@@ -46,7 +46,7 @@ it.each([
   ['a name that is none', 'A=3000\n\n2FAST=1\n', 3],
   ['a quote that is not closed', "A=3000\nB='portal:hidden-part\nC=info\n", 2],
   ['text behind a closing quote', 'A="portal" hidden-part\n', 1],
-])('refuses %s by its line and does not repeat it', (_, content, line) => {
+])('refuses %s with its line number and does not repeat it', (_, content, line) => {
   const load = (): Environment => loaded(content);
   expect(load).toThrow(new RegExp(`\\.env, line ${line}:`));
   expect(load).not.toThrow('hidden-part');
@@ -61,7 +61,7 @@ it.each([
   expect(() => loaded(content)).toThrow(`${file} is not UTF-8 text: save it as UTF-8`);
 });
 
-it('takes a missing file for an empty one, and refuses one that it cannot read', () => {
+it('treats a missing file as empty, and refuses an unreadable one', () => {
   const env = {};
   loadEnvFile(path.join(folder, 'none'), env);
   expect(env).toEqual({});

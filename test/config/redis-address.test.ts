@@ -10,14 +10,14 @@ describe('REDIS_URL', () => {
     'redis://localhost',
     'redis://:pass%40word@localhost:6380/2',
     'rediss://user:pass@redis.internal',
-  ])('takes one server, as before: %s', (url) => expect(load(url)).toEqual({ topology: 'single', url }));
+  ])('accepts a single server: %s', (url) => expect(load(url)).toEqual({ topology: 'single', url }));
 
-  it('reads a scheme in capitals as it is meant: REDISS is TLS', () => {
+  it('accepts an uppercase scheme: REDISS means TLS', () => {
     expect(load('REDISS://h')).toEqual({ topology: 'single', url: 'rediss://h' });
     expect(load('REDISS+Sentinel://h/m')).toMatchObject({ topology: 'sentinel', tls: true });
   });
 
-  it('takes sentinels with all that belongs to them', () => {
+  it('accepts sentinels with all their settings', () => {
     const options = 'sentinel_username=watch&sentinel_password=a%2Bb+c%26';
     expect(
       load(`rediss+sentinel://user:p%40s%3As@s1:26380,[::1]:26379,s3/my-primary.1/3?${options}`),
@@ -63,7 +63,7 @@ describe('REDIS_URL', () => {
     ['redis+sentinel://:hidden-part@h1:0/mymaster', 'host1:port,host2:port'],
     ['redis+sentinel://:hidden-part@h1:70000/mymaster', 'host1:port,host2:port'],
     ['redis+sentinel://:hidden-part@::1/mymaster', 'host1:port,host2:port'],
-  ])('refuses %s in one line, which repeats nothing of it', (url, problem) => {
+  ])('refuses %s in one line that repeats none of it', (url, problem) => {
     let refused: unknown;
     try {
       load(url);

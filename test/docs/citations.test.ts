@@ -38,11 +38,11 @@ function faultsIn(file: string, line: string): string[] {
   ];
 }
 
-it('names each decision once', () => {
+it('records each decision once', () => {
   expect(decisions.filter((name, nth) => decisions.indexOf(name) !== nth)).toEqual([]);
 });
 
-it('cites no decision without an entry and no issue number', () => {
+it('cites only decisions that exist, and no issue numbers', () => {
   const files = citingFiles();
   expect(files.length).toBeGreaterThan(300);
   const faults = files.flatMap((file) =>

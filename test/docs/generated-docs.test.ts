@@ -17,8 +17,8 @@ const operations = Object.entries(document.paths).flatMap(([route, item]) =>
   })),
 );
 
-describe('the pages that are written by a script', () => {
-  it('give every error code a cause and a cure', () => {
+describe('generated pages', () => {
+  it('describe a cause and a fix for every error code', () => {
     const page = readFileSync('docs/errors.md', 'utf8');
     for (const code of ERROR_CODES) {
       expect(page).toMatch(
@@ -27,7 +27,7 @@ describe('the pages that are written by a script', () => {
     }
   });
 
-  it('have every operation in the reference, which needs nothing from outside', () => {
+  it('list every operation in the reference, which loads nothing external', () => {
     const html = readFileSync('docs/reference/index.html', 'utf8');
     for (const { operationId } of operations) expect(html).toContain(`<article id="${operationId}">`);
     expect(html).not.toMatch(/<script|<link|src=|url\(|@import/);
@@ -36,7 +36,7 @@ describe('the pages that are written by a script', () => {
     expect(statSync('docs/reference/index.html').size).toBeLessThan(1_000_000);
   });
 
-  it('have every operation in the Postman collection, each POST with a new key', () => {
+  it('list every operation in the Postman collection, each POST with a new key', () => {
     interface Request {
       method: string;
       header: { key: string; value: string }[];
@@ -60,14 +60,14 @@ describe('the pages that are written by a script', () => {
   });
 });
 
-describe('the links between pages', () => {
+describe('links between pages', () => {
   const pages = ['docs', 'docs/guides'].flatMap((folder) =>
     readdirSync(folder)
       .filter((name) => name.endsWith('.md'))
       .map((name) => path.join(folder, name)),
   );
 
-  it.each(pages)('of %s lead to files that are there', (page) => {
+  it.each(pages)('of %s lead to files that exist', (page) => {
     const links = [...readFileSync(page, 'utf8').matchAll(/\]\(([^)#\s]+)[^)\s]*\)/g)].map(
       ([, link = '']) => link,
     );

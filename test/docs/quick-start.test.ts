@@ -124,7 +124,7 @@ describe('the quick start, followed from an empty folder', () => {
   let esimId: string;
   let booking: string;
 
-  it('says who the key is, with the names that the page exports', async () => {
+  it('identifies the key, using the variable names that the page exports', async () => {
     const [names = '', ask = ''] = quickStart.codes(ASK, 'bash');
     const block = `${names.replace('svc_sk_test_…', partner.sandboxKey)}${ask}`;
     expect(JSON.parse(await paste(block, terminal()))).toMatchObject({
@@ -132,13 +132,13 @@ describe('the quick start, followed from an empty folder', () => {
     });
   });
 
-  it('finds the package that it orders, and prints what the page shows', async () => {
+  it('finds the package to order, and prints what the page shows', async () => {
     const shown = quickStart.code(CHOOSE, 'text');
     expect(await paste(quickStart.code(CHOOSE, 'bash'))).toBe(shown);
     expect(quickStart.codes(ORDER, 'bash')[1]).toContain(/"id":("\w+")/.exec(shown)![1]);
   });
 
-  it('orders it, once, and says of the second call that it is a replay', async () => {
+  it('places the order once, and marks the second call as a replay', async () => {
     const [name = '', order = ''] = quickStart.codes(ORDER, 'bash');
     booking = (await paste(`${name}printf '%s' "$BOOKING"`)).trim();
     const first = parted(await paste(order, withBooking()));
@@ -150,7 +150,7 @@ describe('the quick start, followed from an empty folder', () => {
     expect(second.body).toEqual(first.body);
   });
 
-  it('waits for the order, and reads its eSIM and both pictures of it', async () => {
+  it('waits for the order, and reads its eSIM and both QR codes', async () => {
     const [order = '', esim = '', picture = ''] = quickStart.codes(READ, 'bash');
     const shown = JSON.parse(await paste(order, withBooking())) as { data: { id: string } };
     expect(shown).toMatchObject({ data: { status: 'issued', reference: booking } });
@@ -166,7 +166,7 @@ describe('the quick start, followed from an empty folder', () => {
     });
   });
 
-  it('tops the eSIM up with one of the packages that it is shown, and waits for the event', async () => {
+  it('tops the eSIM up with one of its listed packages, and waits for the event', async () => {
     const [packages = '', buy = '', wait = ''] = quickStart.codes(TOP_UP, 'bash');
     const packageId = /"package_id":"(\w+)"/.exec(buy)![1];
     expect(await paste(packages, withEsim())).toContain(`"id":"${packageId}"`);
@@ -189,14 +189,14 @@ describe('the quick start, followed from an empty folder', () => {
 describe('the server of the quick start', () => {
   const [, login = '', listen = '', trigger = '', doctor = ''] = quickStart.codes(RECEIVE, 'bash');
 
-  it('does not start without a secret, and says which variable is missing', async () => {
+  it('does not start without a secret, and names the missing variable', async () => {
     const server = launchServer({});
     expect(await server.exited()).toBe(1);
     expect(server.stderr).toBe('ESIM_WEBHOOK_SECRET is not set\n');
   });
 
   it(
-    'gets a verified event from the installed command line, and says what it refuses',
+    'receives a verified event from the installed CLI, and logs what it refuses',
     async () => {
       const lines = login.trim().split('\n');
       expect(lines.pop()).toBe('node server.ts');
@@ -217,7 +217,7 @@ describe('the server of the quick start', () => {
   );
 
   it(
-    'gets a verified webhook without the command line, registered by the call of the page',
+    'receives a verified webhook without the CLI, registered with the call on the page',
     async () => {
       mkdirSync(path.join(folder, '.data'));
       writeFileSync(path.join(folder, '.data/secrets.env'), `ADMIN_TOKENS=portal:${ADMIN_TOKEN}\n`);

@@ -43,7 +43,7 @@ describe('the functions that verify a signature', () => {
     vectors.map((vector) => vector.expected),
   );
 
-  it('are measured by vectors on which the service itself agrees', () => {
+  it('are tested with vectors that the service itself agrees with', () => {
     const answers = SHARED_VECTORS.map(({ header, body, secret, now }) =>
       verifyWebhookSignature({
         header: header ?? '',
@@ -64,7 +64,7 @@ describe('the functions that verify a signature', () => {
     if (language.missing)
       console.warn(`the ${language.name} of docs/webhooks.md is not run: ${language.missing}`);
     it.skipIf(language.missing !== null)(
-      `judge every vector as the service does, in ${language.name}`,
+      `judge every vector like the service, in ${language.name}`,
       async () => {
         const answers = (await runProgram(
           language.program(page),
@@ -125,7 +125,7 @@ describe('the loop that reads the feed', () => {
   }
 
   it(
-    'finds every event once, in order, over pages and the rate limit, and counts the missed ones',
+    'finds every event once and in order across pages and the rate limit, and counts the missed ones',
     async () => {
       const partner = await service.createPartner();
       const events = (await insertEvents(partner.id, 'sandbox', EVENTS)) as { id: string }[];
@@ -185,7 +185,7 @@ describe('the retries of the guide to idempotency', () => {
   });
   afterAll(() => void proxy.close());
 
-  it('buy once, whichever answer is lost', async () => {
+  it('buys once, whichever response is lost', async () => {
     const partner = await service.createPartner();
     const intent = {
       idempotencyKey: 'guide-intent-1',
@@ -207,7 +207,7 @@ describe('the retries of the guide to idempotency', () => {
 });
 
 it(
-  'compiles under strict settings: the TypeScript of the pages',
+  'compiles the TypeScript of the pages under strict settings',
   () => {
     const verifier = readFileSync('docs/guides/verifiers/verify-webhook-signature.ts', 'utf8');
     const server = new Page('docs/guides/quick-start.md')
@@ -224,7 +224,7 @@ it(
   TEST_MS,
 );
 
-describe('what the page says', () => {
+describe('the webhook page', () => {
   const openApi = JSON.parse(readFileSync('docs/openapi/partner.json', 'utf8'), closed) as object;
   const ajv = new Ajv2020({ strict: false });
   formats.default.default(ajv);
@@ -238,7 +238,7 @@ describe('what the page says', () => {
     expect(Object.keys(example)).toEqual(['id', 'type', 'created_at', 'data']);
   });
 
-  it('has the schedule of the settings, with the times since the first attempt', () => {
+  it('lists the retry schedule of the settings, with the times since the first attempt', () => {
     const { retryDelaysMs, timeoutMs, blockMs, blocksBeforeDisable } = loadConfig(
       testEnvironment('postgres://127.0.0.1/none'),
     ).webhooks;

@@ -69,7 +69,7 @@ beforeAll(async () => {
 });
 afterAll(() => admin.stop());
 
-describe.skipIf(isPooled).each(['on', 'off'])('acceptance with DATABASE_PREPARED=%s', (prepared) => {
+describe.skipIf(isPooled).each(['on', 'off'])('order acceptance with DATABASE_PREPARED=%s', (prepared) => {
   let proxy: CountingProxy;
   let api: TestService;
 
@@ -105,7 +105,7 @@ describe.skipIf(isPooled).each(['on', 'off'])('acceptance with DATABASE_PREPARED
     expect(await usualRoundTripsOf(async () => expect((await place()).status).toBe(202))).toBe(3);
   });
 
-  it('takes three for a refusal after a write, and keeps nothing but the response', async () => {
+  it('takes three for a refusal after a write, and stores only the response', async () => {
     const reference = randomUUID();
     expect((await place({ ...ORDER, reference })).status).toBe(202);
     let idempotencyKey = '';

@@ -35,8 +35,8 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-describe('the limit of the admin port (D21)', () => {
-  it('is one bucket for every token name: 429 with the rate headers, and only there', async () => {
+describe('the rate limit of the admin port (D21)', () => {
+  it('has one bucket for all token names: 429 with the rate headers, and only there', async () => {
     for (let i = 0; i < BURST; i++) {
       const passed = await service.admin.get('/internal/v1/partners');
       expect(passed.status).toBe(200);
@@ -55,7 +55,7 @@ describe('the limit of the admin port (D21)', () => {
     expect((await other.get('/internal/v1/partners')).body.data, 'nothing was made').toEqual([]);
   });
 
-  it('does not limit the ops paths, the partner port or a wrong token', async () => {
+  it('does not apply to the ops paths, the partner port or a wrong token', async () => {
     const { url } = service.process.admin!;
     for (let i = 0; i < BURST + 1; i++) expect((await fetch(`${url}/livez`)).status).toBe(200);
     expect((await new HttpClient(url, 'x'.repeat(40)).get('/internal/v1/partners')).status).toBe(401);
@@ -77,8 +77,8 @@ class ThrottledController {
   }
 }
 
-describe('a fault in the code of the limit', () => {
-  it('refuses the call, and does not let it pass without a limit', async () => {
+describe('a bug in the rate limit', () => {
+  it('fails the call instead of allowing it without a limit', async () => {
     const guard = new AdminRateLimitGuard(
       { throttlers: [toThrottlerLimit({ perMinute: 1, burst: 1 })] },
       new ThrottlerStorageService(),
@@ -92,8 +92,8 @@ describe('a fault in the code of the limit', () => {
   });
 });
 
-describe('a route with a @Throttle of its own', () => {
-  it('has a bucket of its own for every caller, besides the one of the port', async () => {
+describe('a route with its own @Throttle', () => {
+  it('has its own bucket per caller, in addition to the bucket of the port', async () => {
     const storage = new GcraThrottlerStorage(new ApiKeyAuthRepository(service.database.pool));
     const module = await Test.createTestingModule({
       imports: [

@@ -45,7 +45,7 @@ async function walk(query: Record<string, string | number> = {}): Promise<Json[]
 const ids = (packages: readonly Json[]): string[] => packages.map((item) => item['id'] as string);
 
 describe('GET /v1/catalog', () => {
-  it('sells at least 200 packages in at least 100 countries, in every region and worldwide, with top-ups', async () => {
+  it('lists at least 200 packages in at least 100 countries, in every region and worldwide, with top-ups', async () => {
     const packages = await walk({ limit: 100 });
     expect(packages.length).toBeGreaterThanOrEqual(200);
     expect(new Set(packages.flatMap((item) => item['coverage'] as string[])).size).toBeGreaterThanOrEqual(
@@ -75,7 +75,7 @@ describe('GET /v1/catalog', () => {
     [7, {}],
     [25, {}],
     [100, {}],
-  ])('walks all packages in pages of %i %j without a repetition or a gap', async (limit, filters) => {
+  ])('pages through all packages in pages of %i %j without duplicates or gaps', async (limit, filters) => {
     const { rows } = await service.database.pool.query<{ id: string }>(
       `SELECT id FROM packages WHERE mode = 'sandbox' AND ($1::text IS NULL OR $1 = ANY (coverage)) ORDER BY id`,
       ['country' in filters ? filters.country : null],
@@ -84,7 +84,7 @@ describe('GET /v1/catalog', () => {
     expect([...walked].sort()).toEqual(rows.map((row) => row.id).sort());
   });
 
-  it('gives pages of 25 when nothing is said', async () => {
+  it('returns pages of 25 by default', async () => {
     expect((await list()).body.data).toHaveLength(25);
   });
 
@@ -112,7 +112,7 @@ describe('GET /v1/catalog', () => {
         (item['unlimited'] || item['data_bytes'] >= 2_000_000_000) &&
         item['price'].amount <= 1_500,
     ],
-  ])('filters by %j: all that fit and nothing else', async (query, fits) => {
+  ])('filters by %j: returns every match and nothing else', async (query, fits) => {
     const expected = ids((await walk({ limit: 100 })).filter(fits));
     expect(ids(await walk({ ...query, limit: 20 }))).toEqual(expected);
   });
@@ -166,23 +166,23 @@ describe('GET /v1/catalog/{package_id}', () => {
     expect((await api.get(`/v1/catalog/${first!['id']}`)).body.data).toEqual(first);
   });
 
-  it('keeps showing a withdrawn package, as not available', async () => {
+  it('still shows a withdrawn package, as unavailable', async () => {
     expect((await api.get('/v1/catalog/pkg_gr_2gb_15d')).body.data).toMatchObject({ available: false });
   });
 
   it.each(['pkg_no_such', 'nonsense', 'ord_00000000000000000000000000', 'PKG_FR_1GB_7D', 'pkg_%C3%A9'])(
-    'answers 404 for %s',
+    'returns 404 for %s',
     async (id) => expectProblem(await api.get(`/v1/catalog/${id}`), 404, 'not_found'),
   );
 
-  it('takes no query parameters', async () => {
+  it('accepts no query parameters', async () => {
     expect((await api.get('/v1/catalog/pkg_fr_1gb_7d?country=FR')).body.code).toBe('validation_failed');
   });
 });
 
 describe('ETag', () => {
   it.each(['/v1/catalog?country=FR', '/v1/catalog/pkg_fr_1gb_7d'])(
-    'of %s gives 304 without a body, but with id and rate headers, for a match in any form',
+    'of %s returns 304 without a body, but with id and rate headers, for a match in any form',
     async (path) => {
       const etag = (await api.get(path)).headers.get('etag')!;
       const opaque = etag.replace(/^W\//, '');
@@ -214,7 +214,7 @@ describe('ETag', () => {
     expect(new Set(etags).size).toBe(queries.length);
   });
 
-  it('moves when a package changes, and the list shows the change within two seconds', async () => {
+  it('changes when a package changes, and the list shows the change within two seconds', async () => {
     const promisedMs = 2_000;
     const quickestMs = await leastOf(promisedMs, async () => {
       const before = (await list('?country=MC&kind=base')).headers.get('etag')!;
@@ -233,13 +233,13 @@ describe('ETag', () => {
     expect(quickestMs).toBeLessThan(promisedMs);
   });
 
-  it('is no reason to keep an answer for another key', async () => {
+  it('does not make a response cacheable for another key', async () => {
     const answer = await list();
     expect(answer.headers.get('cache-control')).toContain('private');
     expect(answer.headers.get('vary')).toMatch(/authorization/i);
   });
 
-  it('lets a live key see none of this', async () => {
+  it('is not visible to a live key', async () => {
     const live = service.partnerApi(await service.createKey(partnerId, 'live'));
     expect((await live.get('/v1/catalog')).body).toMatchObject({
       data: [],

@@ -74,21 +74,21 @@ const IN_ORDER: [string, Faulty, number, ErrorCode][] = [
 ];
 
 describe('order of checks (D7)', () => {
-  it.each(IN_ORDER)('refuses, with a valid key, %s', async (_name, request, status, code) => {
+  it.each(IN_ORDER)('with a valid key, refuses %s', async (_name, request, status, code) => {
     const answer = await send(request);
     expectProblem(answer, status, code);
     expect(answer.headers.get('x-ratelimit-limit')).not.toBeNull();
     if (code === 'method_not_allowed') expect(answer.headers.get('allow')).toBe('GET, POST');
   });
 
-  it.each(IN_ORDER)('answers nobody with 401 for %s', async (_name, request) => {
+  it.each(IN_ORDER)('returns 401 without a valid key for %s', async (_name, request) => {
     const answer = await send(request, 'Bearer svc_sk_test_nobody');
     expectProblem(answer, 401, 'unauthorized');
     expect(answer.headers.get('allow')).toBeNull();
   });
 
   it.each(['HEAD', 'OPTIONS', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND'])(
-    'answers %s with 405 where the path exists, and with 401 to nobody',
+    'returns 405 for %s where the path exists, and 401 without a valid key',
     async (method) => {
       for (const path of ['/v1/orders', '/v1/me', NO_ORDER]) {
         const answer = await send({ method, path });
@@ -113,7 +113,7 @@ describe('order of checks (D7)', () => {
     '/internal/v1/partners',
     '/openapi.json',
     '/openapi/partner.json',
-  ])('has nothing anonymous at %s', async (path) =>
+  ])('serves nothing anonymously at %s', async (path) =>
     expectProblem(await send({ path }, 'Bearer x'), 401, 'unauthorized'),
   );
 
@@ -131,7 +131,7 @@ describe('order of checks (D7)', () => {
   });
 
   it.each(['eight888', 'x'.repeat(128), 'A-z_0-9-A-z_0-9'])(
-    'takes the Idempotency-Key "%s"',
+    'accepts the Idempotency-Key "%s"',
     async (idempotencyKey) => {
       const answer = await api.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' }, { idempotencyKey });
       expect(answer.status).toBe(202);

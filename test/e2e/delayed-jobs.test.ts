@@ -24,7 +24,7 @@ describe.each([
   ['PostgreSQL', null],
   ['Redis', missing],
 ])('a delayed job in %s', (backend, reason) => {
-  describe.skipIf(reason !== null)(`(${backend} is here)`, () => {
+  describe.skipIf(reason !== null)(`(${backend} is available)`, () => {
     let redis: TestRedis | null = null;
     let service: TestService;
     let partner: TestPartner;
@@ -50,7 +50,7 @@ describe.each([
     });
 
     it(
-      'brings the retry of a delivery, and an order back that its provider has not finished',
+      'wakes up the retry of a delivery, and an order that its provider has not finished',
       async () => {
         const path = `/internal/v1/partners/${partner.id}/webhook-endpoints`;
         const made = await service.admin.post(path, { mode: 'sandbox', url: receiver.url });

@@ -41,7 +41,7 @@ async function untilReady({ adminPort }: EmbeddedPlace): Promise<void> {
 }
 
 describe('npm start', () => {
-  it('is ready when it can be used, also without the demo receiver', async () => {
+  it('is ready when it is usable, with or without the demo receiver', async () => {
     const place = await newPlace();
     const first = place.launch({ ADMIN_TOKENS: `portal:${token}` });
     await untilReady(place);
@@ -70,7 +70,7 @@ describe('npm start', () => {
     await stop(child);
   });
 
-  it('can be interrupted at any moment of its first start: nothing stays behind, and the next one comes up', async () => {
+  it('can be interrupted at any moment of its first start: nothing stays behind, and the next start succeeds', async () => {
     const place = await newPlace();
     const listens = (): Promise<boolean> =>
       fetch(`http://127.0.0.1:${place.adminPort}/livez`).then(

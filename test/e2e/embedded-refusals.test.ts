@@ -33,8 +33,8 @@ async function whileTaken(
   }
 }
 
-describe('npm start that cannot', () => {
-  it('names every taken port at once, with its variable, and a command with free ones', async () => {
+describe('a failing npm start', () => {
+  it('names every occupied port at once, with its variable, and prints a command with free ports', async () => {
     const { port, adminPort, portalPort } = place;
     await whileTaken([port, adminPort, portalPort], async () => {
       const lines = await refusal();
@@ -55,7 +55,7 @@ describe('npm start that cannot', () => {
     expect(await place.postgresPids()).toEqual([]);
   });
 
-  it('names a port that another program has on ::1, where localhost may lead', async () => {
+  it('names a port that another program has on ::1, because localhost may resolve to it', async () => {
     const { port } = place;
     const check = async (): Promise<void> => {
       expect((await refusal()).slice(0, 2)).toEqual([
@@ -67,13 +67,13 @@ describe('npm start that cannot', () => {
     await whileTaken([port], check, '::1');
   });
 
-  it('names a port that two of its own variables have', async () => {
+  it('names a port that two of its own variables share', async () => {
     const lines = await refusal({ ADMIN_PORT: String(place.port) });
     expect(lines).toContain(`  ADMIN_PORT=${place.port}, admin API: PORT has the same port`);
     expect(lines[0]).toBe('cannot start: a port is already in use');
   });
 
-  it('names the ports of a role that runs apart, too', async () => {
+  it('names the ports of a separately started role', async () => {
     await whileTaken([place.port, place.adminPort], async () => {
       const lines = await refusal(
         {
@@ -100,13 +100,13 @@ describe('npm start that cannot', () => {
     expect(await refusalAsOneLine({ DATA_DIR: below })).toContain(below);
   });
 
-  it('names a file in the place of the cluster in one line', async () => {
+  it('names a file in place of the cluster in one line', async () => {
     mkdirSync(place.dataDir);
     writeFileSync(path.join(place.dataDir, 'postgres'), 'in the way');
     expect(await refusalAsOneLine()).toContain(path.join(place.dataDir, 'postgres'));
   });
 
-  it('lists every bad variable at once, before PostgreSQL is made or started', async () => {
+  it('lists every invalid variable at once, before it creates or starts PostgreSQL', async () => {
     const bad = {
       NODE_ENV: 'prod',
       PORT: 'abc',
@@ -126,13 +126,13 @@ describe('npm start that cannot', () => {
     expect(postgresWasMade()).toBe(false);
   });
 
-  it('is refused with NODE_ENV=production and no DATABASE_URL, and makes nothing', async () => {
+  it('refuses NODE_ENV=production without DATABASE_URL, and creates nothing', async () => {
     const lines = await refusal({ NODE_ENV: 'production' });
     expect(lines.join(' ')).toMatch(/DATABASE_URL .*NODE_ENV=production/);
     expect(existsSync(place.dataDir)).toBe(false);
   });
 
-  it('needs a token to call the admin API with, and no digest alone', async () => {
+  it('requires an admin token in plain text, because it cannot call the admin API with a digest', async () => {
     const said = await refusalAsOneLine({ ADMIN_TOKENS: `office:sha256=${'0'.repeat(64)}` });
     expect(said).toContain('ADMIN_TOKENS has only digests');
     expect(postgresWasMade()).toBe(false);

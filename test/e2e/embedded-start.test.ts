@@ -48,8 +48,8 @@ async function statusOf({ api }: Banner): Promise<number> {
   return (await api.get('/v1/me')).status;
 }
 
-describe('npm start on a machine with nothing', () => {
-  it('comes up, and says where things are and what to type', async () => {
+describe('npm start on a fresh machine', () => {
+  it('starts, and prints the URLs and the next commands', async () => {
     console.log(`first start: ${Math.round(await start())} ms`);
     expect(running.stdout).toContain(place.dataDir);
     const lines = running.stdout.slice(running.stdout.indexOf('── Partner eSIM')).split('\n');
@@ -70,14 +70,14 @@ describe('npm start on a machine with nothing', () => {
     expect((await fetch(`http://127.0.0.1:${place.adminPort}/readyz`)).status).toBe(200);
   });
 
-  it('prints a link into the portal first, which opens it once', async () => {
+  it('prints a single-use portal link first', async () => {
     const [portalUrl, code] = newest().portalLink.split('/#code=');
     const opened = await exchange(portalUrl!, code!);
     expect(opened.body.data).toMatchObject({ partner: { name: 'Demo Travel' }, modes: ['sandbox', 'live'] });
     expect((await exchange(portalUrl!, code!)).status).toBe(401);
   });
 
-  it('says what it is doing from the first second, and how long it took', () => {
+  it('prints its progress from the first second, and the time it took', () => {
     const steps = [...running.stdout.matchAll(/^starting, (\d+\.\d) s: (.+)$/gm)];
     expect(steps.map(([, , step]) => step)).toEqual([
       expect.stringContaining('PostgreSQL in '),
@@ -90,7 +90,7 @@ describe('npm start on a machine with nothing', () => {
   });
 
   it.each(shells())(
-    'prints a block that works when it is pasted into %s: an order, and one of Live with its charge',
+    'prints a block that works when it is pasted into %s: a Sandbox order, and a Live order with its charge',
     async (shell) => {
       const { block, api } = newest();
       expect(block.split('\n').filter((line) => /^\s*#|!/.test(line))).toEqual([]);
@@ -108,7 +108,7 @@ describe('npm start on a machine with nothing', () => {
     },
   );
 
-  it.each(shells())('works through the tour of the README as it is pasted into %s', (shell) => {
+  it.each(shells())('supports the tour of the README as pasted into %s', (shell) => {
     const lines = new Page('README.md').codes('## Five-minute tour', 'bash').join('');
     const here = lines
       .replaceAll('127.0.0.1:3001', `127.0.0.1:${place.adminPort}`)
@@ -127,7 +127,7 @@ describe('npm start on a machine with nothing', () => {
     ]);
   });
 
-  it('keeps the keys in a file for other terminals', () => {
+  it('stores the keys in a file for other terminals', () => {
     const { key } = newest();
     const file = path.join(place.dataDir, 'demo.env');
     const named = /; keys: (\. \S+demo\.env)/.exec(running.stdout)![1]!;
@@ -140,7 +140,7 @@ describe('npm start on a machine with nothing', () => {
     }
   });
 
-  it('receives and verifies its own webhook, and says so', async () => {
+  it('receives and verifies its own webhook, and prints it', async () => {
     await eventually('the webhook is printed', () => running.stdout.includes(`"order_id":"${firstOrderId}"`));
     expect(running.stdout).toMatch(/^webhook {2}order\.issued {2}signature ok/m);
     expect(running.stdout).not.toContain('REJECTED');
@@ -156,14 +156,14 @@ describe('npm start on a machine with nothing', () => {
     expect(running.complaints).toEqual([]);
   });
 
-  it('comes up again with its data and its keys', async () => {
+  it('starts again with the same data and keys', async () => {
     console.log(`second start: ${Math.round(await start())} ms`);
     expect(newest().block).toBe(banners[0]!.block);
     expect(await statusOf(banners[0]!)).toBe(200);
     expect((await newest().api.get(`/v1/orders/${firstOrderId}`)).body.data.status).toBe('issued');
   });
 
-  it('is named by another start on the same data, on any ports, which leaves its files and webhooks alone', async () => {
+  it('is named by a second start on the same data, whatever its ports, which changes no files or webhooks', async () => {
     const files = ['demo.env', 'demo-webhook.json', 'running.json', 'postgres/postmaster.pid'];
     const contents = (): string[] =>
       files.map((file) => readFileSync(path.join(place.dataDir, file), 'utf8'));
@@ -185,7 +185,7 @@ describe('npm start on a machine with nothing', () => {
     await eventually('it prints the webhook', () => running.stdout.includes(order['id'] as string));
   });
 
-  it('issues a fresh key when somebody has revoked the kept one', async () => {
+  it('issues a new key when the stored one was revoked', async () => {
     const revoked = newest();
     const [, token] = /^ADMIN_TOKENS=portal:(\w+)$/m.exec(
       readFileSync(path.join(place.dataDir, 'secrets.env'), 'utf8'),
@@ -199,7 +199,7 @@ describe('npm start on a machine with nothing', () => {
     expect(await statusOf(newest())).toBe(200);
   });
 
-  it('survives SIGKILL of everything: data and keys are there, and an order accepted just before is issued once', async () => {
+  it('survives SIGKILL of everything: data and keys remain, and an order accepted just before is issued once', async () => {
     const { key } = newest();
     const { id } = await placeOrder(newest().api, { package_id: 'pkg_fr_1gb_7d', quantity: 2 });
     await place.killEverything();
@@ -217,7 +217,7 @@ describe('npm start on a machine with nothing', () => {
     expect(events.filter((event) => event.data.order_id === id)).toHaveLength(1);
   });
 
-  it('says so and ends when its PostgreSQL is killed, and comes up again with its data', async () => {
+  it('exits with a message when its PostgreSQL is killed, and starts again with its data', async () => {
     await place.killPostgres();
     expect(await running.exited()).toBe(1);
     expect(running.stderr).toMatch(/PostgreSQL stopped/);
@@ -225,7 +225,7 @@ describe('npm start on a machine with nothing', () => {
     expect(await statusOf(newest())).toBe(200);
   });
 
-  it('survives SIGKILL of Node.js alone: the orphaned PostgreSQL is taken over or replaced', async () => {
+  it('survives SIGKILL of Node.js alone: the next start adopts or replaces the orphaned PostgreSQL', async () => {
     // The mark that it leaves says nothing, nor does one with another process's pid.
     const mark = path.join(place.dataDir, 'running.json');
     const said = readFileSync(mark, 'utf8');

@@ -26,7 +26,7 @@ const NO_ORDER = '/v1/orders/ord_00000000000000000000000000';
 const ORDER = { package_id: 'pkg_fr_1gb_7d' };
 
 describe('envelopes (D5, D6)', () => {
-  it('wraps one object, a list and a problem in exactly the documented fields', async () => {
+  it('wraps an object, a list and a problem in exactly the documented fields', async () => {
     const { id } = await placeOrder(api, { package_id: 'pkg_fr_1gb_7d' });
     for (const path of [`/v1/orders/${id}`, '/v1/me', '/v1/catalog/pkg_fr_1gb_7d']) {
       expect(Object.keys((await api.get(path)).body)).toEqual(['request_id', 'data']);
@@ -44,7 +44,7 @@ describe('envelopes (D5, D6)', () => {
     expect(Object.keys((await api.get('/v1/orders?limit=0')).body)).toEqual([...problem, 'errors']);
   });
 
-  it('repeats no submitted value in a problem', async () => {
+  it('does not repeat submitted values in a problem', async () => {
     const value = 'S3cr3tValue';
     const answers = await Promise.all([
       api.post('/v1/orders', {
@@ -71,7 +71,7 @@ describe('envelopes (D5, D6)', () => {
 describe('request ids (D8) and the call log (D38)', () => {
   const REQUEST_ID = /^req_[0-9A-HJKMNP-TV-Z]{26}$/;
 
-  it('are ours, the same in header and body, and new in every call', async () => {
+  it('generates the request id, sends it in header and body, and never reuses one', async () => {
     const mine = { 'x-request-id': 'req_01ARZ3NDEKTSV4RRFFQ69G5FAV' };
     const answers = await Promise.all([
       api.get('/v1/me', mine),
@@ -97,7 +97,7 @@ describe('request ids (D8) and the call log (D38)', () => {
     [202, ORDER],
     [404, { package_id: 'pkg_no_such' }],
     [409, { package_id: 'pkg_fr_topup_1gb_7d' }],
-  ])('are the first call’s in the replay of a %i, whose own id is in the call log', async (status, body) => {
+  ])('returns the id of the first call in the replay of a %i, and logs the id of the replay', async (status, body) => {
     const idempotencyKey = `replayed-${status}`;
     const first = await api.post('/v1/orders', body, { idempotencyKey });
     const replay = await api.post('/v1/orders', body, { idempotencyKey });
@@ -125,7 +125,7 @@ describe('request ids (D8) and the call log (D38)', () => {
     expect(await loggedCalls(`request_id=${firstId}`)).toMatchObject([{ replay_of: null, status }]);
   });
 
-  it('are logged with the error code, of refusals by a rule and their replays too', async () => {
+  it('logs the error code of refused calls and of their replays', async () => {
     const idempotencyKey = 'a-logged-refusal-1';
     const refused = { package_id: 'pkg_no_such' };
     const first = await api.post('/v1/orders', refused, { idempotencyKey });
@@ -135,7 +135,7 @@ describe('request ids (D8) and the call log (D38)', () => {
     expect(await loggedCalls(`replay_of=${firstId}`)).toMatchObject([{ error_code: 'not_found' }]);
   });
 
-  it('are logged with key, partner, status and latency, whatever the answer', async () => {
+  it('logs key, partner, status and latency, whatever the response', async () => {
     const { key_id } = (await api.get('/v1/me')).body.data;
     const calls: [string, number, string | null][] = [
       ['/v1/me', 200, '/v1/me'],
@@ -158,7 +158,7 @@ describe('request ids (D8) and the call log (D38)', () => {
     }
   });
 
-  it('are logged for nobody’s calls too, findable by the portal team', async () => {
+  it('logs calls without a valid key, and support can find them', async () => {
     const refused = await service.partnerApi('svc_sk_test_nobody').get('/v1/me');
     const requestId = refused.body.request_id as string;
     expect(await loggedCall(service.admin, refused)).toMatchObject({
@@ -169,7 +169,7 @@ describe('request ids (D8) and the call log (D38)', () => {
     });
   });
 
-  it('does not log what is secret', async () => {
+  it('logs no secrets', async () => {
     const { id } = await placeOrder(api, ORDER);
     const order = await orderEnded(api, id as string);
     const install = await api.get(`/v1/esims/${order['esims'][0].esim_id}?secret=query`);

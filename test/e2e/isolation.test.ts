@@ -98,7 +98,7 @@ const NEVER_EXISTED: Rows = {
 };
 
 describe.each(STRANGERS)('$name', ({ api, target }) => {
-  it('gets, by any id and operation, the 404 of what never existed, byte for byte', async () => {
+  it('gets the same 404 as for an unknown id, byte for byte, for every id and operation', async () => {
     const operations = [...ORDER_PATHS, ...ESIM_PATHS, ...TOPUP_PATHS, ...EVENT_PATHS];
     if (api() !== aLive) operations.push(...SANDBOX_PATHS);
     for (const [method, path, body] of operations) {
@@ -111,7 +111,7 @@ describe.each(STRANGERS)('$name', ({ api, target }) => {
     }
   });
 
-  it('cannot top up an eSIM, and gets the 404 of one that never existed', async () => {
+  it('cannot top up a foreign eSIM, and gets the same 404 as for an unknown one', async () => {
     const [answer, unknown] = await Promise.all(
       [target(), NEVER_EXISTED].map(({ esimId }) =>
         api().post('/v1/topups', { esim_id: esimId, package_id: TOPUP_PACKAGE }),
@@ -151,7 +151,7 @@ describe('the owner', () => {
   it.each<[string, () => HttpClient, () => Rows]>([
     ['sandbox', () => a.sandbox, () => sandboxRows],
     ['live', () => aLive, () => liveRows],
-  ])('sees the rows of its own mode: %s', async (mode, api, rows) => {
+  ])('sees only the rows of its own mode: %s', async (mode, api, rows) => {
     for (const [, path] of [...ESIM_PATHS, ...TOPUP_PATHS, ...EVENT_PATHS, ORDER_PATHS[0]!]) {
       expect((await api().get(path(rows()))).status, path(rows())).toBe(200);
     }
@@ -176,7 +176,7 @@ describe('the owner', () => {
     expect((await b.sandbox.get('/v1/topups')).body.data).toEqual([]);
   });
 
-  it('finds its rows untouched by what strangers tried', async () => {
+  it('finds its rows unchanged after the attempts of strangers', async () => {
     const { rows } = await service.database.pool.query(
       'SELECT DISTINCT status, profile_status, used_bytes FROM esims',
     );
@@ -187,21 +187,21 @@ describe('the owner', () => {
   });
 });
 
-describe('cursors', () => {
+describe('a cursor', () => {
   it.each([
     '/v1/orders?limit=1',
     '/v1/esims?limit=1',
     '/v1/topups?limit=1',
     '/v1/catalog?limit=1',
     '/v1/events?limit=1',
-  ])('of %s are good for their own partner and mode only', async (path) => {
+  ])('for %s works only for its own partner and mode', async (path) => {
     const { next_cursor } = (await a.sandbox.get(path)).body;
     const next = `${path}&cursor=${next_cursor}`;
     expect((await a.sandbox.get(next)).status).toBe(200);
     for (const api of [b.sandbox, aLive]) expectProblem(await api.get(next), 400, 'invalid_cursor');
   });
 
-  it('are not replaced by another partner’s or mode’s event id', async () => {
+  it('cannot be replaced by an event id of another partner or mode', async () => {
     expect((await a.sandbox.get(`/v1/events?after=${sandboxRows.eventId}`)).status).toBe(200);
     for (const { api, target } of STRANGERS) {
       const answer = await api().get(`/v1/events?after=${target().eventId}`);
@@ -213,7 +213,7 @@ describe('cursors', () => {
 });
 
 describe('the catalog', () => {
-  it('shows and sells nothing of live to sandbox', async () => {
+  it('neither shows nor sells Live packages in Sandbox', async () => {
     expect((await aLive.get('/v1/catalog/pkg_live_only')).status).toBe(200);
     for (const api of [a.sandbox, b.sandbox]) {
       const answer = await api.get('/v1/catalog/pkg_live_only');
@@ -223,7 +223,7 @@ describe('the catalog', () => {
     }
   });
 
-  it('shows and sells nothing of sandbox to live', async () => {
+  it('neither shows nor sells Sandbox packages in Live', async () => {
     expect((await aLive.get('/v1/catalog')).body.data.map((item: Json) => item['id'])).toEqual([
       'pkg_live_only',
     ]);
@@ -235,7 +235,7 @@ describe('the catalog', () => {
 const ORDER = { package_id: 'pkg_fr_1gb_7d' };
 
 describe('an idempotency key', () => {
-  it('names separate operations for two partners and for two modes', async () => {
+  it('identifies separate operations for two partners and for two modes', async () => {
     const idempotencyKey = randomUUID();
     const first = await a.sandbox.post('/v1/orders', ORDER, { idempotencyKey });
     const others = [
@@ -255,14 +255,14 @@ describe('an idempotency key', () => {
     expect(rows).toHaveLength(3);
   });
 
-  it('does not tell one partner that another has used it for something else', async () => {
+  it('does not reveal that another partner has used it', async () => {
     const idempotencyKey = randomUUID();
     await a.sandbox.post('/v1/orders', ORDER, { idempotencyKey });
     const answer = await b.sandbox.post('/v1/orders', { ...ORDER, quantity: 2 }, { idempotencyKey });
     expect([answer.status, answer.body.data.quantity]).toEqual([202, 2]);
   });
 
-  it('is the same operation through another key of the same partner and mode', async () => {
+  it('identifies the same operation through another key of the same partner and mode', async () => {
     const idempotencyKey = randomUUID();
     const second = service.partnerApi(await service.createKey(a.id, 'sandbox'));
     const first = await a.sandbox.post('/v1/orders', ORDER, { idempotencyKey });
@@ -272,7 +272,7 @@ describe('an idempotency key', () => {
 });
 
 describe('a reference', () => {
-  it('is taken for its own partner and mode only', async () => {
+  it('is unique only within its own partner and mode', async () => {
     const order = { ...ORDER, reference: 'the-same' };
     const { id } = await placeOrder(a.sandbox, order);
     await orderEnded(a.sandbox, id as string);
@@ -282,7 +282,7 @@ describe('a reference', () => {
   });
 });
 
-describe('events', () => {
+describe('event isolation', () => {
   let receivers: Record<'aSandbox' | 'aLive' | 'bSandbox', TestReceiver>;
 
   beforeAll(async () => {
@@ -316,7 +316,7 @@ describe('events', () => {
     expect(answer.status).toBe(201);
   }
 
-  it('go to the endpoints and the feed of their own partner and mode, and nowhere else', async () => {
+  it('sends events only to the endpoints and the feed of their own partner and mode', async () => {
     const { id } = await placeOrder(a.sandbox, ORDER);
     await orderEnded(a.sandbox, id as string);
     const rows = await rowsOf(service.database, id as string);
@@ -348,7 +348,7 @@ describe('events', () => {
     }
   });
 
-  it('become deliveries of endpoints of the same partner and mode only', async () => {
+  it('creates deliveries only for endpoints of the same partner and mode', async () => {
     const { rows } = await service.database.pool.query(
       `SELECT d.id FROM webhook_deliveries d JOIN events v ON v.id = d.event_id
        JOIN webhook_endpoints w ON w.id = d.endpoint_id WHERE (v.partner_id, v.mode) <> (w.partner_id, w.mode)`,

@@ -70,8 +70,8 @@ async function statuses({ key }: Pick<Key, 'key'>): Promise<number[]> {
 const OK = [200, 200];
 const UNAUTHORIZED = [401, 401];
 
-describe('a key that ends', () => {
-  it('is refused by every process from the very next call after its revocation, under load too', async () => {
+describe('the end of a key', () => {
+  it('refuses a revoked key in every process from the very next call, also under load', async () => {
     for (let round = 0; round < 5; round++) {
       const doomed = await createKey();
       const others = Array.from({ length: 20 }, () => partner.sandbox.get('/v1/me'));
@@ -82,7 +82,7 @@ describe('a key that ends', () => {
     }
   });
 
-  it('ends at its expiry, on every process', async () => {
+  it('refuses an expired key in every process', async () => {
     const expiresAt = Date.now() + 5_000;
     const key = await createKey({ expires_at: new Date(expiresAt).toISOString() });
     expect(await statuses(key)).toEqual(OK);
@@ -90,7 +90,7 @@ describe('a key that ends', () => {
     expect(Date.now()).toBeGreaterThanOrEqual(expiresAt - 50);
   });
 
-  it('lives beside its successor for the grace of a rotation, and not longer', async () => {
+  it('accepts the old key besides its successor until the grace period ends', async () => {
     const old = await createKey();
     const rotatedAt = Date.now();
     const successor = await rotate(old, 5);
@@ -104,7 +104,7 @@ describe('a key that ends', () => {
     await revoke(successor);
   });
 
-  it('ends at once with a rotation without grace, or when either key is revoked during the grace', async () => {
+  it('refuses a key at once after a rotation without grace, and each key that is revoked during the grace', async () => {
     const first = await createKey();
     const second = await rotate(first, 0);
     expect([await statuses(first), await statuses(second)]).toEqual([UNAUTHORIZED, OK]);
@@ -118,7 +118,7 @@ describe('a key that ends', () => {
 describe('403', () => {
   const ORDER = { package_id: 'pkg_fr_1gb_7d' };
 
-  it('answers a suspended partner from the next call on, stores nothing, and lets accepted orders finish', async () => {
+  it('refuses a suspended partner from the next call on, stores nothing, and lets accepted orders finish', async () => {
     const other = await service.createPartner('Suspended Travel');
     const accepted = await other.sandbox.post('/v1/orders', ORDER);
     const idempotencyKey = randomUUID();
@@ -141,7 +141,7 @@ describe('403', () => {
     expect([afterwards.status, afterwards.headers.get('idempotent-replayed')]).toEqual([202, null]);
   });
 
-  it('lets a key with an allow-list in from its networks only', async () => {
+  it('limits a key with an allow-list to its networks', async () => {
     const elsewhere = await createKey({ allowed_cidrs: ['203.0.113.0/24', '2001:db8::/32'] });
     for (const process of [service, sibling]) {
       const api = process.partnerApi(elsewhere.key);
@@ -158,7 +158,7 @@ describe('403', () => {
     for (const key of [elsewhere, here]) await revoke(key);
   });
 
-  it('reads the address that a trusted proxy appended, with or without its port', async () => {
+  it('checks the address that a trusted proxy appended, with or without its port', async () => {
     const key = await createKey({ allowed_cidrs: ['203.0.113.0/24', '2001:db8::/32'] });
     const own = await createKey({ allowed_cidrs: ['127.0.0.0/8', '::/0'] });
     const statusFrom = async (key: string, forwarded: string): Promise<number> =>
@@ -179,7 +179,7 @@ describe('403', () => {
   });
 
   it.each(['activate', 'consume', 'expire'])(
-    'answers a live key on /v1/sandbox/…/%s with sandbox_only, whatever the id and body, and keeps the key free',
+    'refuses a live key on /v1/sandbox/…/%s with sandbox_only, whatever the id and body, and does not use the key',
     async (operation) => {
       const live = service.partnerApi(await service.createKey(partner.id, 'live'));
       const idempotencyKey = randomUUID();
@@ -214,7 +214,7 @@ describe('403', () => {
 describe('401', () => {
   const CORRECT_FORM = `svc_sk_test_${'A'.repeat(32)}`;
 
-  it('is one and the same for missing, malformed, unknown, revoked and expired keys', async () => {
+  it('is identical for missing, malformed, unknown, revoked and expired keys', async () => {
     const revoked = await createKey();
     await service.admin.post(`/internal/v1/partners/${partner.id}/api-keys/${revoked.id}/revoke`);
     const expired = await createKey();
@@ -247,24 +247,24 @@ describe('401', () => {
     ['two equal headers', ['Bearer KEY', 'Bearer KEY']],
     ['a valid header after a wrong one', ['Bearer x', 'Bearer KEY']],
     ['a wrong header after a valid one', ['Bearer KEY', '']],
-  ])('answers %s', async (_name, values) => {
+  ])('is returned for %s', async (_name, values) => {
     const headers = values.map(
       (value) => ['Authorization', value.replaceAll('KEY', partner.sandboxKey)] as const,
     );
     expectProblem(await raw(headers), 401, 'unauthorized');
   });
 
-  it.each(['bearer', 'BEARER', 'bEaReR'])('is not given for the scheme written %s', async (scheme) => {
+  it.each(['bearer', 'BEARER', 'bEaReR'])('is not returned for the scheme spelled %s', async (scheme) => {
     expect((await raw([['authorization', `${scheme} ${partner.sandboxKey}`]])).status).toBe(200);
   });
 
-  it('does not lock anybody out: after 60 wrong keys from this address the right one works', async () => {
+  it('locks nobody out: the right key works after 60 wrong ones from the same address', async () => {
     const wrong = Array.from({ length: 60 }, () => service.partnerApi(CORRECT_FORM).get('/v1/me'));
     expect((await Promise.all(wrong)).every((answer) => answer.status === 401)).toBe(true);
     expect((await partner.sandbox.get('/v1/me')).status).toBe(200);
   });
 
-  it('is kept in no table with the key: only its SHA-256 is', async () => {
+  it('leaves only the SHA-256 of a key in the database', async () => {
     const { id, key } = await createKey();
     const { rows } = await service.database.pool.query('SELECT * FROM api_keys WHERE id = $1', [id]);
     expect(rows[0].hash).toEqual(createHash('sha256').update(key).digest());
@@ -300,8 +300,8 @@ const tally = (statuses: readonly number[]): Record<number, number> =>
     [...new Set(statuses)].map((status) => [status, statuses.filter((one) => one === status).length]),
   );
 
-describe('one call in the batch of a turn (D43)', () => {
-  it('fails nobody else, although its address has a zone: 61 strangers beside 50 calls of 5 partners', async () => {
+describe('one call in a batch of concurrent calls (D43)', () => {
+  it('fails no other call although its address has a zone: 61 strangers beside 50 calls of 5 partners', async () => {
     const partners = await Promise.all(Array.from({ length: 5 }, () => service.createPartner()));
     const unknownKey = `svc_${'sk'}_test_${'x'.repeat(32)}`;
     const strangers = Array.from({ length: 61 }, (_, nth) =>
@@ -314,7 +314,7 @@ describe('one call in the batch of a turn (D43)', () => {
     expect(tally(await Promise.all(strangers))).toEqual({ 401: 61 });
   });
 
-  it('keeps the address of a known key without its zone, and counts it for the allow-list', async () => {
+  it('stores the address of a known key without its zone, and matches it against the allow-list', async () => {
     const { id } = await service.createPartner();
     const answer = await service.admin.post(`/internal/v1/partners/${id}/api-keys`, {
       mode: 'sandbox',

@@ -41,7 +41,7 @@ function flood(): Promise<number> {
   return statusOver(agent, `${service.process.api!.url}/v1/orders`, headers);
 }
 
-it('leaves others their connections while the lists of one partner hang (D43)', async () => {
+it("leaves connections for other partners while one partner's lists hang (D43)", async () => {
   const client = await service.database.pool.connect();
   try {
     await client.query('BEGIN');

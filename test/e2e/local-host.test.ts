@@ -74,7 +74,7 @@ describe('a listener at a loopback address', () => {
   });
 
   it.each(FOREIGN)(
-    'serves nothing anonymous to Host %s, whose page may have rebound its name',
+    'serves no anonymous path for Host %s, because a page may have rebound its name',
     async (host) => {
       for (const path of ANONYMOUS) {
         const { status, text } = await get(service.admin.baseUrl + path, host);
@@ -85,7 +85,7 @@ describe('a listener at a loopback address', () => {
     },
   );
 
-  it('serves whoever has a token under any Host, as an ingress in front may send its own', async () => {
+  it('serves a caller with a token under any Host, because an ingress may send its own', async () => {
     const url = `${service.admin.baseUrl}/internal/v1/partners`;
     const authorization = `Bearer ${ADMIN_TOKEN}`;
     expect((await get(url, 'admin.partner.example', { authorization })).status).toBe(200);
@@ -93,7 +93,7 @@ describe('a listener at a loopback address', () => {
   });
 });
 
-it('serves its anonymous paths under any Host where it listens to a network', async () => {
+it('serves its anonymous paths under any Host when it listens on a network address', async () => {
   const env = { ADMIN_HOST: '0.0.0.0' };
   const open = await startTestService({ env, database: service.database });
   try {
@@ -104,13 +104,13 @@ it('serves its anonymous paths under any Host where it listens to a network', as
   }
 });
 
-it('answers probes that send HEAD', async () => {
+it('responds to HEAD probes', async () => {
   for (const path of ['/livez', '/readyz', '/metrics'])
     for (const url of [opsUrl, service.admin.baseUrl])
       expect([url, path, (await fetch(url + path, { method: 'HEAD' })).status]).toEqual([url, path, 200]);
 });
 
-describe('scrapes', () => {
+describe('metrics scrapes', () => {
   function probeWith(collect: () => Promise<void>, limitMs?: number): OpsProbe {
     const metrics = new Registry();
     new Gauge({ name: 'counted', help: 'By a statement.', registers: [metrics], collect });
@@ -118,7 +118,7 @@ describe('scrapes', () => {
     return new OpsProbe(resources, limitMs);
   }
 
-  it('at once cost one collection, later ones another', async () => {
+  it('collects once for concurrent scrapes, and again for later ones', async () => {
     let collections = 0;
     let finish = (): void => undefined;
     const probe = probeWith(() => {
@@ -137,7 +137,7 @@ describe('scrapes', () => {
     expect([(await later).status, collections]).toEqual([200, 2]);
   });
 
-  it('that hang are answered in time, and begun anew', async () => {
+  it('times out a hanging scrape and starts the next one afresh', async () => {
     let collections = 0;
     const probe = probeWith(
       () => (++collections === 1 ? new Promise(() => undefined) : Promise.resolve()),

@@ -38,7 +38,7 @@ const UNREADABLE: readonly (readonly [string, number, string])[] = [
 ];
 
 describe('Cache-Control: no-store (D46)', () => {
-  it('is on what the partner port answers, whatever it is', async () => {
+  it('is set on every response of the partner port', async () => {
     const { sandbox } = partner;
     const order = { package_id: 'pkg_fr_1gb_7d' };
     const again = { idempotencyKey: 'no-store-replay' };
@@ -56,7 +56,7 @@ describe('Cache-Control: no-store (D46)', () => {
     expectNoStore(await sandbox.post('/v1/orders', 'x'.repeat(70_000)), 413);
   });
 
-  it('is on what the admin port answers', async () => {
+  it('is set on every response of the admin port', async () => {
     const { admin } = service;
     expectNoStore(await admin.get('/internal/v1/partners'), 200);
     expectNoStore(await admin.post('/internal/v1/partners', { name: 'One' }), 201);
@@ -68,7 +68,7 @@ describe('Cache-Control: no-store (D46)', () => {
     }
   });
 
-  it('is on what the port for callbacks answers', async () => {
+  it('is set on every response of the callback port', async () => {
     const url = `${service.process.callbacksUrl}/callbacks/nobody`;
     for (const [init, status] of [
       [{ method: 'POST', body: '{}' }, 404],
@@ -86,19 +86,19 @@ describe('Cache-Control: no-store (D46)', () => {
     (['partner', 'admin', 'callbacks'] as const).flatMap((port) =>
       UNREADABLE.map(([what, status, bytes]) => [port, what, status, bytes] as const),
     ),
-  )('is on what a socket of the %s port is told about %s: %i', async (port, what, status, bytes) => {
+  )("is set on the parser's response of the %s port to %s: %i", async (port, what, status, bytes) => {
     // Whoever is anonymous is told so before its body is looked at, and no callback is at that path.
     const refused = what.startsWith('a body') ? { partner: 401, admin: 401, callbacks: 404 }[port] : status;
     const answer = await exchange(portOf(port), bytes);
     expect([answer.status, answer.headers['cache-control']]).toEqual([refused, 'no-store']);
   });
 
-  it('is on the refusal of CONNECT', async () => {
+  it('is set on the refusal of CONNECT', async () => {
     const answer = await exchange(portOf('partner'), 'CONNECT x:443 HTTP/1.1\r\nhost: x\r\n\r\n');
     expect([answer.status, answer.headers['cache-control']]).toEqual([401, 'no-store']);
   });
 
-  it('is not on the catalog, which may be kept and asked about', async () => {
+  it('is not set on the catalog, which clients may cache and revalidate', async () => {
     const list = await partner.sandbox.get('/v1/catalog?limit=1');
     expect([list.status, list.headers.get('cache-control')]).toEqual([200, 'private, no-cache']);
     const etag = list.headers.get('etag')!;

@@ -30,8 +30,8 @@ async function pass(idempotencyKey: string, interval: string): Promise<void> {
   expect(rowCount).toBe(1);
 }
 
-describe('idempotency', () => {
-  it('places one order when the same key arrives fifty times at once, and answers identical bytes', async () => {
+describe('order idempotency', () => {
+  it('places one order for fifty concurrent calls with the same key, and returns identical bytes', async () => {
     const answers = await postAtOnce(api, '/v1/orders', { package_id: 'pkg_de_1gb_7d' }, 50);
     expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([202]));
     expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
@@ -46,7 +46,7 @@ describe('idempotency', () => {
     expect(rows[0]).toEqual({ orders: 1, esims: 1 });
   });
 
-  it('places fifty orders for fifty keys at once', async () => {
+  it('places fifty orders for fifty concurrent keys', async () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, () => api.post('/v1/orders', { package_id: 'pkg_it_1gb_7d' })),
     );
@@ -54,7 +54,7 @@ describe('idempotency', () => {
     await Promise.all(answers.map((answer) => ended(answer.body.data.id)));
   });
 
-  it('frees the key of a call that failed validation, and refuses it for another request', async () => {
+  it('does not use the key of a call that failed validation, and refuses a used key for another request', async () => {
     const key = randomUUID();
     const invalid = await api.post('/v1/orders', { package_id: 7 }, { idempotencyKey: key });
     expect([invalid.status, invalid.body.code]).toEqual([400, 'validation_failed']);
@@ -64,7 +64,7 @@ describe('idempotency', () => {
     expect([changed.status, changed.body.code]).toEqual([422, 'idempotency_key_reused']);
   });
 
-  it('remembers a key for 24 hours and no longer (D20)', async () => {
+  it('remembers a key for 24 hours (D20)', async () => {
     const idempotencyKey = randomUUID();
     const post = () => api.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' }, { idempotencyKey });
     const first = await post();

@@ -99,7 +99,7 @@ describe('POST /v1/orders', () => {
     });
   });
 
-  it('shows installation data in the two reads that may, and nowhere else', async () => {
+  it('shows install data in the two documented reads, and nowhere else', async () => {
     const { id } = await place({ package_id: 'pkg_fr_1gb_7d' });
     const order = await ended(id);
     const esimId = order['esims'][0].esim_id as string;
@@ -135,7 +135,7 @@ describe('POST /v1/orders', () => {
   it.each([
     ['pkg_test_out_of_stock', 'package_unavailable'],
     ['pkg_test_insufficient_balance', 'insufficient_balance'],
-  ])('fails %s after the 202 with order.failed %s and everything refunded', async (packageId, code) => {
+  ])('fails %s after the 202 with order.failed %s and refunds everything', async (packageId, code) => {
     const { id } = await place({ package_id: packageId, quantity: 2 });
     const order = await ended(id);
     expect(order).toMatchObject({ status: 'failed', failure: { code }, quantity_failed: 2 });
@@ -156,7 +156,7 @@ describe('POST /v1/orders', () => {
     });
   });
 
-  it('keeps pkg_test_slow processing for 20 s provider, and issues it as soon as that is over', async () => {
+  it('keeps pkg_test_slow processing for 20 s of provider time, and issues it right after', async () => {
     const { id } = await place({ package_id: 'pkg_test_slow' });
     const upstream = await eventually('the upstream has the order', async () => {
       const { rows } = await service.database.pool.query(
@@ -178,7 +178,7 @@ describe('POST /v1/orders', () => {
     });
   });
 
-  it('recovers an order whose provider answered nothing, within 10 s and once', async () => {
+  it('recovers within 10 s when the provider did not respond, and buys once', async () => {
     const promisedMs = 10_000;
     const quickestMs = await leastOf(promisedMs, async () => {
       const startedAt = performance.now();
@@ -198,7 +198,7 @@ describe('POST /v1/orders', () => {
     expect(quickestMs).toBeLessThan(promisedMs);
   });
 
-  it('refuses what cannot be sold with the documented code, and leaves no order', async () => {
+  it('refuses unsellable packages with the documented code, and creates no order', async () => {
     const before = (await api.get('/v1/orders?limit=100')).body.data.length;
     const refusals = [
       [{ package_id: 'pkg_no_such' }, 404, 'not_found'],
@@ -218,7 +218,7 @@ describe('POST /v1/orders', () => {
     expect((await api.get('/v1/orders?limit=100')).body.data).toHaveLength(before);
   });
 
-  it('cancels what nobody downloaded, refunds it, and refuses once it is active', async () => {
+  it('cancels and refunds eSIMs that nobody downloaded, and refuses once one is active', async () => {
     const { id } = await place({ package_id: 'pkg_fr_1gb_7d' });
     await ended(id);
     const canceled = await api.post(`/v1/orders/${id}/cancel`);
@@ -238,8 +238,8 @@ describe('POST /v1/orders', () => {
   });
 });
 
-describe('a cancellation under way', () => {
-  it('does not take back an eSIM that was activated meanwhile: the order is back where it was', async () => {
+describe('a cancellation in progress', () => {
+  it('does not take back an eSIM that was activated meanwhile, and restores the order', async () => {
     const { id } = await place({ package_id: 'pkg_fr_1gb_7d' });
     await ended(id);
     const { pool } = service.database;
@@ -261,7 +261,7 @@ describe('a cancellation under way', () => {
 });
 
 describe('usage', () => {
-  it('tells the percent without a rounding error', async () => {
+  it('reports the percentage without a rounding error', async () => {
     const { id } = await place({ package_id: 'pkg_fr_1gb_7d' });
     const esimId = (await ended(id))['esims'][0].esim_id as string;
     await api.post(`/v1/sandbox/esims/${esimId}/activate`);

@@ -41,7 +41,7 @@ async function loopTimeOf(calls: () => Promise<unknown>): Promise<number> {
   return (user + system) / 1_000;
 }
 
-it('leaves the event loop to the calls of others during a burst of QR codes of one key (D43)', async () => {
+it('keeps the event loop free for other calls during a burst of QR codes of one key (D43)', async () => {
   const esims = await issue(busy, 80);
   const readAll = (suffix: string) => () =>
     Promise.all(esims.map(async (id) => (await busy.sandbox.get(`/v1/esims/${id}${suffix}`)).status));
@@ -68,7 +68,7 @@ it('leaves the event loop to the calls of others during a burst of QR codes of o
   expect(eachMs).toBeLessThan(drawnHereMs / 2);
 });
 
-it('draws a QR code once for repeated calls', async () => {
+it('renders a QR code once for repeated calls', async () => {
   const [id] = await issue(quiet, 1);
   const answers = await Promise.all(
     Array.from({ length: 30 }, () => quiet.sandbox.get(`/v1/esims/${id}/qr`)),
@@ -77,7 +77,7 @@ it('draws a QR code once for repeated calls', async () => {
   expect(answers.every(({ status }) => status === 200)).toBe(true);
 });
 
-it('draws in the built output, too', () => {
+it('also renders in the built output', () => {
   const program = `
     await import('reflect-metadata');
     const { QrCodes } = await import('./dist/src/esims/qr-codes.js');
@@ -93,7 +93,7 @@ it('draws in the built output, too', () => {
   expect(said.trim()).toBe('<svg PNG');
 });
 
-it('draws a quiet zone of four modules on each side, as SVG and as PNG', async () => {
+it('renders a quiet zone of four modules on each side, as SVG and as PNG', async () => {
   const { svg, pngBase64 } = (await drawQrCode(`LPA:1$smdp.example.com$${'A1'.repeat(12)}`))!;
   const width = Number(/viewBox="0 0 (\d+) \1"/.exec(svg)![1]);
   const corners = [...svg.matchAll(/[ML](\d+) (\d+)/g)].flatMap(([, x, y]) => [Number(x), Number(y)]);

@@ -92,7 +92,7 @@ function expectExactlyTheBucket({ passed, beganAtS, endedAtS }: Burst): void {
 const times = <T>(n: number, item: T): T[] => Array.from({ length: n }, () => item);
 
 describe('60 calls a minute with bursts of 120', () => {
-  it('lets exactly 120 of 200 calls at once pass, and tells each of them where it stands', async () => {
+  it('allows exactly 120 of 200 concurrent calls, and returns the rate headers to each', async () => {
     const { here } = await fullBucket();
     const calls = await burst(times(200, here));
     expectExactlyTheBucket(calls);
@@ -110,7 +110,7 @@ describe('60 calls a minute with bursts of 120', () => {
     }
   });
 
-  it('names the Unix second at which the bucket is full again', async () => {
+  it('returns the Unix second at which the bucket is full again', async () => {
     const { here } = await fullBucket();
     const beforeS = Date.now() / 1_000;
     const reset = header(await here.get('/v1/me'), 'x-ratelimit-reset');
@@ -124,7 +124,7 @@ describe('60 calls a minute with bursts of 120', () => {
     }
   });
 
-  it('is exact over two API processes', async () => {
+  it('is exact across two API processes', async () => {
     const { here, there } = await fullBucket();
     const calls = await burst([here, there].flatMap((api) => times(100, api)));
     // A statement that waited for the other's lock counts by its own, older time: the next calls take what it left.
@@ -132,7 +132,7 @@ describe('60 calls a minute with bursts of 120', () => {
     expectExactlyTheBucket({ ...calls, passed: [...calls.passed, ...rest.passed], endedAtS: rest.endedAtS });
   });
 
-  it('lets the next call pass after Retry-After, and not before', async () => {
+  it('allows the next call after Retry-After, and not earlier', async () => {
     const { here, there } = await fullBucket();
     await burst(times(BURST, here));
     // The clock may have given a token back meanwhile: it is spent, too.
@@ -146,7 +146,7 @@ describe('60 calls a minute with bursts of 120', () => {
     expect((await there.get('/v1/me')).status).toBe(200);
   });
 
-  it('leaves other keys of the same partner alone', async () => {
+  it('does not affect other keys of the same partner', async () => {
     const { here, partnerId } = await fullBucket();
     const other = await fullBucket(partnerId);
     const [, calm] = await Promise.all([burst(times(150, here)), other.here.get('/v1/me')]);
@@ -156,8 +156,8 @@ describe('60 calls a minute with bursts of 120', () => {
   });
 });
 
-describe('what costs a token', () => {
-  it('counts every authenticated call once, whatever its answer: 404, 405, 400, 304, 409, 415, 202 and its replay', async () => {
+describe('the cost of a call', () => {
+  it('is one token for every authenticated call: 404, 405, 400, 304, 409, 415, 202 and its replay', async () => {
     const { here } = await fullBucket();
     const etag = (await here.get('/v1/catalog?limit=1')).headers.get('etag')!;
     const order = { package_id: 'pkg_fr_1gb_7d' };
@@ -191,7 +191,7 @@ describe('what costs a token', () => {
     }
   });
 
-  it('tells nothing about limits in a 401, and charges nobody', async () => {
+  it('is nothing for a 401, which has no rate headers', async () => {
     const { key, here } = await fullBucket();
     for (const api of [
       service.partnerApi(null),
@@ -206,7 +206,7 @@ describe('what costs a token', () => {
     expect(remaining(await here.get('/v1/me'))).toBe(BURST - 1);
   });
 
-  it('answers 401 and 429 before anything about path, method or body', async () => {
+  it('is checked with 401 and 429 before path, method and body', async () => {
     // A token a minute: none comes back while the test goes on.
     const env = { RATE_LIMIT_PER_MINUTE: '1', RATE_LIMIT_BURST: '1' };
     const slow = await startTestService({ env, role: 'api', database: service.database });
@@ -221,7 +221,7 @@ describe('what costs a token', () => {
     for (const answer of answers) expectProblem(answer, 429, 'rate_limited');
   });
 
-  it('keeps the key free of a POST that met the limit', async () => {
+  it('does not include the Idempotency-Key of a POST that exceeded the limit', async () => {
     const bucket = await fullBucket();
     const { here, there } = bucket;
     await drain(bucket);

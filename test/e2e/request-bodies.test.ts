@@ -19,7 +19,7 @@ const pairs = (n: number): Record<string, string> =>
   Object.fromEntries(Array.from({ length: n }, (_, i) => [`k${i}`, 'v']));
 
 describe('fields of POST /v1/orders', () => {
-  it('takes null for an optional field as its absence', async () => {
+  it('accepts null for an absent optional field', async () => {
     const order = await placeOrder(api, {
       ...PACKAGE,
       quantity: null,
@@ -36,7 +36,7 @@ describe('fields of POST /v1/orders', () => {
     );
   });
 
-  it.each([1, 20])('takes quantity %i', async (quantity) => {
+  it.each([1, 20])('accepts quantity %i', async (quantity) => {
     expect(await placeOrder(api, { ...PACKAGE, quantity })).toMatchObject({ quantity });
   });
 
@@ -54,7 +54,7 @@ describe('fields of POST /v1/orders', () => {
     expect(invalidFields(await api.post('/v1/orders', { ...PACKAGE, metadata }))).toEqual(['/metadata']);
   });
 
-  it('takes metadata up to its limits and gives it back unchanged', async () => {
+  it('accepts metadata up to its limits and returns it unchanged', async () => {
     const metadata = { ...pairs(17), ['k'.repeat(40)]: 'v'.repeat(500), empty: '', 'Ünï 🛰': 'çödé 🛰 \n "\\' };
     const order = await placeOrder(api, { ...PACKAGE, metadata });
     expect(order['metadata']).toEqual(metadata);
@@ -71,7 +71,7 @@ describe('fields of POST /v1/orders', () => {
   );
 
   it.each(['x', 'x'.repeat(64), ` ~!"#$%&'()*+,-./:;<=>?@[\\]^_{|}`])(
-    'takes reference %j and finds it',
+    'accepts reference %j and finds it',
     async (reference) => {
       const { id } = await placeOrder(api, { ...PACKAGE, reference });
       const found = (await api.get(`/v1/orders?reference=${encodeURIComponent(reference)}`)).body.data;
@@ -101,7 +101,7 @@ describe('fields of POST /v1/orders', () => {
     expect([...found].sort()).toEqual(pointers);
   });
 
-  it('names a field that is missing once, and counts fields and not rules', async () => {
+  it('reports a missing field once, and counts fields instead of rules', async () => {
     const { body } = await api.post('/v1/orders', { packageId: 'pkg_fr_1gb_7d', quantity: 50 });
     expect(body.detail).toBe('3 fields are invalid. Correct the fields listed in `errors`.');
     const errors = body.errors as { pointer: string; code: string; message: string }[];
@@ -117,7 +117,7 @@ describe('fields of POST /v1/orders', () => {
     });
   });
 
-  it('names every invalid field at once', async () => {
+  it('reports every invalid field at once', async () => {
     const body = { package_id: 1, quantity: 0, reference: 'é', metadata: 1, color: 1 };
     const found = new Set(invalidFields(await api.post('/v1/orders', body)));
     expect(found).toEqual(new Set(['/package_id', '/quantity', '/reference', '/metadata', '/color']));
@@ -127,7 +127,7 @@ describe('fields of POST /v1/orders', () => {
     expect(invalidFields(await api.post('/v1/orders', body))).toEqual(['']);
   });
 
-  it('refuses no body at all', async () => {
+  it('refuses a missing body', async () => {
     expectProblem(await api.post('/v1/orders'), 400, 'validation_failed');
   });
 });
@@ -175,7 +175,7 @@ describe('JSON (D9)', () => {
   });
 
   it.each(['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset=UTF-8'])(
-    'is taken as %s',
+    'is accepted as %s',
     async (type) => {
       expect((await api.post('/v1/orders', PACKAGE, { headers: { 'content-type': type } })).status).toBe(202);
     },
@@ -186,7 +186,7 @@ describe('JSON (D9)', () => {
     'application/merge-patch+json',
     'application/json; charset=latin1',
     'multipart/form-data; boundary=x',
-  ])('is not taken as %s', async (type) => {
+  ])('is not accepted as %s', async (type) => {
     const answer = await api.post('/v1/orders', PACKAGE, { headers: { 'content-type': type } });
     expectProblem(answer, 415, 'unsupported_media_type');
   });
@@ -196,7 +196,7 @@ describe('JSON (D9)', () => {
   }
 });
 
-describe('operations without fields', () => {
+describe('an operation without fields', () => {
   let activate: string;
   beforeAll(async () => {
     activate = `/v1/sandbox/esims/${await issueEsim(api, PACKAGE.package_id)}/activate`;
@@ -208,15 +208,15 @@ describe('operations without fields', () => {
     ['no body of another type', undefined, { 'content-type': 'text/plain' }],
     ['an empty body', '', { 'content-type': 'application/json' }],
     ['an empty object', {}, {}],
-  ])('take %s', async (_name, body, headers) => {
+  ])('accepts %s', async (_name, body, headers) => {
     expect((await api.post(activate, body, { headers })).status).toBe(200);
   });
 
-  it.each(['[]', 'null', '""', '0', 'false', '{"force":true}', '[{}]'])('refuse %s', async (body) => {
+  it.each(['[]', 'null', '""', '0', 'false', '{"force":true}', '[{}]'])('refuses %s', async (body) => {
     expectProblem(await api.post(activate, body), 400, 'validation_failed');
   });
 
-  it('refuse a query', async () => {
+  it('refuses a query', async () => {
     expectProblem(await api.post(`${activate}?force=true`), 400, 'validation_failed');
   });
 });

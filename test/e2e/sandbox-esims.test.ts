@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 describe('activate', () => {
-  it('starts the validity, enables the profile and announces it with exactly three fields', async () => {
+  it('starts the validity, enables the profile and sends an event with exactly three fields', async () => {
     const id = await issueEsim(api, ONE_GB);
     const esim = await device.played(id, 'activate');
     expect(esim).toMatchObject({ id, status: 'active', profile_status: 'enabled' });
@@ -32,14 +32,14 @@ describe('activate', () => {
     expect(event!['data']).toEqual(await device.identity(id));
   });
 
-  it('keeps the expiry that a package counts from its purchase', async () => {
+  it('keeps an expiry that counts from the purchase', async () => {
     const id = await issueEsim(api, 'pkg_fr_voice_5gb_30d');
     const before = await device.read(id);
     expect(Date.parse(before.expires_at) - Date.parse(before.created_at)).toBeCloseTo(30 * DAY_MS, -4);
     expect((await device.played(id, 'activate'))['expires_at']).toBe(before.expires_at);
   });
 
-  it('changes and announces nothing when it is repeated, in whatever later state but the end', async () => {
+  it('changes and announces nothing when it is repeated in any later state except the end', async () => {
     const id = await device.activeEsim();
     const first = await device.read(id);
     expect(await device.played(id, 'activate')).toMatchObject({
@@ -72,7 +72,7 @@ describe('expire', () => {
     });
   });
 
-  it('is shown in the order and the lists', async () => {
+  it('shows in the order and the lists', async () => {
     const id = await device.activeEsim();
     const { order_id } = await device.played(id, 'expire');
     expect((await api.get(`/v1/orders/${order_id}`)).body.data.esims).toMatchObject([
@@ -87,7 +87,7 @@ describe('expire', () => {
     ['depleted', `expires_at = now() - interval '1 second'`, 'validity_ended'],
     ['issued', `install_by = now() - interval '1 second'`, 'never_used'],
     ['issued', `expires_at = now() - interval '1 second'`, 'validity_ended'],
-  ])('comes by itself, once, for an eSIM that is %s when %s: %s', async (status, change, reason) => {
+  ])('happens automatically, once, for an eSIM that is %s when %s: %s', async (status, change, reason) => {
     const id = status === 'issued' ? await issueEsim(api, ONE_GB) : await device.activeEsim();
     if (status === 'depleted') await device.played(id, 'consume', { percent: 100 });
     await service.database.pool.query(`UPDATE esims SET ${change} WHERE id = $1`, [id]);
@@ -99,7 +99,7 @@ describe('expire', () => {
     ]);
   });
 
-  it('leaves an eSIM alone whose time has not come', async () => {
+  it('does not expire an eSIM before its time', async () => {
     const [due, waiting] = await issueEsims(api, ONE_GB, 2);
     const soon = `install_by = now() + interval '1 hour'`;
     await service.database.pool.query(`UPDATE esims SET ${soon} WHERE id = $1`, [waiting]);
@@ -112,7 +112,7 @@ describe('expire', () => {
 });
 
 describe('consume', () => {
-  it('crosses each level once, at exactly its boundary, and never on the way between', async () => {
+  it('crosses each level once, exactly at its boundary, and never between levels', async () => {
     const id = await device.activeEsim();
     const steps: [number, number[]][] = [
       [499_999_999, []],
@@ -154,7 +154,7 @@ describe('consume', () => {
     expect(levels).toEqual(ids.map(() => [50, 80, 100]));
   });
 
-  it('is capped at what was bought, which depletes the eSIM', async () => {
+  it('is capped at the bought amount, which depletes the eSIM', async () => {
     const id = await device.activeEsim();
     const esim = await device.played(id, 'consume', { bytes: 10 ** 15 });
     expect(esim).toMatchObject({
@@ -166,7 +166,7 @@ describe('consume', () => {
     expect(await device.levels(id)).toHaveLength(3);
   });
 
-  it('takes percent of the total, rounded up to whole bytes', async () => {
+  it('accepts a percentage of the total, rounded up to whole bytes', async () => {
     const id = await device.activeEsim();
     await service.database.pool.query('UPDATE esims SET total_bytes = 1001 WHERE id = $1', [id]);
     expect(await device.played(id, 'consume', { percent: 1 })).toMatchObject({ data: { used_bytes: 11 } });
@@ -178,7 +178,7 @@ describe('consume', () => {
     expect((await device.usage(id))['thresholds_crossed']).toEqual([50]);
   });
 
-  it('loses nothing and announces nothing twice when twenty reports come at once', async () => {
+  it('loses nothing and announces nothing twice for twenty concurrent reports', async () => {
     const id = await device.activeEsim();
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => device.play(id, 'consume', { percent: 4 })),
@@ -188,7 +188,7 @@ describe('consume', () => {
     expect(await device.levels(id)).toEqual([50, 80]);
   });
 
-  it('needs an eSIM in use', async () => {
+  it('requires an eSIM in use', async () => {
     const id = await issueEsim(api, ONE_GB);
     expectProblem(await device.play(id, 'consume', { bytes: 1 }), 409, 'esim_not_ready');
     await device.played(id, 'activate');
@@ -213,13 +213,13 @@ describe('consume', () => {
     expect(new Set(invalidFields(await device.play(refusing, 'consume', body)))).toEqual(new Set([pointer]));
   });
 
-  it('takes one of the two although the other is null', async () => {
+  it('accepts either field while the other is null', async () => {
     expect(await device.played(refusing, 'consume', { bytes: 7, percent: null })).toMatchObject({
       data: { used_bytes: 7 },
     });
   });
 
-  it('takes bytes only for an unlimited eSIM, and never announces a level', async () => {
+  it('accepts only bytes for an unlimited eSIM, and never announces a level', async () => {
     const id = await device.activeEsim('pkg_fr_unlimited_7d');
     expect(invalidFields(await device.play(id, 'consume', { percent: 50 }))).toEqual(['/percent']);
     const esim = await device.played(id, 'consume', { bytes: 5_000 * GB });

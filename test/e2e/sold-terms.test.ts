@@ -17,8 +17,8 @@ afterAll(async () => {
   await office.stop();
 });
 
-describe('what an order was sold with (D47)', () => {
-  it('is what its eSIMs have, although the package changed and was withdrawn before they were issued', async () => {
+describe('the terms of a sold order (D47)', () => {
+  it('apply to its eSIMs even if the package was changed and withdrawn before they were issued', async () => {
     const { database } = office;
     const partner = api.partnerApi((await office.createPartner()).sandboxKey);
     const limited = await placeOrder(partner, { package_id: 'pkg_fr_1gb_7d', quantity: 1 });

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-it('cancels a statement that takes too long: 503, nothing changed, and the key stays free (D43)', async () => {
+it('cancels a slow statement: 503, nothing changed, and the key stays unused (D43)', async () => {
   const { pool } = service.database;
   await pool.query(`
     CREATE FUNCTION take_long() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN NEW; END';
@@ -46,7 +46,7 @@ it.each([
   ['25006', 'a standby, or one that is kept from writing'],
   ['53100', 'a full disk'],
   ['53200', 'no memory'],
-])('a PostgreSQL that refuses to write, %s: %s, makes 503 until it writes again', async (code) => {
+])('returns 503 while PostgreSQL refuses to write, %s: %s', async (code) => {
   const { pool } = service.database;
   await pool.query(`
     CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
@@ -64,7 +64,7 @@ it.each([
   expect((await place()).status).toBe(202);
 });
 
-it('gives each role its own time-out, also where one process has all', async () => {
+it("applies each role's own statement timeout, even if one process runs all roles", async () => {
   const timeouts = await Promise.all(
     (['api', 'admin', 'worker'] as const).map(async (role) => {
       const { dataSource } = service.process.resources.of(role);

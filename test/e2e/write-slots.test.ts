@@ -53,7 +53,7 @@ async function withLockedWallet(partnerId: string, work: () => Promise<void>): P
 }
 
 describe('a partner whose orders all wait for one wallet (D43)', () => {
-  it('leaves connections to everybody else, and is told to come again itself', async () => {
+  it('leaves connections for everybody else, and gets a 429 itself', async () => {
     const keys = Array.from({ length: ORDERS }, () => randomUUID());
     const buy = (idempotencyKey: string) =>
       crowd.live.post('/v1/orders', { package_id: PACKAGE }, { idempotencyKey });

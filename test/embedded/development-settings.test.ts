@@ -17,7 +17,7 @@ function hosts(env: Record<string, string>): string[] {
   return [partnerApi, adminApi, portal.listen, ops, callbacks].map(({ host }) => host);
 }
 
-it('lets every listener of an embedded start serve its own machine alone, unless a setting says otherwise', () => {
+it('binds every listener of an embedded start to the loopback address, unless a setting overrides it', () => {
   expect(hosts({})).toEqual(Array(5).fill('127.0.0.1'));
   const names = ['HOST', 'ADMIN_HOST', 'PORTAL_HOST', 'OPS_HOST', 'CALLBACK_HOST'];
   expect(hosts(Object.fromEntries(names.map((name) => [name, '0.0.0.0'])))).toEqual(Array(5).fill('0.0.0.0'));
@@ -27,7 +27,7 @@ it.each(['/proc', '/proc/nowhere/data', '/dev/null/data'])('refuses %s as DATA_D
   expect(() => openDataDirectory({ DATA_DIR: folder })).toThrow(`DATA_DIR ${folder} is not writable (E`);
 });
 
-it('makes the missing parents of DATA_DIR for its own user alone', () => {
+it('creates missing parents of DATA_DIR with mode 0700', () => {
   const { root } = openDataDirectory({ DATA_DIR: path.join(folder, 'a/b') });
   for (const made of [root, path.dirname(root)]) expect(statSync(made).mode & 0o777).toBe(0o700);
 });

@@ -44,13 +44,13 @@ async function listen(env: Record<string, string>, logger = pino({ level: 'silen
   return (await startCallbacks(resources, take, () => Promise.resolve(null)))!;
 }
 
-describe('the listener for callbacks', () => {
-  it('answers a health check and a look whether anybody is there with 200', async () => {
+describe('the callback listener', () => {
+  it('returns 200 to a health check and to a HEAD probe', async () => {
     expect((await call(PATH)).status).toBe(200);
     expect((await call(PATH, { method: 'HEAD' })).status).toBe(200);
   });
 
-  it('is the same 404 for a wrong secret, an unknown provider, another path and another method', async () => {
+  it('returns the same 404 for a wrong secret, an unknown provider, another path and another method', async () => {
     const wrong = `${SECRET.slice(0, -1)}${SECRET.endsWith('0') ? '1' : '0'}`;
     const answers = await Promise.all([
       call(`/callbacks/esim_access/${wrong}`),
@@ -73,7 +73,7 @@ describe('the listener for callbacks', () => {
     for (const head of heads) expect(head.status).toBe(404);
   });
 
-  it('takes JSON of at most 64 KB and nothing else', async () => {
+  it('accepts only JSON of at most 64 KB', async () => {
     const padded = (length: number) => JSON.stringify({ ...HEALTH, padding: 'x'.repeat(length) });
     expect((await call(PATH, { body: padded(60_000) })).status).toBe(200);
     expect((await call(PATH, { body: padded(70_000) })).status).toBe(413);
@@ -81,17 +81,17 @@ describe('the listener for callbacks', () => {
     expect((await call(PATH, { headers: { 'content-type': 'text/plain' } })).status).toBe(415);
   });
 
-  it('takes a callback that it cannot make anything of', async () => {
+  it('accepts a callback that it does not understand', async () => {
     for (const body of ['null', '[]', '"x"', '{}', '{"notifyType":"NEW","content":{}}']) {
       expect((await call(PATH, { body })).status, body).toBe(200);
     }
   });
 
-  it('takes a callback with an Idempotency-Key in a format of its sender', async () => {
+  it('accepts a callback with an Idempotency-Key in its sender's format', async () => {
     expect((await call(PATH, { headers: { 'idempotency-key': '"8e03978e"' } })).status).toBe(200);
   });
 
-  it('answers 503 when the hint cannot be stored, and 200 when the sender tries again', async () => {
+  it('returns 503 when the hint cannot be stored, and 200 when the sender retries', async () => {
     const body = JSON.stringify(HINT);
     await database.pool.query('ALTER TABLE esims RENAME COLUMN poll_hint_at TO gone');
     const refused = await call(PATH, { body });
@@ -100,7 +100,7 @@ describe('the listener for callbacks', () => {
     expect((await call(PATH, { body })).status).toBe(200);
   });
 
-  it('writes one line for each callback, with neither secret nor body, and none into the call log', async () => {
+  it('writes one line per callback, with neither secret nor body, and nothing into the call log', async () => {
     const lines: string[] = [];
     const logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
     const config = loadConfig(testEnvironment(database.url, { ...ENV, LOG_LEVEL: 'debug' }));
@@ -120,8 +120,8 @@ describe('the listener for callbacks', () => {
   });
 });
 
-describe('the limit of callbacks (D21)', () => {
-  it('is one bucket for every sender that knows the secret: 429 with Retry-After, others go on', async () => {
+describe('the rate limit of callbacks (D21)', () => {
+  it('has one bucket per sender that knows the secret: 429 with Retry-After, and others are unaffected', async () => {
     const limits = {
       CALLBACK_RATE_LIMIT_PER_MINUTE: '1',
       CALLBACK_RATE_LIMIT_BURST: '2',
@@ -182,7 +182,7 @@ it.each([
   [{ TRUST_PROXY: '1' }, ['callback.proxies_not_trusted']],
   [{ TRUST_PROXY: '1', CALLBACK_TRUST_PROXY: '1' }, []],
   [{}, []],
-])('with %o the log says at start whose addresses are believed: %j', async (env, wanted) => {
+])('with %o warns at startup about untrusted proxies: %j', async (env, wanted) => {
   const events: unknown[] = [];
   const write = (line: string): void => void events.push((JSON.parse(line) as { event?: string }).event);
   await (await listen(env, pino({ level: 'warn' }, { write }))).close(1_000);

@@ -57,7 +57,7 @@ function liveHeapBytes(): number {
   return process.memoryUsage().heapUsed;
 }
 
-describe('a client of the callback listener that sends a byte at a time', () => {
+describe('a client that sends a callback one byte at a time', () => {
   const LIMIT_MS = 5_000;
   const LATEST_MS = LIMIT_MS + 10_000;
   const START = `POST ${PATH} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
@@ -80,7 +80,7 @@ describe('a client of the callback listener that sends a byte at a time', () => 
     return { ...running, taken };
   }
 
-  it('is answered 408 after the limit, and holds nobody up until then', async () => {
+  it('receives 408 after the limit, and delays nobody until then', async () => {
     const listener = await startImpatient();
     const drips: [string, string][] = [
       ['', ''],
@@ -104,7 +104,7 @@ describe('a client of the callback listener that sends a byte at a time', () => 
     await listener.close(1_000);
   });
 
-  it('is cut as well when it was refused, or has its answer already', async () => {
+  it('is also cut off after a refusal or a response', async () => {
     const listener = await startImpatient();
     const length = 'content-length: 60000\r\n\r\n';
     const refused = new DrippingClient(listener.url, START.replace(SECRET, 'x') + length, ' ');
@@ -115,7 +115,7 @@ describe('a client of the callback listener that sends a byte at a time', () => 
     await listener.close(1_000);
   });
 
-  it('has the memory of its bytes and no more', async () => {
+  it('uses no more memory than the bytes it sent', async () => {
     const listener = await startImpatient();
     const piece = '1\r\n \r\n';
     const before = liveHeapBytes();

@@ -61,8 +61,8 @@ function hint(...upstreamIds: string[]): Promise<number> {
   return transactions.run((tx) => polls.hint(tx, PROVIDER, upstreamIds, 60_000));
 }
 
-describe('claims of polls', () => {
-  it('tell when the last look was in vain, which one given back was not', async () => {
+describe('poll claims', () => {
+  it('report when the last poll was in vain, not counting one that was given back', async () => {
     await addDue(1);
     const lookedInVain = async () => {
       await database.pool.query(`UPDATE esims SET next_poll_at = now(), poll_lease_until = NULL`);
@@ -80,13 +80,13 @@ describe('claims of polls', () => {
     expect((await lookedInVain()).at).toBeNull();
   });
 
-  it('begin with the one that is due longest, and take its neighbors in time of issue', async () => {
+  it('start with the longest overdue eSIM, and add its neighbors by time of issue', async () => {
     await addDue(30);
     await database.pool.query(`UPDATE esims SET next_poll_at = now() - interval '2 hours' WHERE id = 'e10'`);
     expect(idsOf(await claim('poll', 5))).toEqual(['e10', 'e11', 'e12', 'e8', 'e9']);
   });
 
-  it('at the same time never give one eSIM to two workers, and leave none', async () => {
+  it('never give one eSIM to two workers, and miss none', async () => {
     await addDue(200);
     const worker = async (): Promise<string[]> => {
       const mine: string[] = [];
@@ -102,14 +102,14 @@ describe('claims of polls', () => {
     expect(new Set(all).size).toBe(200);
   });
 
-  it.each(['expired', 'canceled'])('do not take an eSIM that is %s', async (status) => {
+  it.each(['expired', 'canceled'])('skip an eSIM that is %s', async (status) => {
     await addDue(1, status);
     expect(await claim('poll')).toBeNull();
     expect(await hint('u0')).toBe(0);
     expect(await claim('callback')).toBeNull();
   });
 
-  it('lapse, and then the first worker can neither write nor schedule', async () => {
+  it('expire, and then the first worker can neither write nor schedule', async () => {
     await addDue(1);
     const first = (await claim('poll'))!;
     await database.pool.query('UPDATE esims SET poll_lease_until = now()');
@@ -127,8 +127,8 @@ describe('claims of polls', () => {
   });
 });
 
-describe('hints', () => {
-  it('are taken before what is due, once however many there are', async () => {
+describe('a hint', () => {
+  it('is claimed before due polls, once however many hints there are', async () => {
     await addDue(3);
     expect(await hint('u1', 'nobody')).toBe(1);
     expect(await hint('u1')).toBe(0);
@@ -137,7 +137,7 @@ describe('hints', () => {
     expect(idsOf(await claim('poll'))).toEqual(['e0', 'e2']);
   });
 
-  it('that come while one is asked wait for their time from its claim, and are not lost', async () => {
+  it('that arrives during a poll waits a minute from its claim, and is not lost', async () => {
     await addDue(1);
     await hint('u0');
     const batch = (await claim('callback'))!;
@@ -152,7 +152,7 @@ describe('hints', () => {
     expect(idsOf(await claim('callback'))).toEqual(['e0']);
   });
 
-  it('whose reading failed stay hints, and one that died with its worker is due', async () => {
+  it('stays a hint when its reading failed, and becomes due when its worker died', async () => {
     await addDue(2);
     await hint('u0', 'u1');
     const batch = (await claim('callback', 1))!;
@@ -162,7 +162,7 @@ describe('hints', () => {
     expect(idsOf(await claim('poll'))).toEqual(['e0', 'e1']);
   });
 
-  it('do not reach the eSIM of another provider', async () => {
+  it('does not match the eSIM of another provider', async () => {
     await addDue(1);
     expect(await transactions.run((tx) => polls.hint(tx, 'another', ['u0'], 0))).toBe(0);
   });

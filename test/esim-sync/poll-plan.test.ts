@@ -5,15 +5,15 @@ import { GB, minute, newEsim } from './esim-sample.js';
 const HOUR = 60;
 const DAY = 24 * HOUR;
 
-describe('the plan of polls', () => {
-  it('looks often at what was just bought or installed, and once a day at a dormant one', () => {
+describe('the poll plan', () => {
+  it('polls a new or installed eSIM often, and a dormant one once a day', () => {
     expect(pollDelayMs(newEsim(), minute(10))).toBe(OFTEN_MS);
     expect(pollDelayMs(newEsim({ profileStatus: 'installed' }), minute(20 * HOUR))).toBe(OFTEN_MS);
     expect(pollDelayMs(newEsim(), minute(3 * HOUR))).toBe(DORMANT_MS);
     expect(pollDelayMs(newEsim({ profileStatus: 'installed' }), minute(2 * DAY))).toBe(DORMANT_MS);
   });
 
-  it('looks the more often the nearer the next level is at the speed so far', () => {
+  it('polls more often the closer the next level is at the current rate of use', () => {
     const at = (share: number, crossed: number[]) =>
       pollDelayMs(active({ usedBytes: share * GB, thresholdsCrossed: crossed }), minute(2 * DAY));
     expect(at(0.2, [])).toBe(IN_USE_MS);
@@ -24,12 +24,12 @@ describe('the plan of polls', () => {
     expect(at(0.999, [50, 80])).toBe(OFTEN_MS);
   });
 
-  it('looks often at one that has just started, or that is about to end', () => {
+  it('polls an eSIM often that has just started or is about to end', () => {
     expect(pollDelayMs(active(), minute(30))).toBe(OFTEN_MS);
     expect(pollDelayMs(active({ usedBytes: 1 }), minute(7 * DAY - 60))).toBe(OFTEN_MS);
   });
 
-  it('looks seldom at what is spent, suspended or unlimited, and never at what has ended', () => {
+  it('polls a depleted, suspended or unlimited eSIM rarely, and an ended one never', () => {
     expect(pollDelayMs(active({ status: 'depleted' }), minute(DAY))).toBe(SPENT_MS);
     expect(pollDelayMs(active({ status: 'suspended' }), minute(DAY))).toBe(SPENT_MS);
     expect(pollDelayMs(active({ totalBytes: null, unlimited: true }), minute(DAY))).toBe(IN_USE_MS);
@@ -38,7 +38,7 @@ describe('the plan of polls', () => {
     expect(pollDelayMs(active({ status: 'canceled' }), minute(DAY))).toBeNull();
   });
 
-  it('needs less than half of 8 calls a second for 100,000 live eSIMs at one eSIM a call', () => {
+  it('needs less than half of 8 calls a second for 100,000 live eSIMs at one eSIM per call', () => {
     const dormant = 60_000 * callsPerSecond(newEsim(), 30 * DAY);
     const starting = 1_500 * callsPerSecond(newEsim(), HOUR);
     const inUse = 28_500 * averageOf(trips().map((trip) => callsPerSecond(trip.esim, trip.atMinute)));

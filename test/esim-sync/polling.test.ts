@@ -81,8 +81,8 @@ async function fenceOf(esim: LiveEsim): Promise<number> {
   return Number((await world.row(esim.id))['poll_fence']);
 }
 
-describe('polls', () => {
-  it('find at eSIM Access what no callback said', async () => {
+describe('a poll', () => {
+  it('detects changes at eSIM Access that no callback reported', async () => {
     const esim = await world.issueOne('esim_access');
     world.change(esim, inUse(0.81));
     await world.poll(esim);
@@ -91,7 +91,7 @@ describe('polls', () => {
     expect(await world.device.usage(esim.id)).toMatchObject({ source: 'poll', percent_used: 81 });
   });
 
-  it('store the readings of a batch but for the one that cannot be stored (D43)', async () => {
+  it('stores the other readings of a batch when one cannot be stored (D43)', async () => {
     const [good, poisoned, other] = await world.issue('esim_access', 3);
     const before = await fenceOf(good!);
     const { pool } = world.database;
@@ -112,7 +112,7 @@ describe('polls', () => {
     }
   });
 
-  it('find at Zendit the use of an eSIM, and its start and end as told', async () => {
+  it('detects the use of an eSIM at Zendit, and its start and end as reported', async () => {
     const esim = await world.issueOne('zendit');
     const startAt = new Date(Date.now() - 2 * HOUR_MS).toISOString();
     world.zendit.control({ plans: { [esim.iccid]: { usedGB: 0.5, startAt, firstInstalledAt: startAt } } });
@@ -126,7 +126,7 @@ describe('polls', () => {
     );
   });
 
-  it('at Zendit lose one eSIM that it cannot answer, not its neighbors, and ask for that one again in hours', async () => {
+  it('skips one eSIM that Zendit cannot read, reads its neighbors, and retries that one hours later', async () => {
     const [before, broken, after] = await world.issue('zendit', 3);
     const startAt = new Date(Date.now() - 2 * HOUR_MS).toISOString();
     const plan = { usedGB: 0.1, startAt };
@@ -145,7 +145,7 @@ describe('polls', () => {
     expect(await nextPollInMs(broken!)).toBeGreaterThan(HOUR_MS / 4);
   });
 
-  it('cancel without an event, and leave one alone whose order is being canceled', async () => {
+  it('cancels without an event, and skips an eSIM whose order is being canceled', async () => {
     const [gone, leaving] = [await world.issueOne('esim_access'), await world.issueOne('esim_access')];
     const { pool } = world.database;
     await pool.query(`UPDATE orders SET status = 'canceling', next_attempt_at = NULL WHERE id = $1`, [
@@ -158,7 +158,7 @@ describe('polls', () => {
     expect(await world.device.eventTypes(gone.id)).toEqual([]);
   });
 
-  it('come next by the plan, and never for what has ended here', async () => {
+  it('is scheduled by the plan, and never for an eSIM that has ended here', async () => {
     const esim = await world.issueOne('esim_access');
     expect(await nextPollInMs(esim)).toBeGreaterThan(60_000);
     await world.poll(esim);
@@ -177,7 +177,7 @@ describe('polls', () => {
     expect((await world.row(esim.id))['polled_at']).toEqual(polledAt);
   });
 
-  it('end an eSIM by our own clock also while its provider is away', async () => {
+  it('expires an eSIM by our own clock even while its provider is down', async () => {
     const esim = await world.issueOne('esim_access');
     world.change(esim, inUse(0.1));
     await world.poll(esim);
@@ -192,7 +192,7 @@ describe('polls', () => {
   });
 });
 
-it('wait while the provider takes no calls, and come when it does', async () => {
+it('waits while the provider refuses calls, and resumes when it accepts them', async () => {
   const esim = await world.issueOne('zendit');
   world.zendit.control({ unavailable: 1 });
   const startAt = new Date(Date.now() - 2 * HOUR_MS).toISOString();
@@ -207,8 +207,8 @@ function statusCallback(esim: Pick<LiveEsim, 'upstreamId'>, esimStatus = 'IN_USE
   return { notifyType: 'ESIM_STATUS', notifyId: randomBytes(8).toString('hex'), content };
 }
 
-describe('callbacks of eSIM Access', () => {
-  it('lead to a new reading, and that to the state, the usage and the events', async () => {
+describe('a callback of eSIM Access', () => {
+  it('triggers a reading, which updates the state, the usage and the events', async () => {
     const esim = await world.issueOne('esim_access');
     world.esimAccess.control({ callbacks: { url: world.callbackUrl('esim_access') } });
     world.change(esim, inUse(0.55));
@@ -220,7 +220,7 @@ describe('callbacks of eSIM Access', () => {
     });
   });
 
-  it('send each event once when they are late, doubled and out of order', async () => {
+  it('sends each event once when callbacks are late, duplicated and out of order', async () => {
     const esim = await world.issueOne('esim_access');
     const url = world.callbackUrl('esim_access');
     world.esimAccess.control({ callbacks: { url, delayMs: 200, copies: 3, disorder: true } });
@@ -238,7 +238,7 @@ describe('callbacks of eSIM Access', () => {
     expect(await world.device.levels(esim.id)).toEqual([50, 80, 100]);
   });
 
-  it('change nothing by what they say: a forged one only causes a look', async () => {
+  it('changes nothing by its content: a forged callback only triggers a poll', async () => {
     const esim = await world.issueOne('esim_access');
     const answer = await world.callBack('esim_access', statusCallback(esim, 'USED_EXPIRED'));
     expect(answer.status).toBe(200);
@@ -250,7 +250,7 @@ describe('callbacks of eSIM Access', () => {
     expect(await world.device.eventTypes(esim.id)).toEqual([]);
   });
 
-  it('in a flood cause at most one look a second at an eSIM, and one after the last of them', async () => {
+  it('triggers at most one poll per second and eSIM in a flood, and one after the last callback', async () => {
     const esim = await world.issueOne('esim_access');
     const looks = () => world.esimAccess.state().calls['esim/usage/query'] ?? 0;
     const before = looks();
@@ -267,14 +267,14 @@ describe('callbacks of eSIM Access', () => {
   });
 });
 
-describe('callbacks about orders and top-ups', () => {
-  it('of Zendit, as it sends them, bring an order forward that nobody would look at', async () => {
+describe('a callback about an order or a top-up', () => {
+  it('from Zendit, in its real form, advances an order that would otherwise wait', async () => {
     const { order } = await waitingOrder({ webhookUrl: world.callbackUrl('zendit') });
     await issued(order);
     expect(world.zendit.state().webhooksSent).toBeGreaterThan(0);
   });
 
-  it('of Zendit, late, doubled and out of order, lead to one purchase each and to each event once', async () => {
+  it('from Zendit leads to one purchase and one event each when late, duplicated and out of order', async () => {
     const copies = { webhookCopies: 5, webhookDisordered: true };
     const webhookUrl = world.callbackUrl('zendit');
     world.zendit.control({ finishAfterMs: 300, webhookUrl, webhookDelayMs: 200, ...copies });
@@ -306,7 +306,7 @@ describe('callbacks about orders and top-ups', () => {
     expect(events.map(({ type }) => type as string)).toEqual(['order.issued', 'order.topup.completed']);
   });
 
-  it('make an open order due now, whatever they say of it', async () => {
+  it('makes an open order due now, whatever it claims', async () => {
     const { order, reference } = await waitingOrder();
     await issued(order, async () => {
       const answer = await world.callBack('zendit', { transactionId: reference, status: 'FAILED' });
@@ -314,14 +314,14 @@ describe('callbacks about orders and top-ups', () => {
     });
   });
 
-  it('of another provider leave it alone', async () => {
+  it('from another provider is ignored', async () => {
     const { order, reference } = await waitingOrder();
     const about = { notifyType: 'ORDER_STATUS', content: { transactionId: reference } };
     expect((await world.callBack('esim_access', about)).status).toBe(200);
     expect(await dueInMs('orders', order)).toBeGreaterThan(30_000);
   });
 
-  it('make an open top-up due now', async () => {
+  it('makes an open top-up due now', async () => {
     const esim = await world.issueOne('zendit');
     // Nothing but the callback below can bring it forward by an hour.
     world.zendit.control({ finishAfterMs: 5_000 });

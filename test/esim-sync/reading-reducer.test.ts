@@ -37,14 +37,14 @@ function names(events: readonly EsimEvent[]): string[] {
 const ACTIVE = { status: 'active', profileStatus: 'enabled' } as const;
 
 describe('a reading', () => {
-  it('makes an eSIM active from its first use, with the times that the provider tells', () => {
+  it('activates an eSIM at its first use, with the times from the provider', () => {
     const times = { activatedAt: minute(5), expiresAt: minute(5 + 7 * 1440 + 60) };
     const { esim, events } = apply(newEsim(), [{ ...ACTIVE, ...times, usedBytes: 10, asOf: minute(9) }]);
     expect(esim).toMatchObject({ ...ACTIVE, ...times, usedBytes: 10, usageAsOf: minute(9) });
     expect(names(events)).toEqual(['esim.activated']);
   });
 
-  it('estimates start and end where the provider tells none, and follows what it tells later', () => {
+  it('estimates start and end when the provider reports none, and corrects them later', () => {
     const first = apply(newEsim(), [{ usedBytes: 10, asOf: minute(60) }]).esim;
     const week = new Date(minute(60).getTime() + 7 * DAY_MS);
     expect(first).toMatchObject({ status: 'active', activatedAt: minute(60), expiresAt: week });
@@ -52,12 +52,12 @@ describe('a reading', () => {
     expect(apply(first, [told]).esim).toMatchObject({ activatedAt: minute(50), expiresAt: minute(9_000) });
   });
 
-  it('does not take the end of the time to install for the end of the validity', () => {
+  it('does not mistake the install deadline for the end of the validity', () => {
     const { esim } = apply(newEsim(), [{ profileStatus: 'installed', expiresAt: minute(180 * 1440) }]);
     expect(esim).toMatchObject({ status: 'issued', profileStatus: 'installed', expiresAt: null });
   });
 
-  it('announces several levels that were jumped over, each once and ascending', () => {
+  it('announces several skipped levels, each once and ascending', () => {
     const used = { ...ACTIVE, usedBytes: 0.85 * GB, asOf: minute(200) };
     const { esim, events } = apply(newEsim(), [{ ...ACTIVE }, used, used, { ...used, usedBytes: GB }]);
     expect(names(events)).toEqual(['esim.activated', 'threshold 50', 'threshold 80', 'threshold 100']);
@@ -65,7 +65,7 @@ describe('a reading', () => {
     expect(events[1]!.data).toMatchObject({ used_bytes: 0.85 * GB, as_of: minute(200).toISOString() });
   });
 
-  it('compares levels in integers, one byte below and on them', () => {
+  it('compares levels as integers, one byte below and exactly on them', () => {
     const total = 1_073_741_825;
     const start = newEsim({ totalBytes: total });
     const at = (usedBytes: number) =>
@@ -74,7 +74,7 @@ describe('a reading', () => {
     expect(at(536_870_913)).toEqual(['esim.activated', 'threshold 50']);
   });
 
-  it('takes nothing for used because a provider knows no total', () => {
+  it('derives no usage when a provider does not know the total', () => {
     const start = newEsim({ totalBytes: 2 * GB, toppedUpAt: minute(1) });
     for (const totalBytes of [0, null]) {
       const { esim } = apply(start, [{ ...ACTIVE, usedBytes: 0.1 * GB, totalBytes, asOf: minute(900) }]);
@@ -82,7 +82,7 @@ describe('a reading', () => {
     }
   });
 
-  it('never goes back: not by an issued reading, a smaller or an older figure', () => {
+  it('never goes back on an issued reading or on a smaller or older figure', () => {
     const now = apply(newEsim(), [{ ...ACTIVE, usedBytes: 0.6 * GB, asOf: minute(100) }]).esim;
     const { esim, events } = apply(now, [
       { status: 'issued', profileStatus: 'enabled', usedBytes: 0, asOf: minute(110) },
@@ -93,7 +93,7 @@ describe('a reading', () => {
     expect(events).toEqual([]);
   });
 
-  it('is depleted when the provider says so, also where its figure is not round', () => {
+  it('depletes the eSIM when the provider says so, even if its figure is not exact', () => {
     const { esim, events } = apply(newEsim(), [
       { ...ACTIVE, asOf: minute(2) },
       { status: 'depleted', usedBytes: GB - 824, asOf: minute(300) },
@@ -109,7 +109,7 @@ describe('a reading', () => {
     expect(names(events)).toEqual(['esim.activated']);
   });
 
-  it('tells an end without use from an end of the validity', () => {
+  it('distinguishes an end without use from an end of the validity', () => {
     const unused = apply(newEsim(), [{ status: 'expired', asOf: minute(90_000) }]);
     expect(unused.events[0]!.data).toMatchObject({ reason: 'never_used' });
     const used = apply(newEsim(), [{ status: 'expired', usedBytes: 5, asOf: minute(90_000) }]);
@@ -117,7 +117,7 @@ describe('a reading', () => {
     expect(used.events[1]!.data).toMatchObject({ reason: 'validity_ended' });
   });
 
-  it('follows suspended and back, and keeps what was reached meanwhile', () => {
+  it('follows a suspension and its end, and keeps what was reached meanwhile', () => {
     const { esim, events } = apply(newEsim(), [
       { ...ACTIVE, asOf: minute(2) },
       { ...ACTIVE, status: 'suspended', usedBytes: 0.5 * GB, asOf: minute(3) },
@@ -133,17 +133,17 @@ describe('a reading', () => {
     expect(events).toEqual([]);
   });
 
-  it('keeps the profile status that is known when the provider does not say', () => {
+  it('keeps the known profile status when the provider reports none', () => {
     expect(apply(newEsim(), [{ profileStatus: 'unknown' }]).esim.profileStatus).toBe('released');
   });
 
-  it('takes a clock that runs ahead for now', () => {
+  it('treats a time from a fast clock as now', () => {
     const { esim } = apply(newEsim(), [{ ...ACTIVE, asOf: minute(900_000) }], minute(500));
     expect(esim.usageAsOf).toEqual(minute(500));
   });
 });
 
-describe('a reading about a top-up', () => {
+describe('a reading around a top-up', () => {
   const spent = apply(newEsim(), [{ status: 'depleted', usedBytes: GB, asOf: minute(100) }]).esim;
   const topped = {
     ...spent,
@@ -160,7 +160,7 @@ describe('a reading about a top-up', () => {
     ).changes,
   };
 
-  it('from before it does not deplete the eSIM again', () => {
+  it('does not deplete the eSIM again if it is older than the top-up', () => {
     expect(topped).toMatchObject({ status: 'active', totalBytes: 2 * GB, thresholdsCrossed: [50] });
     const before = { status: 'depleted', usedBytes: GB, asOf: minute(201) } as const;
     const { esim, events } = apply(topped, [before, { ...before, status: 'expired' }]);
@@ -173,12 +173,12 @@ describe('a reading about a top-up', () => {
     expect(names(apply(topped, [used]).events)).toEqual(['threshold 80']);
   });
 
-  it('counts what remains when a plan that ended has left the counters', () => {
+  it('counts the remaining data when an ended plan has left the counters', () => {
     const used = { ...ACTIVE, usedBytes: 0.25 * GB, totalBytes: GB, asOf: minute(20_000) };
     expect(apply(topped, [used]).esim).toMatchObject({ usedBytes: 1.25 * GB, totalBytes: 2 * GB });
   });
 
-  it('that is not settled here yet does not reach 100 percent of what was bought before', () => {
+  it('does not reach 100 percent of the old total while the top-up is not settled here', () => {
     const used = { ...ACTIVE, usedBytes: 1.2 * GB, totalBytes: 2 * GB };
     const { esim, events } = apply(newEsim(), [used]);
     expect(esim).toMatchObject({ status: 'active', totalBytes: GB });
@@ -228,12 +228,12 @@ const disorders = histories.chain((history) =>
     .map((disorder) => ({ history, disorder })),
 );
 
-describe('readings in any order, doubled and delayed', () => {
+describe('readings in any order, duplicated and delayed', () => {
   it.each([
     ['a plan with a total', newEsim()],
     ['an unlimited plan', newEsim({ unlimited: true, totalBytes: null })],
     ['a topped-up eSIM', newEsim({ totalBytes: 2 * GB, toppedUpAt: minute(900) })],
-  ])('end in the same state and send each event at most once: %s', (_name, start) => {
+  ])('lead to the same state and send each event at most once: %s', (_name, start) => {
     fc.assert(
       fc.property(disorders, fc.integer({ min: 0, max: 50_000 }), ({ history, disorder }, delay) => {
         const inOrder = apply(start, history);

@@ -61,7 +61,7 @@ async function untilWaiting(calls: number, at: TestService = other): Promise<voi
 }
 
 describe('GET /v1/events with Prefer: wait=N (D39)', () => {
-  it('answers at once when something is after the cursor, and says that it would have waited', async () => {
+  it('returns at once when there is an event after the cursor, and still confirms the preference', async () => {
     await recordEvents(service, [{ partnerId: partner.id }]);
     const startedAt = performance.now();
     const answer = await waitFor(20);
@@ -70,7 +70,7 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
     expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 
-  it('answers as soon as another process has committed an event', async () => {
+  it('returns as soon as another process has committed an event', async () => {
     // A look comes every 50 ms; the sweep that gives positions otherwise, every 2 s.
     const promisedMs = 1_000;
     let cursor = '';
@@ -91,7 +91,7 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
     expect(quickestMs).toBeLessThan(promisedMs);
   });
 
-  it('is an empty page after the wait, with a cursor, for one token', async () => {
+  it('returns an empty page with a cursor after the wait, for one token', async () => {
     await recordEvents(service, [{ partnerId: partner.id }]);
     const { body } = await waitFor(1);
     const startedAt = performance.now();
@@ -111,7 +111,7 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
   });
 
   it.each([undefined, 'wait', 'wait=soon', 'wait=0', 'respond-async', 'wait=-1'])(
-    'does not wait when it is told: %s',
+    'does not wait with the preference %s',
     async (prefer) => {
       const answer = await partner.sandbox.get('/v1/events', prefer === undefined ? {} : { prefer });
       expect(answer.body.data).toEqual([]);
@@ -125,7 +125,7 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
     expect(answer.headers.get('preference-applied')).toBe('wait=25');
   });
 
-  it('holds neither a connection nor a turn at lists, and one more than may wait is answered at once', async () => {
+  it('holds neither a connection nor a list slot, and returns at once beyond the limit of waits', async () => {
     const waiting = Array.from({ length: MAX_WAITING_PER_KEY }, () => watched(waitFor(25)));
     await untilWaiting(MAX_WAITING_PER_KEY);
     const crowded = await waitFor(20);
@@ -143,7 +143,7 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
     expect(answers.map(({ body }) => (body.data as Json[]).length)).toEqual(waiting.map(() => 1));
   });
 
-  it('grants a partner as many waits with ten keys as with four, and leaves its other mode alone', async () => {
+  it('grants a partner as many waits with ten keys as with four, and does not affect its other mode', async () => {
     const made = await Promise.all(
       Array.from({ length: 9 }, () =>
         service.admin.post(`/internal/v1/partners/${partner.id}/api-keys`, { mode: 'sandbox' }),
@@ -162,7 +162,7 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
     expect(applied.filter((preference) => preference === 'wait=25')).toHaveLength(MAX_WAITING_PER_PARTNER);
   });
 
-  it('gives the place of a caller that has hung up to the next', async () => {
+  it('passes the slot of a disconnected caller to the next one', async () => {
     const hangUp = new AbortController();
     const calls = Array.from({ length: MAX_WAITING_PER_KEY }, () =>
       fetch(`${other.process.api!.url}/v1/events`, {
@@ -177,7 +177,7 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
     expect((await waitFor(1)).headers.get('preference-applied')).toBe('wait=1');
   });
 
-  it('goes on waiting when what came is another partner’s, or does not fit', async () => {
+  it('keeps waiting when the new event is another partner’s or does not match', async () => {
     const waiting = watched(waitFor(25, '&type=esim.expired'));
     await untilWaiting(1);
     const stranger = await service.createPartner();
@@ -195,7 +195,7 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
     expect((body.data as Json[]).map(({ type }) => type)).toEqual(['esim.expired']);
   });
 
-  it('ends with an empty page when the process stops', async () => {
+  it('returns an empty page when the process stops', async () => {
     const third = await startTestService({ database: service.database, role: 'api' });
     const call = third.partnerApi(partner.sandboxKey).get('/v1/events', wait(25));
     const waiting = watched(call);
@@ -210,7 +210,7 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
 });
 
 describe('GET /v1/events?subject=', () => {
-  it('lists what names the order, the eSIM or the top-up, in feed order, and nothing of others', async () => {
+  it('lists events of the order, the eSIM or the top-up in feed order, and no others', async () => {
     const api = partner.sandbox;
     const esimId = await issueEsim(api, 'pkg_fr_1gb_7d');
     const strangerEsim = await issueEsim(api, 'pkg_fr_1gb_7d');
@@ -230,7 +230,7 @@ describe('GET /v1/events?subject=', () => {
     expect((await stranger.sandbox.get(`/v1/events?subject=${esimId}`)).body.data).toEqual([]);
   });
 
-  it('goes page by page, with cursors that hold for this subject alone', async () => {
+  it('returns pages with cursors that are valid for this subject only', async () => {
     const esimId = await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d');
     await partner.sandbox.post(`/v1/sandbox/esims/${esimId}/activate`);
     const first = (await partner.sandbox.get(`/v1/events?subject=${esimId}&limit=1`)).body;
@@ -253,7 +253,7 @@ describe('GET /v1/events?subject=', () => {
 
 describe('GET /v1/events', () => {
   it.each(['', '&type=order.issued'])(
-    'has every event once and in order, whatever the size of the pages, and goes on where it ended (D39): %s',
+    'returns every event once and in order for any page size, and resumes where it ended (D39): %s',
     async (filter) => {
       const issued = [];
       for (let i = 0; i < 3; i++) issued.push(await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d'));

@@ -23,8 +23,8 @@ function waitAt(watch: FeedWatch, position: number, more: Partial<FeedWait> = {}
   return watch.wait({ scope, keyId: 'key_1', position, forMs: 60_000, gone: signal, ...more });
 }
 
-describe('a wait in the feed (D39)', () => {
-  it('waits when the last day with events was dropped, and does not send callers to read again', async () => {
+describe('a wait on the feed (D39)', () => {
+  it('keeps waiting after the last day with events was dropped, instead of making callers read again', async () => {
     const watch = watchFeed({ head: 100, events: [] });
     const held = new AbortController();
     const other = waitAt(watch, 100, { gone: held.signal });
@@ -33,7 +33,7 @@ describe('a wait in the feed (D39)', () => {
     expect(await other).toBe('over');
   });
 
-  it('ends for an event that others have passed before this caller came', async () => {
+  it('ends for an event that other waiters had passed before this caller came', async () => {
     const watch = watchFeed({ head: 100, events: [50] });
     const held = new AbortController();
     const other = waitAt(watch, 100, { gone: held.signal });
@@ -42,7 +42,7 @@ describe('a wait in the feed (D39)', () => {
     expect(await other).toBe('over');
   });
 
-  it('ends for an event after the drop, whose position is below the one before', async () => {
+  it('ends for an event after the drop, although its position is lower than the one before', async () => {
     const state = { head: 0, events: [] as number[] };
     const watch = watchFeed(state);
     const waiting = waitAt(watch, 100);

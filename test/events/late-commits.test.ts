@@ -156,7 +156,7 @@ async function expectWholeFeed(poller: Poller): Promise<void> {
 }
 
 describe('a poller of the feed', () => {
-  it('sees an event that was recorded first and committed last, after those that overtook it', async () => {
+  it('sees an event that was recorded first and committed last, after the events that overtook it', async () => {
     const poller = new Poller(partner.sandbox);
     await whileTwoAreUncommitted(async () => {
       for (let i = 0; i < 10; i++) await recordEvents(service, [{ partnerId: partner.id }]);
@@ -170,7 +170,7 @@ describe('a poller of the feed', () => {
     await expectWholeFeed(poller);
   });
 
-  it('loses nothing to a late commit either when it keeps the id of its last event instead of a cursor', async () => {
+  it('misses no late commit even if it uses the id of its last event instead of a cursor', async () => {
     let last = '';
     await whileTwoAreUncommitted(async () => {
       await recordEvents(service, [{ partnerId: partner.id }]);
@@ -186,7 +186,7 @@ describe('a poller of the feed', () => {
     expect(late.every((id) => id < last)).toBe(true);
   });
 
-  it('goes on, when it asks for one type, behind other types and never behind a late commit', async () => {
+  it('moves past other types when it filters by one, and never past a late commit', async () => {
     const type = 'esim.expired';
     let after = '';
     const poll = async (): Promise<number> => {
@@ -226,7 +226,7 @@ describe('a poller of the feed', () => {
 });
 
 describe('the worker', () => {
-  it('does not wait for a reader that gives positions and is held up: the next sweep gives the rest', async () => {
+  it('does not wait for a blocked reader that assigns positions, and the next sweep assigns the rest', async () => {
     const events = service.process.api!.nest.get(EventsRepository, { strict: false });
     const window = { from: new Date(Date.now() - 3_600_000), to: new Date(Date.now() + 3_600_000) };
     const holdUp = await service.database.pool.connect();
@@ -247,7 +247,7 @@ describe('the worker', () => {
   });
 });
 
-describe('positions that are being given', () => {
+describe('assigning positions', () => {
   const DEATHS = 2;
   /** Any numbers; they name the gates below. */
   const GATES = { worker: 4_711, api: 4_712 };
@@ -316,7 +316,7 @@ describe('positions that are being given', () => {
     });
   }
 
-  it('leave no hole and no event twice when the worker dies: what it had begun is given again', async () => {
+  it('leaves no gap and no duplicate when the worker dies, and restarts what it had begun', async () => {
     const poller = new Poller(partner.sandbox);
     for (let death = 1; death <= DEATHS; death++) {
       await poller.catchUp();
@@ -334,7 +334,7 @@ describe('positions that are being given', () => {
     await expectWholeFeed(poller);
   });
 
-  it('change none that another reader has seen when a reader gives some at the same time', async () => {
+  it('changes no position that another reader has seen while two readers assign', async () => {
     const poller = new Poller(partner.sandbox);
     let other = Promise.resolve();
     await whileGateIsShut('api', async () => {

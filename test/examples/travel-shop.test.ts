@@ -83,7 +83,7 @@ describe.each(SHOPS)('the example %s', (name) => {
     return (await partner.sandbox.get(`/v1/orders?reference=${booking}`)).body.data;
   }
 
-  it('sells an eSIM, and mails what it is installed with', async () => {
+  it('sells an eSIM, and mails the install data', async () => {
     await open();
     const booking = await buy('pkg_fr_1gb_7d');
     const text = await mailOf(booking);
@@ -94,13 +94,13 @@ describe.each(SHOPS)('the example %s', (name) => {
     expect(text).toContain(esim.install.android_url);
   });
 
-  it('says so when the order fails, and when it is refused', async () => {
+  it('reports a failed and a refused order', async () => {
     await open();
     expect(await mailOf(await buy('pkg_test_out_of_stock'))).toContain('package_unavailable');
     expect(await mailOf(await buy('pkg_that_is_not_there'))).toContain('not_found');
   });
 
-  it('orders once what it had accepted before it was killed without the service in reach', async () => {
+  it('places a booking once that it accepted before it was killed without reaching the service', async () => {
     const first = await open('http://127.0.0.1:1');
     const booking = await buy('pkg_fr_1gb_7d');
     await first.kill();
@@ -111,7 +111,7 @@ describe.each(SHOPS)('the example %s', (name) => {
     expect(await ordersOf(booking)).toHaveLength(1);
   });
 
-  it('calls no booking refused whose order is there, though its key is forgotten and its package gone', async () => {
+  it('does not call a booking refused whose order exists, even if its key has expired and its package is gone', async () => {
     const first = await open('http://127.0.0.1:1');
     const booking = await buy('pkg_fr_1gb_7d');
     await first.kill();
@@ -130,7 +130,7 @@ describe.each(SHOPS)('the example %s', (name) => {
     expect((await ordersOf(booking)).map(({ id }) => id)).toEqual([bought.body.data.id]);
   });
 
-  it('handles a webhook once, and refuses one that is not ours', async () => {
+  it('handles a webhook once, and refuses a forged one', async () => {
     const shop = await open();
     const booking = await buy('pkg_fr_1gb_7d');
     await mailOf(booking);

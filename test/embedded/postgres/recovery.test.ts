@@ -28,7 +28,7 @@ const MAX_KILLS = 10;
 
 if (!isLinux) console.warn('some tests are skipped: the signal of a dead parent exists on Linux only');
 
-describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
+describe('embedded PostgreSQL: recovery by the next start (D2)', () => {
   it('recovers after a SIGKILL of the application, which no server outlives', async () => {
     const dataDir = await sharedCluster();
     const application = Application.launch(dataDir);
@@ -42,7 +42,7 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
   });
 
   it.runIf(isLinux)(
-    'leaves no server that was only about to ask for the signal of its parent’s death',
+    'leaves no server that had not yet requested the signal of its parent’s death',
     async () => {
       const dataDir = await sharedCluster();
       const setpriv = new LateSetpriv();
@@ -68,7 +68,7 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
   });
 
   it.runIf(isLinux)(
-    'recovers after a SIGKILL of one PostgreSQL process and the application, which hangs the server',
+    'recovers after a SIGKILL of one PostgreSQL process and of the application, which hangs the server',
     async () => {
       const dataDir = await sharedCluster();
       const application = Application.launch(dataDir);
@@ -134,7 +134,7 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
     expect(await sql(other.url(), 'SELECT 1 AS ok')).toEqual([{ ok: 1 }]);
   });
 
-  it('recovers with a lock file that a power failure has emptied', async () => {
+  it('recovers with a lock file that a power failure has truncated', async () => {
     const dataDir = await sharedCluster();
     await crashLeavingLock(dataDir);
     writeFileSync(lockFile(dataDir), '');
@@ -150,7 +150,7 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
     expect(draftsOf(dataDir)).toEqual([]);
   });
 
-  it('redoes a data directory that initdb has not finished, and deletes nothing', async () => {
+  it('recreates a data directory that initdb did not finish, and deletes nothing', async () => {
     const dataDir = newDataDir();
     mkdirSync(path.join(dataDir, 'base'), { recursive: true });
     writeFileSync(path.join(dataDir, 'PG_VERSION'), '18\n');

@@ -27,7 +27,7 @@ if (!isRoot) console.warn('three tests are skipped: only root starts PostgreSQL 
 const mode = (file: string): string => (statSync(file).mode & 0o777).toString(8);
 
 describe('embedded PostgreSQL: starting and stopping', () => {
-  it('answers on its socket and on 127.0.0.1 with the settings it was given', async () => {
+  it('listens on its socket and on 127.0.0.1 with the given settings', async () => {
     const server = await start(await sharedCluster(), { settings: { fsync: 'off', max_connections: 7 } });
     const database = server.url('template1');
     expect(await sql(database, 'SELECT inet_server_addr() AS host')).toEqual([{ host: null }]);
@@ -50,14 +50,14 @@ describe('embedded PostgreSQL: starting and stopping', () => {
     });
   });
 
-  it('answers on 127.0.0.1 alone where a path is too long for a socket', async () => {
+  it('listens on 127.0.0.1 alone when the path is too long for a socket', async () => {
     const server = await start(path.join(newDataDir(), 'x'.repeat(80)));
     expect(await sql(server.url(), 'SELECT host(inet_server_addr()) AS host')).toEqual([
       { host: '127.0.0.1' },
     ]);
   });
 
-  it('keeps the data, the port and the password over a restart', async () => {
+  it('keeps the data, the port and the password across a restart', async () => {
     const dataDir = await sharedCluster();
     // A port that nobody is given while the server is down.
     const first = await start(dataDir, { port: await freePort() });
@@ -68,7 +68,7 @@ describe('embedded PostgreSQL: starting and stopping', () => {
     expect(await keptRows(second.url())).toEqual([{ answer: 42 }]);
   });
 
-  it('lets nobody else read the data or the password, and nobody in without it', async () => {
+  it('lets nobody else read the data or the password, and requires the password', async () => {
     const dataDir = await sharedCluster();
     const server = await start(dataDir);
     expect(mode(path.dirname(dataDir))).toBe('700');
@@ -79,7 +79,7 @@ describe('embedded PostgreSQL: starting and stopping', () => {
     await expect(sql(guess.href, 'SELECT 1')).rejects.toThrow(/password authentication failed/);
   });
 
-  it('has ended when stop() resolves, however often it is called, and is not reported as crashed', async () => {
+  it('has stopped when stop() resolves, however often it is called, and is not reported as crashed', async () => {
     const dataDir = await sharedCluster();
     const server = await start(dataDir);
     const pid = postmasterPid(dataDir);
@@ -88,7 +88,7 @@ describe('embedded PostgreSQL: starting and stopping', () => {
     expect(await Promise.race([server.crashed, sleep(50, 'no crash')])).toBe('no crash');
   });
 
-  it('reports a server that ends without having been told to', async () => {
+  it('reports a server that exits unexpectedly', async () => {
     const dataDir = await sharedCluster();
     const server = await start(dataDir);
     process.kill(postmasterPid(dataDir), 'SIGKILL');
@@ -103,14 +103,14 @@ describe('embedded PostgreSQL: starting and stopping', () => {
     expect(statSync(`/proc/${postmasterPid(dataDir)}`).uid).not.toBe(0);
   });
 
-  it('is not reached by Ctrl-C, so that the application can drain first', async () => {
+  it('does not receive Ctrl-C, so that the application can drain first', async () => {
     const application = Application.launch(await sharedCluster());
     const url = await application.ready();
     application.interruptGroup();
     expect(await sql(url, 'SELECT pg_sleep(0.2) IS NOT NULL AS answered')).toEqual([{ answered: true }]);
   });
 
-  it('gives two starts at the same moment one and the same server', async () => {
+  it('shares one server between two starts at the same moment', async () => {
     const dataDir = newDataDir();
     const starts = [start(dataDir), start(dataDir)];
     const urls = (await Promise.all(starts)).map((server) => server.url());
@@ -118,7 +118,7 @@ describe('embedded PostgreSQL: starting and stopping', () => {
     expect(await sql(urls[1] ?? '', 'SELECT 1 AS ok')).toEqual([{ ok: 1 }]);
   });
 
-  it.runIf(isLinux)('leaves a server running that belongs to another living process', async () => {
+  it.runIf(isLinux)('leaves a server running that belongs to another live process', async () => {
     const dataDir = await sharedCluster();
     const url = await Application.launch(dataDir).ready();
     const guest = await start(dataDir);
@@ -140,8 +140,8 @@ async function refusalOf(attempt: Promise<unknown>): Promise<string> {
   return message;
 }
 
-describe('embedded PostgreSQL: says in one line why it cannot start', () => {
-  it('is refused when the fixed port is taken', async () => {
+describe('embedded PostgreSQL: one-line refusals', () => {
+  it('names a fixed port that is taken', async () => {
     const squatter = net.createServer().listen(0, '127.0.0.1');
     await once(squatter, 'listening');
     onTestFinished(() => void squatter.close());
@@ -151,7 +151,7 @@ describe('embedded PostgreSQL: says in one line why it cannot start', () => {
     );
   });
 
-  it('is refused when the folder cannot be written', async () => {
+  it('names a folder that is not writable', async () => {
     const dataDir = newDataDir();
     const file = path.dirname(path.dirname(dataDir)) + '/file';
     writeFileSync(file, '');
@@ -161,7 +161,7 @@ describe('embedded PostgreSQL: says in one line why it cannot start', () => {
     expect(await refusalOf(start('/proc/nowhere/postgres'))).toMatch(/^cannot write .*\/proc\/nowhere: E/);
   });
 
-  it('is refused when the folder holds something else, which stays untouched', async () => {
+  it('names a folder with other content, and leaves it untouched', async () => {
     const dataDir = newDataDir();
     mkdirSync(dataDir, { recursive: true });
     writeFileSync(path.join(dataDir, 'letter.txt'), 'mine');
@@ -169,7 +169,7 @@ describe('embedded PostgreSQL: says in one line why it cannot start', () => {
     expect(readFileSync(path.join(dataDir, 'letter.txt'), 'utf8')).toBe('mine');
   });
 
-  it('is refused when another major version made the data', async () => {
+  it('names the other major version that created the data', async () => {
     const dataDir = await sharedCluster();
     onTestFinished(() => writeFileSync(path.join(dataDir, 'PG_VERSION'), '18\n'));
     writeFileSync(path.join(dataDir, 'PG_VERSION'), '17\n');
@@ -178,21 +178,21 @@ describe('embedded PostgreSQL: says in one line why it cannot start', () => {
     );
   });
 
-  it('is refused when the password of the data is gone', async () => {
+  it('reports that the password of the data is missing', async () => {
     const dataDir = await sharedCluster();
     onTestFinished(() => renameSync(`${dataDir}.elsewhere`, `${dataDir}.password`));
     renameSync(`${dataDir}.password`, `${dataDir}.elsewhere`);
     expect(await refusalOf(start(dataDir))).toMatch(/password: ENOENT.*postgres\.password/);
   });
 
-  it('is refused when PostgreSQL itself refuses', async () => {
+  it('reports why PostgreSQL itself refused', async () => {
     const attempt = start(await sharedCluster(), { settings: { fsync: 'off', no_such_setting: 1 } });
     expect(await refusalOf(attempt)).toBe(
       'PostgreSQL did not start: unrecognized configuration parameter "no_such_setting"',
     );
   });
 
-  it('is refused when it is not ready in time, and nothing is left running', async () => {
+  it('reports a start that is not ready in time, and leaves nothing running', async () => {
     const dataDir = await sharedCluster();
     // A restore that goes on for a minute: otherwise it may be ready before it is looked at for the first time.
     const signal = path.join(dataDir, 'recovery.signal');
@@ -203,12 +203,12 @@ describe('embedded PostgreSQL: says in one line why it cannot start', () => {
     expect(await postgresProcessesOf(dataDir)).toEqual([]);
   });
 
-  it('is refused when there are no binaries for this platform', async () => {
+  it('reports that there are no binaries for this platform', async () => {
     expect(await refusalOf(loadBinaries('plan9-x64'))).toMatch(/for plan9-x64: set DATABASE_URL/);
   });
 
   it.runIf(isRoot)(
-    'is refused when the user has no entry in /etc/passwd, with the command that adds one',
+    'reports a user without an entry in /etc/passwd, with the command that adds one',
     async () => {
       const dataDir = newDataDir();
       mkdirSync(dataDir, { recursive: true });
@@ -219,7 +219,7 @@ describe('embedded PostgreSQL: says in one line why it cannot start', () => {
     },
   );
 
-  it.runIf(isRoot)('is refused when root has no setpriv', async () => {
+  it.runIf(isRoot)('reports that root has no setpriv', async () => {
     vi.stubEnv('PATH', '/nowhere');
     onTestFinished(() => void vi.unstubAllEnvs());
     expect(await refusalOf(start(newDataDir()))).toMatch(/setpriv is missing: install util-linux/);

@@ -59,7 +59,7 @@ afterEach(() => {
 const turn = (ms = 0): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 
 describe('a batch', () => {
-  it('has the items of one turn of the event loop, and each item gets its own result', async () => {
+  it('contains the items of one event loop turn, and each item gets its own result', async () => {
     const { batches, results, addAll } = startBatcher();
     addAll(1, 2, 3);
     expect(batches).toEqual([]);
@@ -72,7 +72,7 @@ describe('a batch', () => {
     ]);
   });
 
-  it('leaves at once after a lull, and no sooner than the given time after the batch before', async () => {
+  it('starts at once after a pause, and otherwise no sooner than the interval after the last batch', async () => {
     const { batches, addAll } = startBatcher({ gather: 50 });
     addAll(1);
     await turn();
@@ -90,7 +90,7 @@ describe('a batch', () => {
     expect(batches.at(-1)).toEqual([4]);
   });
 
-  it('does not gather longer once enough items wait', async () => {
+  it('starts early once enough items are queued', async () => {
     const { batches, addAll } = startBatcher({ gather: 50, fullAt: 3 });
     addAll(1);
     await turn();
@@ -102,7 +102,7 @@ describe('a batch', () => {
     expect(batches).toEqual([[1], [2, 3, 4, 5]]);
   });
 
-  it('is the only one under way, unless more are allowed', async () => {
+  it('runs alone, unless more concurrency is allowed', async () => {
     for (const [concurrency, started] of [
       [1, 1],
       [2, 2],
@@ -118,8 +118,8 @@ describe('a batch', () => {
   });
 });
 
-describe('an item that cannot be handled', () => {
-  it('fails alone: its neighbors are done (D43)', async () => {
+describe('an item that fails', () => {
+  it('fails alone, and its neighbors succeed (D43)', async () => {
     const { results, poison, addAll } = startBatcher();
     poison.add(3).add(7);
     addAll(1, 2, 3, 4, 5, 6, 7, 8);
@@ -150,7 +150,7 @@ describe('an item that cannot be handled', () => {
     expect([results.get(1), results.get(3)]).toEqual([2, 6]);
   });
 
-  it('delays no next batch while its batch is halved, one half at a time', async () => {
+  it('does not delay the next batch while its own batch is split, one half at a time', async () => {
     const one = startBatcher();
     const endOldest = holdBatches(one);
     one.poison.add(1);
@@ -185,7 +185,7 @@ describe('an item that cannot be handled', () => {
   });
 });
 
-describe('a batch that fails by the fault of none of its items', () => {
+describe('a batch that fails through no fault of its items', () => {
   it('fails as a whole after one attempt by default', async () => {
     const { batches, results, addAll, answerWith } = startBatcher();
     answerWith(away);
@@ -195,7 +195,7 @@ describe('a batch that fails by the fault of none of its items', () => {
     expect([...results]).toEqual([1, 2, 3].map((item) => [item, 'away']));
   });
 
-  it('goes back to the front of the queue until it is done or given up', async () => {
+  it('returns to the front of the queue until it succeeds or is given up', async () => {
     const { batches, results, addAll, answerWith } = startBatcher({
       retryAfterMs: (failures) => (failures < 3 ? 100 : null),
     });
@@ -212,7 +212,7 @@ describe('a batch that fails by the fault of none of its items', () => {
     expect([...results]).toEqual([1, 2, 3].map((item) => [item, 'away']));
   });
 
-  it('counts its own failures: a new batch begins at zero', async () => {
+  it('counts its own failures, and a new batch starts at zero', async () => {
     const { failures, addAll, answerWith } = startBatcher({ retryAfterMs: () => 10 });
     answerWith(away);
     addAll(1);
@@ -225,8 +225,8 @@ describe('a batch that fails by the fault of none of its items', () => {
   });
 });
 
-describe('too many waiting items', () => {
-  it('cost the oldest ones, whose promises reject', async () => {
+describe('a queue that is full', () => {
+  it('drops the oldest items, whose promises reject', async () => {
     const dropped: number[] = [];
     const { batches, results, addAll, answerWith } = startBatcher({
       maxWaiting: 20,
@@ -251,7 +251,7 @@ describe('too many waiting items', () => {
 });
 
 describe('a caller that ignores the promises', () => {
-  it('hears of failed items by `failed`, without an unhandled rejection', async () => {
+  it('is notified of failed items by `failed`, without an unhandled rejection', async () => {
     const unhandled = vi.fn();
     process.on('unhandledRejection', unhandled);
     try {
@@ -272,7 +272,7 @@ describe('a caller that ignores the promises', () => {
 });
 
 describe('drain', () => {
-  it('handles the waiting items at once and ends when nothing is under way', async () => {
+  it('flushes queued items at once and ends when nothing is in progress', async () => {
     const one = startBatcher({ gather: 60_000 });
     const endOldest = holdBatches(one);
     one.addAll(1);
@@ -321,7 +321,7 @@ describe('drain', () => {
   });
 });
 
-it('rejects what waits when it is discarded', async () => {
+it('rejects queued items on discard', async () => {
   const { batcher, batches } = startBatcher();
   const item = batcher.add(1);
   batcher.discard();

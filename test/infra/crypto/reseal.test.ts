@@ -77,7 +77,7 @@ async function reseal(
 const WRONG = keyNamed('old');
 const bytesOf = (keys: string): string => keys.split(':')[1]!;
 
-describe('a role whose SECRETS_KEYS does not open what is stored', () => {
+describe('a role whose SECRETS_KEYS does not open the stored secrets', () => {
   const start = (keys: string): Promise<TestService> =>
     startTestService({ database, role: 'api', env: { SECRETS_KEYS: keys } });
 
@@ -98,7 +98,7 @@ describe('a role whose SECRETS_KEYS does not open what is stored', () => {
     expect(refused?.message).not.toContain(bytesOf(keys));
   });
 
-  it('starts with the right keys in any order, and beside one secret that was altered', async () => {
+  it('starts with the right keys in any order, also when one secret was altered', async () => {
     for (const keys of [OLD, `${OLD},${NEW}`, `${NEW},${OLD}`]) await (await start(keys)).stop();
     const altered = await database.pool.query<{ sealed: string }>(
       'SELECT install_secrets AS sealed FROM esims WHERE id = $1',
@@ -116,7 +116,7 @@ describe('a role whose SECRETS_KEYS does not open what is stored', () => {
 });
 
 describe('npm run reseal', () => {
-  it('stops with exit code 2 when a key has other bytes than those that sealed, and names it', async () => {
+  it('exits with code 2 when a key differs from the one that sealed, and names it', async () => {
     const before = await sealedByOld();
     for (const keys of [WRONG, `${NEW},${WRONG}`]) {
       const { exit, stdout, stderr } = await reseal(keys);
@@ -127,7 +127,7 @@ describe('npm run reseal', () => {
     expect(await sealedByOld()).toEqual(before);
   });
 
-  it('stops with exit code 2 when its connections die in silence', async () => {
+  it('exits with code 2 when its connections die silently', async () => {
     const proxy = await DatabaseProxy.start(database.url);
     const holder = await database.pool.connect();
     try {
@@ -152,7 +152,7 @@ describe('npm run reseal', () => {
     }
   });
 
-  it('leaves what it cannot open as it is, and says so with exit code 1', async () => {
+  it('leaves secrets that it cannot open, reports them, and exits with code 1', async () => {
     const before = await sealedByOld();
     expect(before).toEqual([
       'esims.install_secrets',
@@ -167,7 +167,7 @@ describe('npm run reseal', () => {
     expect(await sealedByOld()).toEqual(before);
   });
 
-  it('seals everything with the newest key: the old one can go, and nothing that it sealed is lost', async () => {
+  it('reseals everything with the newest key, so that the old key can be removed', async () => {
     const { exit, stdout } = await reseal(`${NEW},${OLD}`);
     expect(stdout).toContain('install data of eSIMs: 21 resealed, 0 could not be opened, 0 left');
     expect(exit).toBe(0);

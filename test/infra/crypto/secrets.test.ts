@@ -8,7 +8,7 @@ describe('SecretBox', () => {
   const current = key('k2');
   const old = key('k1');
 
-  it('opens what it sealed, with a different text each time', () => {
+  it('opens what it sealed, with a different ciphertext each time', () => {
     const box = new SecretBox({ secretKeys: [current] });
     const sealed = box.seal('secret ✓', 'row-1');
     expect(box.open(sealed, 'row-1')).toBe('secret ✓');
@@ -24,7 +24,7 @@ describe('SecretBox', () => {
     expect(() => new SecretBox({ secretKeys: [current] }).open(sealed, 'row-1')).toThrow(/SECRETS_KEYS/);
   });
 
-  it('refuses a text that was altered or belongs to another row', () => {
+  it('refuses a ciphertext that was altered or belongs to another row', () => {
     const box = new SecretBox({ secretKeys: [current] });
     const sealed = box.seal('x', 'row-1');
     expect(() => box.open(sealed, 'row-2')).toThrow();
@@ -39,7 +39,7 @@ describe('CursorCodec', () => {
   const codec = new CursorCodec({ secretKeys: [key('k1')] });
   const scope = ['orders', 'ptn_a', 'sandbox', { status: 'issued' }];
 
-  it('gives the position back for the same list, whatever the order of its filters', () => {
+  it('returns the position for the same list, whatever the order of its filters', () => {
     const cursor = codec.encode(['2026-11-21 10:00:00.123456+00', 'ord_1'], ['x', { a: 1, b: 2 }]);
     expect(codec.decode(cursor, ['x', { b: 2, a: 1 }])).toEqual(['2026-11-21 10:00:00.123456+00', 'ord_1']);
   });
@@ -54,7 +54,7 @@ describe('CursorCodec', () => {
     expect(() => codec.decode(cursor, other)).toThrow(expect.objectContaining({ code: 'invalid_cursor' }));
   });
 
-  it('refuses a cursor in which any one character was changed, and texts of any kind', () => {
+  it('refuses a cursor with any one character changed, and arbitrary texts', () => {
     const cursor = codec.encode([1, 'ord_1'], scope);
     for (let i = 0; i < cursor.length; i++) {
       const changed = cursor.slice(0, i) + (cursor[i] === 'A' ? 'B' : 'A') + cursor.slice(i + 1);

@@ -28,15 +28,15 @@ const TEXTS = [
   '~',
 ];
 
-describe('text in the database', () => {
-  it('is ordered by language where no collation is named, in the databases of the tests', async () => {
+describe('collations', () => {
+  it('sort by language where no collation is named, in the test databases', async () => {
     const inOrder = await columnOf<string>('SELECT t AS value FROM unnest($1::text[]) AS t ORDER BY t', [
       TEXTS,
     ]);
     expect(inOrder).not.toEqual([...TEXTS].sort());
   });
 
-  it('has collation C in every column of every table, so that each order and each cursor is one of bytes', async () => {
+  it('are C for every column of every table, so that each order and each cursor compares bytes', async () => {
     const others = await columnOf<string>(
       `SELECT a.attrelid::regclass || '.' || a.attname AS value
        FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_collation l ON l.oid = a.attcollation
@@ -47,7 +47,7 @@ describe('text in the database', () => {
     expect(others).toEqual(['schema_migrations.name']);
   });
 
-  it('is compared in the same order by the program', async () => {
+  it('match the comparison in the program', async () => {
     const inOrder = await columnOf<string>(
       'SELECT t AS value FROM unnest($1::text[]) AS t ORDER BY t COLLATE "C"',
       [TEXTS],

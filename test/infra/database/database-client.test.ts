@@ -83,8 +83,8 @@ async function failureOf(work: Promise<unknown>): Promise<unknown> {
 
 const NOTE = 'INSERT INTO noted SELECT 1';
 
-describe('a connection to the database', () => {
-  it('begins with the settings that the code relies on, whatever role, database and URL say', async () => {
+describe('a database connection', () => {
+  it('starts with the required settings, whatever the role, database and URL say', async () => {
     const url = new URL(proxy.url);
     url.searchParams.set('options', '-c search_path=decoy -c work_mem=5MB');
     url.searchParams.set('application_name', 'somebody');
@@ -120,7 +120,7 @@ describe('a connection to the database', () => {
   });
 
   it.each<Lost>(['both', 'requests', 'answers'])(
-    'is closed and replaced when nothing is answered for longer than a statement may take: %s lost',
+    'is closed and replaced when nothing arrives for longer than the statement timeout: %s lost',
     async (lost) => {
       await withPool(async (pool) => {
         await warm(pool, 1);
@@ -135,7 +135,7 @@ describe('a connection to the database', () => {
     },
   );
 
-  it('is closed when its answers come a byte at a time', async () => {
+  it('is closed when its responses drip in one byte at a time', async () => {
     await withPool(async (pool) => {
       await warm(pool, 1);
       proxy.drip(1);
@@ -144,7 +144,7 @@ describe('a connection to the database', () => {
     });
   });
 
-  it('takes those along that are as old, and spares those that were heard since', async () => {
+  it('closes silent connections of the same age, and keeps those that received data since', async () => {
     await withPool(async (pool) => {
       await warm(pool, 3);
       proxy.swallow();
@@ -160,7 +160,7 @@ describe('a connection to the database', () => {
     });
   });
 
-  it('fails a transaction whose answers are lost, which then runs over another connection', async () => {
+  it('fails a transaction whose responses are lost, and its retry runs on another connection', async () => {
     await withDataSource(async (dataSource) => {
       const transactions = new Transactions(dataSource);
       const note = prepared(NOTE);
@@ -172,7 +172,7 @@ describe('a connection to the database', () => {
     });
   });
 
-  it('waits longer for a statement that may take longer', async () => {
+  it('waits longer for a statement with a longer timeout', async () => {
     await withDataSource(async (dataSource) => {
       const answer = await readWithin(
         dataSource.manager,
@@ -184,7 +184,7 @@ describe('a connection to the database', () => {
     expect(closed).toEqual([]);
   });
 
-  it('says that it is gone when it only listens', async () => {
+  it('reports its loss even if it only listens', async () => {
     const client = createDatabaseClient(settings());
     await client.connect();
     await client.query('LISTEN something');
@@ -193,7 +193,7 @@ describe('a connection to the database', () => {
     expect(error.code).toBe('08006');
   });
 
-  it('closes the other connections of the process when its heartbeat gets no answer', async () => {
+  it('closes the other connections of the process when its heartbeat gets no response', async () => {
     const working = createDatabaseClient({ ...settings(), statementTimeoutMs: 0 });
     const idle = createDatabaseClient({ ...settings(), hasHeartbeat: true });
     await Promise.all([working.connect(), idle.connect()]);
@@ -203,14 +203,14 @@ describe('a connection to the database', () => {
     expect(closed).toHaveLength(2);
   });
 
-  it('ends although the server does not hear of it', async () => {
+  it('ends although the server is unreachable', async () => {
     const client = createDatabaseClient(settings());
     await client.connect();
     proxy.swallow();
     await client.end();
   });
 
-  it('is closed once it is read-only, with all that nobody uses, and the next one writes', async () => {
+  it('is closed once it is read-only, together with the idle ones, and the next one can write', async () => {
     await withPool(async (pool) => {
       const clients = await Promise.all([1, 2, 3].map(() => pool.connect()));
       for (const client of clients) {
@@ -224,7 +224,7 @@ describe('a connection to the database', () => {
   });
 
   it.each(['25006', '57P01', '57P02', '57P03', '08006', '08P01', 'XX000'])(
-    'is not given out again after %s, whoever releases it',
+    'is not reused after %s, whoever releases it',
     async (code) => {
       await withDataSource(async (dataSource) => {
         const raise = `DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '${code}'; END $$`;
@@ -237,7 +237,7 @@ describe('a connection to the database', () => {
     },
   );
 
-  it('is not given out again once its prepared statements are broken', async () => {
+  it('is not reused after its prepared statements broke', async () => {
     await withDataSource(async (dataSource) => {
       const read = prepared('SELECT n FROM changing');
       const codes: unknown[] = [];
@@ -259,7 +259,7 @@ describe('a connection to the database', () => {
     });
   });
 
-  it('is kept after an error of the statement alone', async () => {
+  it('is kept after an error that concerns only the statement', async () => {
     await withDataSource(async (dataSource) => {
       expect(await failureOf(dataSource.query('SELECT 1/0'))).toBe('22012');
       expect(await failureOf(dataSource.query('SELECT none'))).toBe('42703');
@@ -267,7 +267,7 @@ describe('a connection to the database', () => {
     expect(closed).toEqual([]);
   });
 
-  it('is replaced after bytes that are no message', async () => {
+  it('is replaced after bytes that are not a protocol message', async () => {
     await withPool(async (pool) => {
       await warm(pool, 1);
       proxy.inject(Buffer.from('HTTP/1.1 502 Bad Gateway\r\n\r\n'));
@@ -278,7 +278,7 @@ describe('a connection to the database', () => {
     });
   });
 
-  it('is replaced after an answer that nobody asked for', async () => {
+  it('is replaced after an unsolicited response', async () => {
     await withPool(async (pool) => {
       const client = await pool.connect();
       const failed = once(client, 'error');

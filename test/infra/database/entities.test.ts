@@ -56,7 +56,7 @@ function typeOf(column: ColumnMetadata): string {
 }
 
 describe('every entity', () => {
-  it('leaves out only columns that there are', () => {
+  it('omits only columns that exist', () => {
     const names = columns.map(({ table, name }) => `${table}.${name}`);
     const listed = Object.entries(NOT_MAPPED).flatMap(([table, own]) =>
       own.map((name) => `${table}.${name}`),
@@ -64,7 +64,7 @@ describe('every entity', () => {
     expect(listed.filter((name) => !names.includes(name))).toEqual([]);
   });
 
-  it('has only columns that the migrated table has, as it has them', () => {
+  it('has only columns of the migrated table, with the same definition', () => {
     const mapped = source.entityMetadatas.flatMap((entity) =>
       entity.columns
         .filter((column) => !column.isVirtualProperty)
@@ -86,7 +86,7 @@ describe('every entity', () => {
     expect(differences).toEqual([]);
   });
 
-  it('has every column of its table, but for those that only hand-written SQL touches', () => {
+  it('has every column of its table, except those that only hand-written SQL uses', () => {
     const missing = source.entityMetadatas.flatMap((entity) => {
       const known = [...entity.columns.map((c) => c.databaseName), ...(NOT_MAPPED[entity.tableName] ?? [])];
       return columns

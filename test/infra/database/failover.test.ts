@@ -42,7 +42,7 @@ async function turnReadOnly(pool: Pool, count: number): Promise<void> {
 }
 
 describe('a failover of the database', () => {
-  it('costs a few calls where it leaves sessions behind that are read-only, and no restart', async () => {
+  it('costs a few calls and no restart when it leaves read-only sessions behind', async () => {
     const { pools, queue } = service.process.resources;
     for (const pool of [...pools, queue.options as unknown as Pool]) await turnReadOnly(pool, 3);
     const statuses: number[] = [];
@@ -57,7 +57,7 @@ describe('a failover of the database', () => {
     expect((await orderEnded(partner.sandbox, id as string))['status']).toBe('issued');
   });
 
-  it('is said by /readyz while connections lead to a standby, and passes with it', async () => {
+  it('shows in /readyz while connections lead to a standby, and clears afterwards', async () => {
     proxy.leadTo(pair.standbyUrl);
     proxy.reset();
     await eventually('it is not ready', async () => {

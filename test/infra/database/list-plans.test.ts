@@ -43,7 +43,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-it('every list reads about a page, whatever its filter and however much there is (D43)', async () => {
+it('reads about one page for every list, whatever its filter and size (D43)', async () => {
   const costly: string[] = [];
   for (const list of cases) {
     const { name, mostRows } = list;
@@ -64,7 +64,7 @@ it('every list reads about a page, whatever its filter and however much there is
   expect([...new Set(costly)]).toEqual([]);
 });
 
-it('no repository has a list that is not explained here', () => {
+it('explains the list of every repository', () => {
   const listing = globSync('src/**/*.ts').filter((file) =>
     /this\.pages\.(list|search)|\.orderBy\('since'/.test(readFileSync(file, 'utf8')),
   );

@@ -35,18 +35,18 @@ function migration(statement: string, transaction?: boolean): MigrationInterface
   };
 }
 
-describe('migrations beside a service that is running', () => {
+describe('online migrations', () => {
   const later = MIGRATIONS.filter(
     (each) => numberOf(each) >= FIRST_BESIDE_A_SERVICE && EXCEPTIONS[each.name] === undefined,
   );
 
-  it.each(later.map((each) => [each.name, each] as const))('%s holds nobody up', async (_name, Migration) => {
+  it.each(later.map((each) => [each.name, each] as const))('%s does not block the running service', async (_name, Migration) => {
     const made = new Migration();
     expect((await statementsOf(made)).length).toBeGreaterThan(0);
     expect(await faultsOf(made)).toEqual([]);
   });
 
-  it('of the exceptions every one is there, and breaks a rule', async () => {
+  it('list only exceptions that exist and break a rule', async () => {
     for (const name of Object.keys(EXCEPTIONS)) {
       const Migration = MIGRATIONS.find((each) => each.name === name);
       expect(await faultsOf(new Migration!()), name).not.toEqual([]);
@@ -81,7 +81,7 @@ describe('migrations beside a service that is running', () => {
     ['ALTER TABLE orders ADD COLUMN a bigserial', 'serial'],
     ['DROP TABLE orders', 'one release later'],
     ['alter table orders drop column quantity', 'one release later'],
-  ])('are refused: %s', async (statement, rule) => {
+  ])('refuse %s', async (statement, rule) => {
     const faults = await faultsOf(migration(statement));
     expect(faults.map((fault) => fault.rule).join()).toContain(rule);
   });
@@ -101,11 +101,11 @@ describe('migrations beside a service that is running', () => {
     ['CREATE INDEX CONCURRENTLY a ON orders (status)', false],
     ['UPDATE orders SET quantity = 1 WHERE id IN (SELECT id FROM orders LIMIT 1000)', false],
     ['CREATE FUNCTION f () RETURNS int LANGUAGE sql AS $$ UPDATE orders SET quantity = 1; SELECT 1 $$', true],
-  ])('are let through: %s', async (statement, transaction) => {
+  ])('allow %s', async (statement, transaction) => {
     expect(await faultsOf(migration(statement, transaction))).toEqual([]);
   });
 
-  it('give up when somebody keeps a table, before a queue has formed behind them', async () => {
+  it('give up on a locked table before a queue forms behind them', async () => {
     const source = await openForMigrations(database.url);
     const reader = await database.pool.connect();
     await reader.query('BEGIN; SELECT 1 FROM orders');

@@ -41,7 +41,7 @@ const migrate = (): Promise<string> =>
 const isThere = async (condition: string): Promise<boolean> =>
   (await beside.query<{ there: boolean }>(`SELECT ${condition} AS there`)).rows[0]!.there;
 
-it('a migration whose connections die in silence fails while it waits for its turn', async () => {
+it('fails a migration whose connections die silently while it waits for its turn', async () => {
   await beside.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
   const migration = migrate();
   await eventually('it asks for the lock', () =>
@@ -66,13 +66,13 @@ async function startHeldUp(): Promise<{ readonly ended: Promise<string> }> {
   return { ended };
 }
 
-it('a migration whose connections die in silence fails while it waits for a statement', async () => {
+it('fails a migration whose connections die silently while it waits for a statement', async () => {
   const { ended } = await startHeldUp();
   proxy.swallow();
   await expect(ended).resolves.toMatch(LOST);
 });
 
-it('a migration that loses its lock fails, and stops its other connection', async () => {
+it('fails a migration that loses its lock, and stops its other connection', async () => {
   const { ended } = await startHeldUp();
   await beside.query(
     `SELECT pg_terminate_backend(pid) FROM pg_locks
@@ -83,7 +83,7 @@ it('a migration that loses its lock fails, and stops its other connection', asyn
   await eventually('no connection is left', () => proxy.open === 0);
 });
 
-it('lets one of two migrations at once do everything, and both end', async () => {
+it('runs two concurrent migrations so that one does the work and both succeed', async () => {
   // One that waited in a statement would be waited for by CREATE INDEX CONCURRENTLY, forever.
   const reports = await Promise.all([migrateDatabase(url), migrateDatabase(url)]);
   const [none, all] = reports.map(({ migrations }) => migrations.length).sort((a, b) => a - b);
@@ -91,7 +91,7 @@ it('lets one of two migrations at once do everything, and both end', async () =>
 });
 
 it.each(['SQL_ASCII', 'LATIN1'])(
-  'neither migrates nor serves a database that is encoded in %s',
+  'neither migrates nor serves a database with the encoding %s',
   async (encoding) => {
     const other = new URL(inject('postgresUrl'));
     const name = `t_${randomBytes(6).toString('hex')}`;

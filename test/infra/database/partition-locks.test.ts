@@ -32,7 +32,7 @@ async function pidOf(manager: EntityManager): Promise<number> {
   return row.pid;
 }
 
-it('closes a session that cannot be unlocked, so that nobody gets it from the pool with the lock', async () => {
+it('closes a session that cannot be unlocked, so that it does not return to the pool with the lock', async () => {
   const runner = dataSource.createQueryRunner();
   expect(await lockSession(runner, 'events')).toBe(true);
   const holder = await pidOf(runner.manager);

@@ -82,12 +82,12 @@ const events = (manager: EntityManager) => new EventsRepository(manager, pages);
 const config = () => loadConfig(testEnvironment(database.url));
 const open = (manager: EntityManager) => new DeliveriesRepository(manager);
 
-describe(`with ${DAYS} days of events, deliveries and attempts, a statement looks at few of them`, () => {
-  it('that counts this way sees all of them when nothing says which', async () => {
+describe(`with ${DAYS} days of events, deliveries and attempts, PostgreSQL prunes to few days`, () => {
+  it('except for a statement without a condition, which proves that the count works', async () => {
     expect(await daysOf((manager) => sql(manager, 'SELECT 1 FROM events LIMIT 1'))).toBeGreaterThan(DAYS);
   });
 
-  it('when events are owed to endpoints, claimed, renewed and recorded', async () => {
+  it('for recording events and for claiming, renewing and recording deliveries', async () => {
     // The day of the event; its deliveries go where what is open lies.
     const recorder = new EventRecorder();
     new DeliveryFanOut(recorder, { notify: () => undefined } as unknown as WorkerNotifier).onModuleInit();
@@ -134,7 +134,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
     expect(await daysOf((manager) => deliveries(manager).findWithLog(claim!.id))).toBeLessThanOrEqual(7);
   });
 
-  it('when the feed is polled and given positions', async () => {
+  it('for polling the feed and assigning positions', async () => {
     const window = { from: new Date(Date.now() - 3_600_000), to: new Date(Date.now() + 3_600_000) };
     expect(await daysOf((manager) => events(manager).hasUnpositioned(window, 'live'))).toBeLessThanOrEqual(2);
     const repository = events(dataSource.manager);
@@ -148,7 +148,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
     expect(await daysOf((manager) => events(manager).findById(SCOPE, event))).toBe(1);
   });
 
-  describe('in each step', () => {
+  describe('for each step', () => {
     /** Of one step: windows of 2, 4, 8 and 16 days, and one that two steps share. */
     const MOST = 31;
     /** Days of each run of the job's step, until it has another one. */
@@ -215,7 +215,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
     });
   });
 
-  it('when support lists what is newest', async () => {
+  it('for the newest rows of the support lists', async () => {
     const filters = {
       ...{ status: undefined, eventType: undefined, eventId: undefined },
       ...{ statusCode: undefined, outcome: undefined },

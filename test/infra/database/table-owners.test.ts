@@ -191,12 +191,12 @@ const isOwn = ({ feature, table }: TableUse): boolean => OWNERS[feature]?.includ
 const keyOf = (use: Pick<TableUse, 'feature' | 'access' | 'table'>): string =>
   `${use.feature} ${use.access} ${use.table}`;
 
-describe('tables and the features that own them', () => {
-  it('gives every migrated table one owner', () => {
+describe('table ownership', () => {
+  it('assigns every migrated table to one feature', () => {
     expect(Object.values(OWNERS).flat().sort()).toEqual([...tables].sort());
   });
 
-  it('finds no SQL that names a table of another feature, but for the exceptions', () => {
+  it('finds no SQL that uses a table of another feature, except for the listed exceptions', () => {
     const excepted = new Set(
       EXCEPTIONS.flatMap(({ feature, access, tables: named }) =>
         named.map((table) => keyOf({ feature, access, table })),
@@ -209,7 +209,7 @@ describe('tables and the features that own them', () => {
     expect([...excepted].filter((key) => !needed.has(key))).toEqual([]);
   });
 
-  it('sees the SQL of the source, reads and writes apart', () => {
+  it('detects the SQL of the source, reads and writes separately', () => {
     expect(uses.length).toBeGreaterThan(150);
     const access = (file: string, table: string) =>
       uses.filter((use) => use.place.startsWith(file) && use.table === table).map((use) => use.access);

@@ -24,7 +24,7 @@ async function migrate(): Promise<void> {
 }
 
 describe('the migration that carries trace contexts', () => {
-  it('gives the column to a day that is detached in this moment, so that it can be attached again', async () => {
+  it('adds the column to a partition that is being detached, so that it can be attached again', async () => {
     const { rows } = await database.pool.query<{ day: string; bounds: string }>(
       `SELECT c.relname AS day, pg_get_expr(c.relpartbound, c.oid) AS bounds
        FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid

@@ -53,7 +53,7 @@ const failureOf = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 describe('the connection of a transaction', () => {
-  it('comes back without one, also when the work throws before its first promise', async () => {
+  it('is released without a transaction, also when the work throws synchronously', async () => {
     const failure = await failureOf(
       transactions.run(() => {
         throw new Error('at once');
@@ -64,7 +64,7 @@ describe('the connection of a transaction', () => {
     expect(await written()).toEqual([1]);
   });
 
-  it('takes nothing of work that goes on after the end', async () => {
+  it('refuses statements of work that continues after the end', async () => {
     let late: Tx | null = null;
     await transactions.run((tx) => insert((late = tx), 1));
     await expect(insert(late!, 2)).rejects.toThrow('has ended');
@@ -72,7 +72,7 @@ describe('the connection of a transaction', () => {
     expect(await written()).toEqual([1]);
   });
 
-  it('takes nothing either of what runs beside the part that failed, not even behind the ROLLBACK', async () => {
+  it('refuses statements that run beside the failed part, even right after the ROLLBACK', async () => {
     let beside: Promise<unknown> = Promise.resolve();
     const failed = transactions.run(async (tx) => {
       await insert(tx, 1);
@@ -86,7 +86,7 @@ describe('the connection of a transaction', () => {
   });
 
   it.each(['in the turn of the ROLLBACK', 'just before the end'])(
-    'takes no write through TypeORM either that is begun %s',
+    'refuses a write through TypeORM that is started %s',
     async (when) => {
       let beside: Promise<unknown> = Promise.resolve();
       const failed = transactions.run(async (tx) => {
@@ -102,7 +102,7 @@ describe('the connection of a transaction', () => {
     },
   );
 
-  it('goes back to no savepoint whose work fails after the end, in the midst of the next transaction', async () => {
+  it('ignores a savepoint that fails after the end, during the next transaction', async () => {
     let fail = (): void => undefined;
     let beside: Promise<unknown> = Promise.resolve();
     const failed = transactions.run((tx) => {
@@ -123,8 +123,8 @@ describe('the connection of a transaction', () => {
   });
 });
 
-describe('a savepoint that is rolled back (D16)', () => {
-  it('undoes the failure of what was only sent behind it, and throws that failure', async () => {
+describe('a savepoint rollback (D16)', () => {
+  it('undoes the failure of an unawaited statement, and throws that failure', async () => {
     let refusal: unknown = null;
     await transactions.run(async (tx) => {
       await insert(tx, 1);
@@ -140,7 +140,7 @@ describe('a savepoint that is rolled back (D16)', () => {
     expect(await written()).toEqual([1, 3]);
   });
 
-  it('undoes one that nobody knows of yet', async () => {
+  it('undoes a failure that has not been noticed yet', async () => {
     await transactions.run(async (tx) => {
       await insert(tx, 1);
       const refusal = await failureOf(
@@ -155,7 +155,7 @@ describe('a savepoint that is rolled back (D16)', () => {
     expect(await written()).toEqual([1, 3]);
   });
 
-  it('goes back to itself, not to one that was set inside of it', async () => {
+  it('returns to its own savepoint, not to a nested one', async () => {
     await transactions.run(async (tx) => {
       await failureOf(
         withSavepoint(tx, async (outer) => {
@@ -169,7 +169,7 @@ describe('a savepoint that is rolled back (D16)', () => {
     expect(await written()).toEqual([3]);
   });
 
-  it('undoes no failure from before it', async () => {
+  it('does not undo an earlier failure', async () => {
     const failed = transactions.run(async (tx) => {
       await insert(tx, 1);
       send(tx, INSERT, [1]);

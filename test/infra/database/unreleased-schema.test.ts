@@ -23,21 +23,21 @@ afterAll(() => database.drop());
 const migrationsRun = async (): Promise<number> =>
   (await database.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM schema_migrations')).rows[0]!.n;
 
-describe('a database that an unreleased version made', () => {
-  it('is refused for columns that are ordered by language', async () => {
+describe('a database from an unreleased version', () => {
+  it('is refused for columns with language-dependent sorting', async () => {
     const older = await createTestDatabase();
     await older.pool.query('ALTER TABLE events ALTER COLUMN partner_id TYPE text COLLATE "default"');
     await expect(migrateDatabase(older.url)).rejects.toThrow('whose columns are ordered by language');
     await older.drop();
   });
 
-  it('is not migrated, and not touched', async () => {
+  it('is neither migrated nor changed', async () => {
     const before = await migrationsRun();
     await expect(migrateDatabase(database.url)).rejects.toThrow(new Error(REFUSAL));
     expect(await migrationsRun()).toBe(before);
   });
 
-  it('lets no role start, which says so in one sentence', async () => {
+  it('lets no role start, with one sentence that explains it', async () => {
     const started = startRole('api', loadConfig(testEnvironment(database.url)));
     await expect(started.then((running) => running.stop(), describeStartError)).resolves.toBe(
       `cannot start: ${REFUSAL}`,

@@ -84,7 +84,7 @@ async function versionAfter(table: string, column: string, type: string): Promis
 
 describe('the version of an object', () => {
   it.each(Object.keys(NOT_COUNTED))(
-    'grows by one with each change that partners see, in %s',
+    'increments with each change that partners see, in %s',
     async (table) => {
       const { rows: columns } = await database.pool.query<{ name: string; type: string }>(
         `SELECT attname AS name, format_type(atttypid, NULL) AS type FROM pg_attribute
@@ -103,14 +103,14 @@ describe('the version of an object', () => {
     },
   );
 
-  it('stays when a statement writes what is there already', async () => {
+  it('does not change when a statement writes the same values', async () => {
     const { rows } = await database.pool.query(
       `UPDATE orders SET status = status, updated_at = now(), metadata = '{}' WHERE id = '1' RETURNING version`,
     );
     expect(rows).toEqual([{ version: 1 }]);
   });
 
-  it('is counted on from what it was, whatever a statement says', async () => {
+  it('increments from its old value, whatever a statement sets', async () => {
     const { rows } = await database.pool.query(
       `UPDATE orders SET status = 'canceling', version = 40 WHERE id = '1' RETURNING version`,
     );

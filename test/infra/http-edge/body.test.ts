@@ -37,7 +37,7 @@ describe('a JSON body', () => {
     expect(JSON.parse(Buffer.from(answer.body, 'latin1').toString('utf8'))).toEqual({ received });
   });
 
-  it('may have 1,000 names in all, and not one more', async () => {
+  it('may have 1,000 names in total, and no more', async () => {
     const names = (count: number): string =>
       JSON.stringify({
         list: Array.from({ length: 3 }, () => ({})),
@@ -48,7 +48,7 @@ describe('a JSON body', () => {
     expect(answer.problem).toMatchObject({ code: 'validation_failed', errors: [{ code: 'too_many_keys' }] });
   });
 
-  it('may have 256 elements in all lists, and not one more', async () => {
+  it('may have 256 list elements in total, and no more', async () => {
     const lists = (count: number): string =>
       JSON.stringify({
         empty: [],
@@ -112,7 +112,7 @@ describe('a JSON body', () => {
     ['of one bare lone surrogate', '"\\ud800"', 'validation_failed', 'invalid_text'],
     ['with a number that is no number', '{"a":1e400}', 'validation_failed', 'out_of_range'],
   ];
-  it.each(refusals)('is refused %s', async (_name, body, code, reason) => {
+  it.each(refusals)('is refused with %s', async (_name, body, code, reason) => {
     const answer = await exchange(edge.port, post(body));
     await expectOneProblem(edge, answer, 400, code);
     expect(answer.problem.errors?.map((one) => one.code)).toEqual(reason ? [reason] : undefined);
@@ -120,7 +120,7 @@ describe('a JSON body', () => {
     expect(edge.unexpected).toEqual([]);
   });
 
-  it('has the pointer to what is wrong, and no word of it, in the answer', async () => {
+  it('returns the pointer to the error, and none of the content', async () => {
     const answer = await exchange(edge.port, post('{"list":[0,{"a/b~c":"secret\\ud800"}]}'));
     expect(answer.problem.errors).toEqual([
       { pointer: '/list/1/a~1b~0c', code: 'invalid_text', message: expect.any(String) as string },
@@ -130,7 +130,7 @@ describe('a JSON body', () => {
     expect(longName.problem.errors?.[0]?.pointer).toBe('');
   });
 
-  it('leaves the connection open when it was refused after it was read', async () => {
+  it('keeps the connection open when it was refused after it was read', async () => {
     const client = new RawClient(edge.port)
       .write(post('{'))
       .write(post('{"a":"\\u0000"}'))
@@ -152,7 +152,7 @@ describe('the size of a body', () => {
     ).toBe(201);
   });
 
-  it('is refused with 413 by its declaration, before a byte of it was sent', async () => {
+  it('is refused with 413 by its declared length, before a byte of it was sent', async () => {
     const head = post('', { headers: { 'content-type': 'application/json', 'content-length': '65537' } });
     const client = new RawClient(edge.port).write(head);
     const answer = await client.answer();
@@ -161,7 +161,7 @@ describe('the size of a body', () => {
     await client.closed();
   });
 
-  it('is refused with 413 when the whole of it arrives in one go', async () => {
+  it('is refused with 413 when it arrives all at once', async () => {
     const answer = await exchange(edge.port, post(ofSize(MAX_BODY_BYTES + 1)));
     await expectOneProblem(edge, answer, 413, 'payload_too_large');
   });
@@ -176,7 +176,7 @@ describe('the size of a body', () => {
     await client.closed();
   });
 
-  it('is refused in a way that a client in the middle of uploading can read', async () => {
+  it('is refused so that a client can read the response while it is still uploading', async () => {
     const answers = await Promise.all(
       Array.from({ length: 10 }, () =>
         fetch(`http://127.0.0.1:${edge.port}/v1/things`, {
@@ -195,7 +195,7 @@ describe('the size of a body', () => {
     expect(edge.records.every((one) => one.status === 413)).toBe(true);
   });
 
-  it('ends the patience with a client that never stops sending', async () => {
+  it('ends the connection of a client that never stops sending', async () => {
     const client = new RawClient(edge.port).write(chunkedHead);
     const piece = chunk('x'.repeat(65_000));
     const timer = setInterval(() => client.isClosed || client.write(piece), 1);
@@ -218,7 +218,7 @@ describe('Expect: 100-continue', () => {
       },
     });
 
-  it('asks for the body once the head has passed', async () => {
+  it('is sent once the head has passed the checks', async () => {
     const client = new RawClient(edge.port).write(head());
     await until(() => client.text.startsWith('HTTP/1.1 100 Continue\r\n\r\n'));
     client.write('{"a":1}');
@@ -226,7 +226,7 @@ describe('Expect: 100-continue', () => {
     client.destroy();
   });
 
-  it('does not ask in HTTP/1.0', async () => {
+  it('is not sent in HTTP/1.0', async () => {
     const bytes = Buffer.concat([head(), Buffer.from('{"a":1}')]).toString('latin1');
     const client = new RawClient(edge.port).write(bytes.replace('HTTP/1.1', 'HTTP/1.0'));
     expect((await client.answer()).status).toBe(201);
@@ -239,7 +239,7 @@ describe('Expect: 100-continue', () => {
     ['415', { 'content-type': 'text/plain' }],
     ['413', { 'content-length': '70000' }],
     ['400', { 'idempotency-key': 'short' }],
-  ])('never asks for a body that is refused with %s, and closes', async (status, headers) => {
+  ])('is not sent when the head is refused with %s, and the connection closes', async (status, headers) => {
     const client = new RawClient(edge.port).write(head(headers));
     const answer = await client.answer();
     expect(client.text).toMatch(new RegExp(`^HTTP/1.1 ${status}`));

@@ -37,7 +37,7 @@ describe('closing', () => {
     agent.destroy();
   });
 
-  it('lets calls in flight finish, tells them to go, and ends with the last of them', async () => {
+  it('lets calls in progress finish with connection: close, and ends with the last of them', async () => {
     await start();
     const finish = slowThing();
     const busy = new RawClient(edge.port).write(Buffer.concat([request(), request()]));
@@ -53,7 +53,7 @@ describe('closing', () => {
     expect(edge.records.map((one) => one.status)).toEqual([200, 200]);
   });
 
-  it('answers 503 to calls that still come by an open connection, 401 to the anonymous', async () => {
+  it('returns 503 to calls that still arrive on an open connection, and 401 without a key', async () => {
     await start();
     const finish = Promise.withResolvers<void>();
     edge.behavior.thing = async (_request, reply) => {
@@ -80,7 +80,7 @@ describe('closing', () => {
     expect(edge.records.map((record) => record.status).sort()).toEqual([200, 200, 401, 503]);
   });
 
-  it('still serves a call that was with the gate when it began', async () => {
+  it('still serves a call that was at the gate when closing began', async () => {
     const decided = Promise.withResolvers<void>();
     await start({ authenticate: () => decided.promise.then(() => AUTHENTICATED) });
     const client = new RawClient(edge.port).write(request());
@@ -92,7 +92,7 @@ describe('closing', () => {
     await closing;
   });
 
-  it('is not held open by a body that never ends', async () => {
+  it('does not wait for a body that never ends', async () => {
     await start({ requestTimeoutMs: 2_000 });
     const slow = new RawClient(edge.port).write(post('{"a":1}').subarray(0, -3));
     const head = new RawClient(edge.port).write('GET /v1/things HT');

@@ -35,7 +35,7 @@ const coded = (code: string, message = 'secret detail'): Error => Object.assign(
 const fastifyError = (statusCode: number): Error =>
   Object.assign(new Error('secret detail'), { name: 'FastifyError', code: 'FST_ERR_X', statusCode });
 
-describe('an error behind the edge', () => {
+describe('an error in a handler', () => {
   const foreseen: readonly [string, unknown, number, ErrorCode][] = [
     ['an AppError', new AppError('price_changed'), 409, 'price_changed'],
     ['BadRequestException', new BadRequestException('secret detail'), 400, 'bad_request'],
@@ -58,7 +58,7 @@ describe('an error behind the edge', () => {
     ['a full pool', new Error('timeout exceeded when trying to connect'), 503, 'service_unavailable'],
     ['a cut query', new Error('Connection terminated unexpectedly'), 503, 'service_unavailable'],
   ];
-  it.each(foreseen)('has its code, and is not reported: %s', async (_name, error, status, code) => {
+  it.each(foreseen)('returns its code, and is not reported: %s', async (_name, error, status, code) => {
     throwing(error);
     const answer = await exchange(edge.port, request());
     await expectOneProblem(edge, answer, status, code);
@@ -83,7 +83,7 @@ describe('an error behind the edge', () => {
       Object.assign(new Error('secret detail'), { statusCode: 404, status: 404 }),
     ],
   ];
-  it.each(unforeseen)('is a 500 without its words, and reported: %s', async (_name, error) => {
+  it.each(unforeseen)('returns a 500 without its message, and is reported: %s', async (_name, error) => {
     throwing(error);
     const answer = await exchange(edge.port, request());
     await expectOneProblem(edge, answer, 500, 'internal_error');
@@ -91,7 +91,7 @@ describe('an error behind the edge', () => {
     expect(edge.unexpected).toEqual([error]);
   });
 
-  it('brings its headers and fields', async () => {
+  it('returns its headers and fields', async () => {
     throwing(new AppError('idempotency_in_progress', { headers: { 'Retry-After': '2' } }));
     expect((await exchange(edge.port, request())).headers['retry-after']).toBe('2');
     throwing(new ValidationFailed([{ pointer: '/a', code: 'missing', message: 'is required' }]));
@@ -99,7 +99,7 @@ describe('an error behind the edge', () => {
     expect(answer.problem.errors).toEqual([{ pointer: '/a', code: 'missing', message: 'is required' }]);
   });
 
-  it('has its own request id even when a replay had set another', async () => {
+  it('has its own request id even if a replay had set another', async () => {
     edge.behavior.thing = (_request, reply) => {
       reply.header('x-request-id', 'req_FIRST');
       throw new AppError('conflict');
@@ -107,7 +107,7 @@ describe('an error behind the edge', () => {
     await expectOneProblem(edge, await exchange(edge.port, request()), 409, 'conflict');
   });
 
-  it('after the answer is reported and changes nothing', async () => {
+  it('is reported after the response was sent, and changes nothing', async () => {
     const late = new Error('late');
     edge.behavior.thing = (_request, reply) => {
       reply.send('{"sent":true}');
@@ -122,7 +122,7 @@ describe('an error behind the edge', () => {
     client.destroy();
   });
 
-  it('in the middle of an answer cuts it off, and is recorded as what it is', async () => {
+  it('cuts off a response in progress, and is recorded as a 500', async () => {
     edge.behavior.thing = async (_request, reply) => {
       reply.raw.writeHead(200, { 'content-length': '1000' });
       reply.raw.write('half');
@@ -139,7 +139,7 @@ describe('an error behind the edge', () => {
 });
 
 describe('a 304', () => {
-  it('is without a body and has the id and the headers of the gate', async () => {
+  it('has no body, and has the id and the headers of the gate', async () => {
     edge.behavior.thing = (_request, reply) => void reply.code(304).header('etag', '"1"');
     const client = new RawClient(edge.port).write(Buffer.concat([request(), request()]));
     const answers = await client.answers(2);

@@ -44,7 +44,7 @@ describe('an anonymous call', () => {
     ['a broken chunked body', { method: 'POST', headers: { 'transfer-encoding': 'chunked' }, body: 'XX' }],
     ['HTTP/1.0', { version: 'HTTP/1.0' }],
   ];
-  it.each(cases)('gets 401 first: %s', async (_name, parts) => {
+  it.each(cases)('receives 401 before any other check: %s', async (_name, parts) => {
     const headers = { authorization: null, ...parts.headers };
     const bytes = request({ ...parts, headers });
     const answer = await exchange(
@@ -61,7 +61,7 @@ describe('an anonymous call', () => {
     expect(answer.headers['www-authenticate']).toBe('Bearer');
   });
 
-  it('gets 401 for CONNECT', async () => {
+  it('receives 401 for CONNECT', async () => {
     const answer = await exchange(
       edge.port,
       'CONNECT partner.test:443 HTTP/1.1\r\nHost: partner.test\r\n\r\n',
@@ -76,7 +76,7 @@ function withoutLength(bytes: Buffer): Buffer {
 }
 
 describe('an admitted call', () => {
-  it('has the request id in its header and the gate headers on its answer', async () => {
+  it('has the request id and the gate headers in its response', async () => {
     const answer = await exchange(edge.port, request({ headers: { 'x-request-id': 'my-own.id_1' } }));
     expect(answer.status).toBe(200);
     expect(answer.headers['x-request-id']).toMatch(/^req_/);
@@ -102,7 +102,7 @@ describe('an admitted call', () => {
   });
 
   it.each([['x'.repeat(65)], ['has space'], ['semi;colon'], ['']])(
-    'logs no client request id that is not an id: %s',
+    'does not log a client request id that is malformed: %s',
     async (id) => {
       await exchange(edge.port, request({ headers: { 'x-request-id': id } }));
       await until(() => edge.records.length === 1);
@@ -116,7 +116,7 @@ describe('an admitted call', () => {
     expect(edge.records[0]).toMatchObject({ route: '/v1/things/:id', path: '/v1/things/t1' });
   });
 
-  it('shows the gate every header line, also beyond the thousandth', async () => {
+  it('passes every header line to the gate, including those past the thousandth', async () => {
     const many = Array.from({ length: 1500 }, () => 'a:\r\n').join('');
     const bytes = `GET /v1/things HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\n${many}authorization: Bearer two\r\n\r\n`;
     await expectProblem(await exchange(edge.port, bytes), 401, 'unauthorized');
@@ -126,14 +126,14 @@ describe('an admitted call', () => {
     ]);
   });
 
-  it('is served in absolute form, whatever host that names', async () => {
+  it('is served in absolute form, whatever host it names', async () => {
     const answer = await exchange(edge.port, request({ path: 'HTTP://other.test:81/v1/things/t1?x=1' }));
     expect(answer.body).toBe('{"id":"t1"}');
     expect(edge.seen[0]?.url).toBe('HTTP://other.test:81/v1/things/t1?x=1');
   });
 
   it.each(['*v1/things', 'ftp://partner.test/v1/things', 'http://partner.test?/v1/things', '//v1/things'])(
-    'finds no route for the target %s',
+    'matches no route for the target %s',
     async (path) => {
       await expectProblem(await exchange(edge.port, request({ path })), 404, 'not_found');
     },
@@ -148,14 +148,14 @@ describe('an admitted call', () => {
   );
 
   it.each(['/nothing', '/v1/things/', '/v1/things/t1/nothing', '/v1//things', '/V1/things', '/'])(
-    'gets 404 for %s',
+    'receives 404 for %s',
     async (path) => {
       await expectProblem(await exchange(edge.port, request({ path })), 404, 'not_found');
       expect(edge.records[0]?.route).toBeNull();
     },
   );
 
-  it('gets 404 rather than 415 or 405 where a path parameter is empty', async () => {
+  it('receives 404 rather than 415 or 405 when a path parameter is empty', async () => {
     const noType = { headers: { 'content-type': 'text/plain' } };
     await expectProblem(
       await exchange(edge.port, post('x', { ...noType, path: '/v1/things//close' })),
@@ -167,7 +167,7 @@ describe('an admitted call', () => {
   });
 
   it.each(['DELETE', 'PUT', 'PATCH', 'OPTIONS', 'TRACE', 'PURGE', 'QUERY', 'LINK'])(
-    'gets 405 with Allow for %s',
+    'receives 405 with Allow for %s',
     async (method) => {
       const answer = await exchange(edge.port, request({ method }));
       await expectProblem(answer, 405, 'method_not_allowed');
@@ -175,7 +175,7 @@ describe('an admitted call', () => {
     },
   );
 
-  it('gets 405 for HEAD, without a body', async () => {
+  it('receives 405 for HEAD, without a body', async () => {
     const client = new RawClient(edge.port).write(request({ method: 'HEAD' }));
     const answer = await client.answer();
     expect(answer).toMatchObject({ status: 405, body: '' });
@@ -186,7 +186,7 @@ describe('an admitted call', () => {
     client.destroy();
   });
 
-  it('gets 405 for CONNECT', async () => {
+  it('receives 405 for CONNECT', async () => {
     const bytes =
       'CONNECT partner.test:443 HTTP/1.1\r\nHost: partner.test\r\nAuthorization: Bearer good\r\n\r\n';
     const answer = await exchange(edge.port, bytes);
@@ -199,7 +199,7 @@ describe('an admitted call', () => {
     ['missing', null],
     ['empty', ''],
     ['sent twice', ['a.test', 'a.test']],
-  ])('gets 400 when Host is %s', async (_name, host) => {
+  ])('receives 400 when Host is %s', async (_name, host) => {
     await expectProblem(await exchange(edge.port, request({ headers: { host } })), 400, 'bad_request');
   });
 
@@ -208,13 +208,13 @@ describe('an admitted call', () => {
     expect(answer.status).toBe(200);
   });
 
-  it('gets 417 for an expectation other than 100-continue', async () => {
+  it('receives 417 for an expectation other than 100-continue', async () => {
     const answer = await exchange(edge.port, request({ headers: { expect: '200-ok' } }));
     await expectProblem(answer, 417, 'expectation_failed');
   });
 
   it.each(['/v1/things/%', '/v1/things/%zz', '/%c0%af', '/v1/things/%e0%a4'])(
-    'gets 400 for the bad percent-encoding of %s',
+    'receives 400 for the bad percent-encoding of %s',
     async (path) => {
       const answer = await exchange(edge.port, request({ path }));
       await expectProblem(answer, 400, 'bad_request');
@@ -223,7 +223,7 @@ describe('an admitted call', () => {
     },
   );
 
-  it('gets 414 for a URL of more than 4096 characters', async () => {
+  it('receives 414 for a URL of more than 4096 characters', async () => {
     const longest = `/v1/things?${'q'.repeat(4096 - 11)}`;
     expect((await exchange(edge.port, request({ path: longest }))).status).toBe(200);
     await until(() => edge.records.length === 1);

@@ -12,7 +12,7 @@ const start = async (...options: Parameters<typeof startEdgeApp>): Promise<void>
 afterEach(() => edge.close());
 
 describe('the gate', () => {
-  it.each([401, 403, 429, 503] as const)('ends a call with %d, its headers on the answer', async (status) => {
+  it.each([401, 403, 429, 503] as const)('ends a call with %d, and adds its headers to the response', async (status) => {
     const code = {
       401: 'unauthorized',
       403: 'ip_not_allowed',
@@ -27,7 +27,7 @@ describe('the gate', () => {
     expect(edge.records[0]).toMatchObject({ keyId: 'key_1', partnerId: 'ptn_1', mode: 'live' });
   });
 
-  it('that fails for want of a database answers 503, and is no unexpected error', async () => {
+  it('returns 503 when the database is down, and does not report an unexpected error', async () => {
     const down = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), { code: 'ECONNREFUSED' });
     await start({ authenticate: () => Promise.reject(down) });
     for (const bytes of [request(), request({ path: '/%zz' }), 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n']) {
@@ -39,7 +39,7 @@ describe('the gate', () => {
     expect(edge.unexpected).toEqual([]);
   });
 
-  it('that breaks answers 500, is reported, and lets nobody in', async () => {
+  it('returns 500 when it throws, reports the error, and admits nobody', async () => {
     const broken = new Error('secret detail');
     await start({ authenticate: () => Promise.reject(broken) });
     const answer = await exchange(edge.port, request());
@@ -48,7 +48,7 @@ describe('the gate', () => {
     expect(edge.unexpected).toEqual([broken]);
   });
 
-  it('puts the principal on the request', async () => {
+  it('sets the principal on the request', async () => {
     await start();
     let principal: unknown;
     edge.behavior.thing = (req) => {
@@ -60,7 +60,7 @@ describe('the gate', () => {
   });
 });
 
-describe('the address of a caller', () => {
+describe('the client address', () => {
   it.each([
     [0, '203.0.113.9', '127.0.0.1'],
     [1, undefined, '127.0.0.1'],
@@ -92,7 +92,7 @@ describe('the address of a caller', () => {
     expect(edge.records[0]?.remoteAddress).toBe(address);
   });
 
-  it('cannot be chosen by a second X-Forwarded-For line', async () => {
+  it('cannot be chosen with a second X-Forwarded-For line', async () => {
     await start({ trustProxyHops: 1 });
     await exchange(edge.port, request({ headers: { 'x-forwarded-for': ['198.51.100.1', '203.0.113.9'] } }));
     expect(edge.seen[0]?.remoteAddress).toBe('203.0.113.9');
@@ -100,7 +100,7 @@ describe('the address of a caller', () => {
 });
 
 describe('the admin port', () => {
-  it('lets its anonymous paths pass the gate unrecorded, as GET and exactly', async () => {
+  it('serves its anonymous paths without the gate or a record, for GET and the exact path only', async () => {
     await start({ anonymousPaths: ['/livez'] });
     const anonymous = { headers: { authorization: null } };
     for (const path of ['/livez', '/livez?x=1']) {
@@ -121,7 +121,7 @@ describe('the admin port', () => {
     }
   });
 
-  it('asks for no Idempotency-Key, but for a valid one', async () => {
+  it('requires no Idempotency-Key, but validates a given one', async () => {
     await start({ idempotencyKeyRequired: false });
     const without = post('{}', { headers: { 'idempotency-key': null } });
     expect((await exchange(edge.port, without)).status).toBe(201);
@@ -132,9 +132,9 @@ describe('the admin port', () => {
   });
 });
 
-describe('a caller who hangs up', () => {
+describe('a caller that disconnects', () => {
   it.each(['destroy', 'resetAndDestroy'] as const)(
-    'before the answer is recorded once as 499: %s',
+    'is recorded once as 499 before the response: %s',
     async (how) => {
       await start();
       const gone = Promise.withResolvers<void>();
@@ -156,7 +156,7 @@ describe('a caller who hangs up', () => {
     },
   );
 
-  it('while the gate decides is recorded once', async () => {
+  it('is recorded once while the gate decides', async () => {
     const decided = Promise.withResolvers<void>();
     await start({ authenticate: () => decided.promise.then(() => AUTHENTICATED) });
     const client = new RawClient(edge.port).write(request());
@@ -169,8 +169,8 @@ describe('a caller who hangs up', () => {
   });
 });
 
-describe('a call that is answered from its stored response', () => {
-  it('has the first id in its header and both in its record', async () => {
+describe('a call that replays its stored response', () => {
+  it('has the first id in its header and both ids in its record', async () => {
     await start();
     let own = '';
     edge.behavior.thing = (req, reply) => {

@@ -18,7 +18,7 @@ const auth = 'Host: x\r\nAuthorization: Bearer good\r\n';
 const postHead = `POST /v1/things HTTP/1.1\r\n${auth}Idempotency-Key: key-12345678\r\nContent-Type: application/json\r\n`;
 const UNKNOWN = { method: '-', path: '-', route: null, keyId: null, partnerId: null, mode: null };
 
-describe('what no HTTP parser reads', () => {
+describe('unparsable input', () => {
   it.each([
     ['no HTTP at all', 'hello there\r\n\r\n'],
     ['TLS', Buffer.from('1603010200010001fc0303', 'hex')],
@@ -42,7 +42,7 @@ describe('what no HTTP parser reads', () => {
     ['chunked before another encoding', `${postHead}Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n`],
     ['a relative target', `GET v1/things HTTP/1.1\r\n${auth}\r\n`],
     ['a blank in the target', `GET /v1/things /x HTTP/1.1\r\n${auth}\r\n`],
-  ])('is 400 with an id: %s', async (_name, bytes) => {
+  ])('gets a 400 with an id: %s', async (_name, bytes) => {
     const client = new RawClient(edge.port).write(bytes);
     const answer = await client.answer();
     await expectOneProblem(edge, answer, 400, 'bad_request');
@@ -57,12 +57,12 @@ describe('what no HTTP parser reads', () => {
     ['many headers', `GET /v1/things HTTP/1.1\r\n${auth}${'ab: cd\r\n'.repeat(6000)}\r\n`],
     ['a long target', `GET /${'x'.repeat(17_000)} HTTP/1.1\r\n${auth}\r\n`],
     ['100 KB of header', `GET /v1/things HTTP/1.1\r\n${auth}a: ${'b'.repeat(100_000)}\r\n\r\n`],
-  ])('is 431 beyond 16 KB: %s', async (_name, bytes) => {
+  ])('gets a 431 beyond 16 KB: %s', async (_name, bytes) => {
     await expectOneProblem(edge, await exchange(edge.port, bytes), 431, 'headers_too_large');
     expect(edge.records[0]).toMatchObject(UNKNOWN);
   });
 
-  it('is 408 when the head does not arrive in time', async () => {
+  it('gets a 408 when the head does not arrive in time', async () => {
     const client = new RawClient(edge.port).write('GET /v1/things HTTP/1.1\r\nHost: x\r\n');
     const answer = await client.answer();
     await expectOneProblem(edge, answer, 408, 'request_timeout');
@@ -70,13 +70,13 @@ describe('what no HTTP parser reads', () => {
     await client.closed();
   });
 
-  it('is closed without an answer when HTTP/2 is spoken unasked', async () => {
+  it('is closed without a response when it is HTTP/2', async () => {
     const client = new RawClient(edge.port).write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
     await client.closed();
     expect(client.text === '' || client.text.startsWith('HTTP/1.1 400')).toBe(true);
   });
 
-  it('is answered once, however much of it comes', async () => {
+  it('gets one response, however much of it arrives', async () => {
     const client = new RawClient(edge.port);
     for (let i = 0; i < 50; i++) {
       client.write('garbage garbage garbage\r\n\r\n');
@@ -88,7 +88,7 @@ describe('what no HTTP parser reads', () => {
   });
 });
 
-describe('a body that breaks off', () => {
+describe('a malformed or truncated body', () => {
   it.each([
     ['an unknown transfer encoding', `${postHead}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`],
     ['a bad chunk size', `${postHead}Transfer-Encoding: chunked\r\n\r\nzz\r\n`],
@@ -97,7 +97,7 @@ describe('a body that breaks off', () => {
       'a chunk size beyond all numbers',
       `${postHead}Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n`,
     ],
-  ])('is 400 under the id and the limits of its call: %s', async (_name, bytes) => {
+  ])('gets a 400 with the id and the rate limit of its call: %s', async (_name, bytes) => {
     const answer = await exchange(edge.port, bytes);
     await expectOneProblem(edge, answer, 400, 'bad_request');
     expect(answer.headers['x-ratelimit-remaining']).toBe('7');
@@ -105,7 +105,7 @@ describe('a body that breaks off', () => {
     expect(edge.unexpected).toEqual([]);
   });
 
-  it('is 413 when its chunk extensions never end', async () => {
+  it('gets a 413 when its chunk extensions never end', async () => {
     const client = new RawClient(edge.port).write(`${postHead}Transfer-Encoding: chunked\r\n\r\n2;`);
     for (let i = 0; i < 20; i++) client.write('x'.repeat(1024));
     await expectOneProblem(edge, await client.answer(), 413, 'payload_too_large');
@@ -115,7 +115,7 @@ describe('a body that breaks off', () => {
   it.each([
     ['a declared', 'Content-Length: 100\r\n\r\n{"a"'],
     ['a chunked', 'Transfer-Encoding: chunked\r\n\r\n4\r\n{"a"\r\n'],
-  ])('is 408 when the rest of %s body does not arrive in time', async (_name, rest) => {
+  ])('gets a 408 when the rest of %s body does not arrive in time', async (_name, rest) => {
     const client = new RawClient(edge.port).write(`${postHead}${rest}`);
     const answer = await client.answer();
     await expectOneProblem(edge, answer, 408, 'request_timeout');
@@ -125,7 +125,7 @@ describe('a body that breaks off', () => {
     expect(edge.unexpected).toEqual([]);
   });
 
-  it('is 408 even when it trickles', async () => {
+  it('gets a 408 even if it trickles', async () => {
     const client = new RawClient(edge.port).write(`${postHead}Content-Length: 1000\r\n\r\n`);
     const timer = setInterval(() => client.write(' '), 100);
     await expectOneProblem(edge, await client.answer(), 408, 'request_timeout');
@@ -133,7 +133,7 @@ describe('a body that breaks off', () => {
     client.destroy();
   });
 
-  it('gets no second answer when the first did not wait for it', async () => {
+  it('gets no second response after an early first one', async () => {
     const client = new RawClient(edge.port).write(
       `POST /v1/things HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"a"`,
     );
@@ -143,7 +143,7 @@ describe('a body that breaks off', () => {
     expect(edge.records).toHaveLength(1);
   });
 
-  it.each(['destroy', 'end'] as const)('is no unexpected error when the client hangs up: %s', async (how) => {
+  it.each(['destroy', 'end'] as const)('is not an unexpected error when the client disconnects: %s', async (how) => {
     const client = new RawClient(edge.port).write(`${postHead}Content-Length: 100\r\n\r\n{"a"`);
     await until(() => edge.seen.length > 0);
     await sleep(20);
@@ -157,7 +157,7 @@ describe('a body that breaks off', () => {
 });
 
 describe('an anonymous call with a broken body', () => {
-  it('gets its 401 even if the gate takes its time', async () => {
+  it('gets its 401 even if the gate is slow', async () => {
     const refusal = { ...AUTHENTICATED, refusal: null };
     const slow = await startEdgeApp({
       requestTimeoutMs: 1000,
@@ -183,7 +183,7 @@ describe('an anonymous call with a broken body', () => {
 });
 
 describe('pipelined calls', () => {
-  it('are answered in their order, each recorded', async () => {
+  it('are answered in order, and each is recorded', async () => {
     const client = new RawClient(edge.port).write(
       Buffer.concat([request(), request({ path: '/nothing' }), post('{"a":1}'), post('{'), request()]),
     );
@@ -196,7 +196,7 @@ describe('pipelined calls', () => {
     client.destroy();
   });
 
-  it('have their answers before the refusal of garbage behind them', async () => {
+  it('get their responses before the refusal of garbage that follows', async () => {
     const client = new RawClient(edge.port).write(
       Buffer.concat([request(), request({ path: '/v1/things/t1' }), Buffer.from('garbage\r\n\r\n')]),
     );
@@ -207,7 +207,7 @@ describe('pipelined calls', () => {
     expect(edge.records).toHaveLength(3);
   });
 
-  it('have their answers before the timeout of the one behind them', async () => {
+  it('get their responses before the timeout of the one that follows', async () => {
     const client = new RawClient(edge.port).write(
       Buffer.concat([request(), Buffer.from(`${postHead}Content-Length: 9\r\n\r\n{`)]),
     );
@@ -217,7 +217,7 @@ describe('pipelined calls', () => {
     client.destroy();
   });
 
-  it('go on after a refused small body, without taking it for a call', async () => {
+  it('continue after a refused small body, which is not parsed as a call', async () => {
     const smuggled = 'GET /v1/things/t1 HTTP/1.1\r\n\r\n';
     const client = new RawClient(edge.port)
       .write(post(smuggled, { headers: { 'content-type': 'text/plain' } }))

@@ -44,7 +44,7 @@ const connectionsOf = (server: Server): Promise<number> =>
 const serverOf = (edge: EdgeApp): Server => edge.app.getHttpServer();
 
 describe('a caller that never reads (D43)', () => {
-  it('loses its connection after the write time-out, its calls are recorded, and others are served', async () => {
+  it('loses its connection after the write timeout, its calls are recorded, and others are served', async () => {
     const cuts: string[] = [];
     const edge = await startEdge({
       writeTimeoutMs: WRITE_TIMEOUT_MS,
@@ -62,7 +62,7 @@ describe('a caller that never reads (D43)', () => {
     await until(() => edge.records.filter(({ status }) => status === 499).length >= 10);
   });
 
-  it('is told from one that reads slowly: that one gets all of a large answer', async () => {
+  it('is distinguished from a slow reader, which gets all of a large response', async () => {
     // The kernel takes large pieces at a time: what is read at 2.5 MB/s goes on every 640 ms.
     const writeTimeoutMs = 5_000;
     const edge = await startEdge({ writeTimeoutMs });
@@ -81,7 +81,7 @@ describe('a caller that never reads (D43)', () => {
     expect(performance.now() - began).toBeGreaterThan(writeTimeoutMs);
   });
 
-  it('is told from one whose answer takes its time', async () => {
+  it('is distinguished from a caller whose response takes long to compute', async () => {
     const edge = await startEdge({ writeTimeoutMs: 100 });
     edge.behavior.thing = async () => {
       await sleep(800);
@@ -90,7 +90,7 @@ describe('a caller that never reads (D43)', () => {
     expect((await new RawClient(edge.port).write(request()).answer()).body).toBe('{"slow":true}');
   });
 
-  it('does not hold up a close beyond its time', async () => {
+  it('does not delay a close beyond its time limit', async () => {
     const edge = await startEdge({ writeTimeoutMs: 600_000 }, 500);
     edge.behavior.thing = () => ({ large: 'x'.repeat(100_000) });
     // The last one is not whole: Node takes such a connection for one that is still served.
@@ -106,8 +106,8 @@ describe('a caller that never reads (D43)', () => {
   });
 });
 
-describe('calls that are sent ahead on one connection (D43)', () => {
-  it('are served eight at a time, and answered in their order, however many there are', async () => {
+describe('pipelined calls on one connection (D43)', () => {
+  it('are served eight at a time and in order, however many there are', async () => {
     const edge = await startEdge({});
     const first = Promise.withResolvers<void>();
     let served = 0;
@@ -131,7 +131,7 @@ describe('calls that are sent ahead on one connection (D43)', () => {
     expect(edge.records).toHaveLength(calls);
   });
 
-  it('end the connection when they are beyond all measure', async () => {
+  it('end the connection when there are far too many', async () => {
     const edge = await startEdge({});
     edge.behavior.thing = () => new Promise(() => undefined);
     const client = new RawClient(edge.port).write(
@@ -142,8 +142,8 @@ describe('calls that are sent ahead on one connection (D43)', () => {
   });
 });
 
-describe('connections', () => {
-  it('of one address are bounded: an idle one makes room for the next, which is cut while all are served', async () => {
+describe('connection limits', () => {
+  it('evict an idle connection of the same address, and cut the new one while all are busy', async () => {
     const cuts: string[] = [];
     const edge = await startEdge({ maxConnectionsPerAddress: 3, onCut: (reason) => void cuts.push(reason) });
     const clients = Array.from({ length: 3 }, () => new RawClient(edge.port));
@@ -167,7 +167,7 @@ describe('connections', () => {
     expect(await connectionsOf(serverOf(edge))).toBe(3);
   });
 
-  it('of a full port: an idle one of the address with the most makes room, also for the same address', async () => {
+  it('evict, on a full port, an idle connection of the address that has the most', async () => {
     const cuts: string[] = [];
     const edge = await startEdge({ maxConnections: 4, onCut: (reason) => void cuts.push(reason) });
     const greedy = Array.from({ length: 4 }, () => new RawClient(edge.port));
@@ -185,7 +185,7 @@ describe('connections', () => {
     expect(greedy.slice(2).every((client) => !client.isClosed)).toBe(true);
   });
 
-  it('of callers that are being served are not taken from them', async () => {
+  it('do not cut connections that are being served', async () => {
     const edge = await startEdge({ maxConnections: 2 });
     const done = Promise.withResolvers<void>();
     edge.behavior.thing = async () => {

@@ -91,7 +91,7 @@ describe('the Idempotency-Key of a POST', () => {
     expect((await exchange(edge.port, post('{}', { headers: { 'idempotency-key': key } }))).status).toBe(201);
   });
 
-  it('is asked for after type and size, and before the body', async () => {
+  it('is checked after type and size, and before the body', async () => {
     const noKey = { 'idempotency-key': null };
     const wrongType = await exchange(
       edge.port,

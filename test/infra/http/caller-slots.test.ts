@@ -15,8 +15,8 @@ function ask(slots: CallerSlots, name: string, count: number, granted: [string, 
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe('slots of callers', () => {
-  it('give a caller no more than its own, however many it asks for', async () => {
+describe('caller slots', () => {
+  it('limit a caller to its own share, however many calls it makes', async () => {
     const slots = new CallerSlots(PATIENT);
     const granted: [string, () => void][] = [];
     ask(slots, 'busy', 100, granted);
@@ -25,7 +25,7 @@ describe('slots of callers', () => {
     expect(granted.map(([name]) => name)).toEqual(['busy', 'busy', 'quiet']);
   });
 
-  it('pass from caller to caller, so that who asks for many waits for its own', async () => {
+  it('rotate between callers, so that a busy caller waits for its own share', async () => {
     const slots = new CallerSlots(PATIENT);
     const granted: [string, () => void][] = [];
     ask(slots, 'busy', 50, granted);
@@ -42,7 +42,7 @@ describe('slots of callers', () => {
     expect(granted.map(([name]) => name)).toEqual(['busy', 'busy', 'quiet', 'busy', 'quiet', 'calm']);
   });
 
-  it('are all given back: after any number of lists a new one begins at once', async () => {
+  it('are all released: after any number of lists, a new one starts at once', async () => {
     const slots = new CallerSlots(PATIENT);
     let ended = 0;
     const lists = Array.from({ length: 200 }, async (_, i) => {
@@ -60,7 +60,7 @@ describe('slots of callers', () => {
     expect(granted).toHaveLength(3);
   });
 
-  it('are refused after the wait: 429 to who fills its own, 503 where others fill all', async () => {
+  it('refuse after the wait: 429 to a caller that fills its share, 503 when others fill all', async () => {
     const slots = new CallerSlots({ ...PATIENT, waitMs: 20 });
     const held = [await slots.take('busy'), await slots.take('busy'), await slots.take('quiet')];
     const refusals = await Promise.all(
@@ -87,7 +87,7 @@ describe('slots of callers', () => {
     expect(slots.size).toBe(0);
   });
 
-  it('refuse nobody as too busy whose wait began while the work stood still', async () => {
+  it('do not return 429 to a caller whose wait began during a stall', async () => {
     let standsStill = true;
     const slots = new CallerSlots({ ...PATIENT, waitMs: 20, standsStill: () => standsStill });
     await Promise.all([slots.take('busy'), slots.take('busy')]);
@@ -97,7 +97,7 @@ describe('slots of callers', () => {
     await expect(slots.take('busy')).rejects.toMatchObject({ code: 'rate_limited' });
   });
 
-  it('blame nobody while everybody’s work stands still: 503 to who fills its own, too', async () => {
+  it('return 503 during a stall, even to a caller that fills its share', async () => {
     const slots = new CallerSlots({ ...PATIENT, waitMs: 20, standsStill: () => true });
     await slots.take('busy');
     await slots.take('busy');

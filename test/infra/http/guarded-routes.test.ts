@@ -43,7 +43,7 @@ async function discoveryOf(controllers: (new () => object)[]): Promise<Discovery
 }
 
 describe('assertEveryRouteIsGuarded', () => {
-  it('stops the boot with the names of routes that nobody guards', async () => {
+  it('stops the boot with the names of unguarded routes', async () => {
     const discovery = await discoveryOf([GuardedController, OpenController]);
     expect(() => assertEveryRouteIsGuarded(discovery)).toThrow(
       'routes without an authenticating guard: OpenController.one (one), OpenController.three (three)',

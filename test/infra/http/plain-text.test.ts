@@ -17,7 +17,7 @@ const REFUSED: readonly (readonly [number, number])[] = [
   ] as const),
 ];
 
-it('knows the controls among all characters of the basic plane', () => {
+it('detects the control characters among all characters of the basic plane', () => {
   const refused: number[] = [];
   for (let unit = 0; unit <= 0xffff; unit++) if (!isLine(String.fromCharCode(unit))) refused.push(unit);
   const wanted = REFUSED.flatMap(([first, last]) =>
@@ -30,7 +30,7 @@ it('knows the controls among all characters of the basic plane', () => {
   expect(JSON.parse(escapeControls(JSON.stringify(text)))).toBe(text);
 });
 
-it('takes line breaks in lines of text, and no lone carriage return, which would overwrite the line', () => {
+it('accepts line breaks in multi-line text, but no lone carriage return, which would overwrite the line', () => {
   const lines = new RegExp(LINES_PATTERN);
   for (const text of ['a', 'a\nb', 'a\r\nb', '\n', '👩‍🚀 می‌خواهم'])
     expect([text, lines.test(text)]).toEqual([text, true]);

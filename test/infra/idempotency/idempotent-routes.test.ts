@@ -68,7 +68,7 @@ async function discoveryOf(controllers: (new () => object)[]): Promise<Discovery
 }
 
 describe('assertEveryPostIsIdempotent', () => {
-  it('stops the boot with the names of POST routes that would act with every retry', async () => {
+  it('stops the boot with the names of POST routes that would repeat their effect on a retry', async () => {
     const discovery = await discoveryOf([IdempotentController, IdempotentClassController, OpenController]);
     expect(() => assertEveryPostIsIdempotent(discovery)).toThrow(
       'POST routes without idempotency: OpenController.one (one)',
@@ -82,7 +82,7 @@ describe('assertEveryPostIsIdempotent', () => {
 });
 
 describe('the boot of the partner API', () => {
-  it('fails while a POST has no idempotency', async () => {
+  it('fails while a POST route is not idempotent', async () => {
     const service = await startTestService();
     try {
       const { resources } = service.process;

@@ -8,7 +8,7 @@ function deferred(): { promise: Promise<void>; resolve: () => void } {
 }
 
 describe('KeyedMutex', () => {
-  it('lets the calls of one key go one at a time, in order, and other keys at once', async () => {
+  it('runs the calls of one key one at a time and in order, and other keys concurrently', async () => {
     const mutex = new KeyedMutex();
     const first = deferred();
     const seen: string[] = [];
@@ -23,7 +23,7 @@ describe('KeyedMutex', () => {
     expect(seen).toEqual(['other', 'a', 'b']);
   });
 
-  it('refuses with idempotency_in_progress after the wait limit, and keeps the order for those behind', async () => {
+  it('refuses with idempotency_in_progress after the wait limit, and keeps the order of the rest', async () => {
     const mutex = new KeyedMutex(20);
     const first = deferred();
     const seen: string[] = [];
@@ -41,7 +41,7 @@ describe('KeyedMutex', () => {
     expect(seen).toEqual(['a', 'c']);
   });
 
-  it('frees the key when a call fails', async () => {
+  it('releases the key when a call fails', async () => {
     const mutex = new KeyedMutex();
     const failing = mutex.runExclusive('k', () => Promise.reject(new Error('no')));
     const next = mutex.runExclusive('k', () => Promise.resolve('yes'));

@@ -43,7 +43,7 @@ class GatheringJobs extends MemoryJobs {
 const groupsOf = (count: number): string[] => Array.from({ length: count }, (_, nth) => `group${nth}`);
 
 describe('claims of a source that claims from many groups at once (D51)', () => {
-  it('leave at once when nothing is under way, and together what is asked for meanwhile', async () => {
+  it('start at once when none is in progress, and collect later requests into one', async () => {
     const jobs = new GatheringJobs();
     const runner = runnerOf(jobs, 1, 1_000);
     jobs.isOpen = false;
@@ -66,7 +66,7 @@ describe('claims of a source that claims from many groups at once (D51)', () => 
     await runner.stop();
   });
 
-  it('of groups that are told of in one turn are one statement', async () => {
+  it('combine groups that are notified in one turn into one statement', async () => {
     const jobs = new GatheringJobs();
     const runner = runnerOf(jobs, 1, 1_000);
     const groups = groupsOf(10);
@@ -78,7 +78,7 @@ describe('claims of a source that claims from many groups at once (D51)', () => 
     await runner.stop();
   });
 
-  it('fail no neighbor of the one group that PostgreSQL refuses (D43)', async () => {
+  it('fail only the group that PostgreSQL rejects (D43)', async () => {
     const jobs = new GatheringJobs();
     const runner = runnerOf(jobs, 1, 1_000);
     const groups = groupsOf(9);
@@ -92,7 +92,7 @@ describe('claims of a source that claims from many groups at once (D51)', () => 
     expect(runner.inFlight).toBe(0);
   });
 
-  it('of Live wait for none of Sandbox, however many of those wait for something (D41)', async () => {
+  it('of Live never wait for Sandbox, however many Sandbox claims are blocked (D41)', async () => {
     const jobs = new GatheringJobs();
     const runner = runnerOf(jobs, 1, 1_000);
     Object.assign(jobs, { isOpen: false, held: 'sandbox' });
@@ -112,7 +112,7 @@ describe('claims of a source that claims from many groups at once (D51)', () => 
     await runner.stop();
   });
 
-  it('leave when the mode of their group is known, which is read for all of a turn at once', async () => {
+  it('start when the mode of their group is known, which is read once per turn for all', async () => {
     const jobs = new GatheringJobs();
     const runner = runnerOf(jobs, 1, 1_000);
     const groups = ['sandbox-1', 'live-1', 'sandbox-2', 'live-2'];

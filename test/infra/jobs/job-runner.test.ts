@@ -3,7 +3,7 @@ import { eventually } from '../../harness/eventually.js';
 import { MemoryJobs, runnerOf } from './memory-jobs.js';
 
 describe('JobRunner', () => {
-  it('keeps a hanging group to its own concurrency, so that another group is served at once', async () => {
+  it('limits a hanging group to its own concurrency, so that another group is served at once', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 2, 100);
     jobs.add('hanging', 50);
@@ -71,7 +71,7 @@ describe('JobRunner', () => {
     await runner.stop();
   });
 
-  it('claims nothing after stop, and stop waits for what is under way', async () => {
+  it('claims nothing after stop, and stop waits for jobs in progress', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 1, 10);
     jobs.add('group', 2);
@@ -87,7 +87,7 @@ describe('JobRunner', () => {
     expect(jobs.done).toEqual(['group-0']);
   });
 
-  it('serves a healthy group although all room was reserved for groups that turned out to be empty', async () => {
+  it('serves a healthy group although all slots were reserved for groups that turned out to be empty', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 16, 2_048);
     jobs.add('healthy', 1);
@@ -121,7 +121,7 @@ describe('JobRunner', () => {
     expect(runner.inFlight).toBe(0);
   });
 
-  it('claims again after a job only where it may find something: the claim left more, or the job made some due', async () => {
+  it('claims again after a job only if there may be more: the claim left some, or the job made some due', async () => {
     const jobs = new MemoryJobs();
     jobs.refetch = false;
     const runner = runnerOf(jobs, 2, 10);
@@ -140,7 +140,7 @@ describe('JobRunner', () => {
     await runner.stop();
   });
 
-  it('claims when the group has something due again: soon by a timer, later by the queue, once', async () => {
+  it("claims when the group's next job is due: soon by a timer, later by the queue, once", async () => {
     const jobs = new MemoryJobs();
     const asked: [string, Date][] = [];
     const runner = runnerOf(jobs, 2, 10, { notifyAt: (group, at) => asked.push([group, at]) });
@@ -159,7 +159,7 @@ describe('JobRunner', () => {
     await runner.stop();
   });
 
-  it('finds by its sweep what was never notified, and keeps the leases of what is under way', async () => {
+  it('finds jobs by its sweep that nobody notified, and renews the leases of jobs in progress', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 2, 10, { sweepIntervalMs: 10, leaseMs: 30 });
     jobs.add('group', 1);
@@ -170,7 +170,7 @@ describe('JobRunner', () => {
     await runner.stop();
   });
 
-  it('interrupts at a stop what outlasts its time, and waits for the record of that', async () => {
+  it('interrupts jobs at a stop that exceed the time limit, and waits until that is recorded', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 2, 10, { drainMs: 20 });
     jobs.add('group', 2);

@@ -46,7 +46,7 @@ const outcomeOf = (work: Promise<unknown>): Promise<unknown> =>
   work.catch((error: { readonly code?: string; readonly message: string }) => error.code ?? error.message);
 
 describe('a batch with a locked row', () => {
-  it('costs the neighbors of that row less than a second, and later batches nothing', async () => {
+  it('delays the neighbors of that row by less than a second, and later batches not at all', async () => {
     const { batcher, locked } = startWrites();
     locked.add(3);
     void outcomeOf(batcher.add(3));
@@ -58,7 +58,7 @@ describe('a batch with a locked row', () => {
     expect(neighbors()).toEqual([2, 4, 8, 10, 12, 14, 16]);
   });
 
-  it('is written when the lock is free again within a few seconds', async () => {
+  it('is written when the lock is released within a few seconds', async () => {
     const { batcher, locked } = startWrites();
     locked.add(1);
     const one = await settled(batcher.add(1));
@@ -69,7 +69,7 @@ describe('a batch with a locked row', () => {
     expect(one()).toBe(2);
   });
 
-  it('fails with the lock timeout when the lock is kept, while others come and go', async () => {
+  it('fails with the lock timeout when the lock is held, while others come and go', async () => {
     const { batcher, locked } = startWrites();
     locked.add(1).add(2).add(3);
     const stuck = await settled(Promise.all([1, 2, 3].map((item) => outcomeOf(batcher.add(item)))));
@@ -83,7 +83,7 @@ describe('a batch with a locked row', () => {
 });
 
 describe('a batch that fails', () => {
-  it('loses the one item that PostgreSQL refuses, at once', async () => {
+  it('loses only the item that PostgreSQL rejects, at once', async () => {
     const { batcher } = startWrites((item) => (item === 2 ? databaseError('22P02') : null));
     const all = await settled(Promise.all([1, 2, 3].map((item) => outcomeOf(batcher.add(item)))));
     expect(all()).toEqual([2, '22P02', 6]);
@@ -98,7 +98,7 @@ describe('a batch that fails', () => {
     expect(batches).toEqual(Array(3).fill([1, 2]));
   });
 
-  it('loses one item only, even when the error of that item looks like a lost connection (D43)', async () => {
+  it('loses only one item, even if its error looks like a lost connection (D43)', async () => {
     const { batcher } = startWrites((item) => (item === 2 ? new Error('Connection terminated') : null));
     const all = await settled(Promise.all([1, 2, 3].map((item) => outcomeOf(batcher.add(item)))));
     await pass(1_000);

@@ -57,7 +57,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-it('a worker whose first connections are lost takes up its queue when the database is back', async () => {
+it('lets a worker that loses its first connections start its queue when the database is back', async () => {
   const url = overTcp(database.url);
   url.port = String(await startProxy(5));
   // A process of its own: a loop that never gives the event loop back would stop this one, too.

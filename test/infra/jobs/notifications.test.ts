@@ -58,8 +58,8 @@ beforeEach(() => {
 });
 afterEach(() => vi.useRealTimers());
 
-describe('notifications of workers in other processes', () => {
-  it('all leave when more are asked for while one is about to leave', async () => {
+describe('notifications to workers in other processes', () => {
+  it('are all sent when more are requested while one is about to be sent', async () => {
     const asked = ['a', 'b', 'c'];
     for (const group of asked) signals.tell(QUEUE, group);
     await signals.settle();
@@ -67,7 +67,7 @@ describe('notifications of workers in other processes', () => {
     expect(server.said).toHaveLength(1);
   });
 
-  it('leave together while one is under way, each group once', async () => {
+  it('are combined while one is in progress, each group once', async () => {
     signals.tell(QUEUE, 'first');
     await eventually('it has left', () => server.said.length === 1);
     signals.tell(QUEUE, 'second');
@@ -78,7 +78,7 @@ describe('notifications of workers in other processes', () => {
     expect(server.said).toHaveLength(3);
   });
 
-  it('are divided into texts that NOTIFY takes', async () => {
+  it('are split into payloads that NOTIFY accepts', async () => {
     const groups = Array.from({ length: 1_000 }, (_, nth) => `ptn_${String(nth).padStart(26, '0')}:sandbox`);
     for (const group of groups) signals.tell(QUEUE, group);
     await eventually('all have left', () => server.groups.length === groups.length);
@@ -86,7 +86,7 @@ describe('notifications of workers in other processes', () => {
     expect(Math.max(...server.said.map((text) => Buffer.byteLength(text)))).toBeLessThan(8_000);
   });
 
-  it('leave without the one that the server refuses (D43)', async () => {
+  it('are sent without the one that the server rejects (D43)', async () => {
     // What PostgreSQL says of U+0000 in a text.
     const error = Object.assign(new Error('invalid byte sequence'), { code: '22021' });
     server.refuse = (text) => (text.includes('\\u0000') ? error : null);
@@ -95,7 +95,7 @@ describe('notifications of workers in other processes', () => {
     expect(server.groups.toSorted()).toEqual(['a', 'c', 'd']);
   });
 
-  it('have left when a stop has settled them, those too that were asked for at the last moment', async () => {
+  it('have been sent when a stop has settled them, including those of the last moment', async () => {
     signals.tell(QUEUE, 'first');
     await signals.settle();
     expect(server.groups).toEqual(['first']);
@@ -107,7 +107,7 @@ describe('notifications of workers in other processes', () => {
 });
 
 describe('a notification', () => {
-  it('reaches the worker of its own process directly, and no other, as long as that one has a slot', async () => {
+  it('reaches only the worker of its own process, as long as that one has a slot', async () => {
     const free = startWorker(server);
     const full = startWorker(server, 0);
     free.signals.tell(QUEUE, 'a');
@@ -118,7 +118,7 @@ describe('a notification', () => {
     expect(free.now).toEqual(['a', 'b']);
   });
 
-  it('is for one worker first, and for the others a moment later', async () => {
+  it('reaches one worker first, and the others a moment later', async () => {
     const workers = [startWorker(server), startWorker(server), startWorker(server)];
     await eventually('they know of each other', () => server.said.length >= workers.length);
     const groups = Array.from({ length: 60 }, (_, nth) => `group-${nth}`);
@@ -131,7 +131,7 @@ describe('a notification', () => {
     }
   });
 
-  it('is for those that are left when a worker has stopped', async () => {
+  it('reaches the remaining workers when one has stopped', async () => {
     const [first, second] = [startWorker(server), startWorker(server)];
     await eventually('they know of each other', () => server.said.length >= 2);
     second.detach();
@@ -142,7 +142,7 @@ describe('a notification', () => {
     expect([...second.now, ...second.later]).toEqual([]);
   });
 
-  it('that is none of this service is ignored', async () => {
+  it('is ignored when it is not from this service', async () => {
     const { now } = startWorker(server);
     const stranger = server.channel();
     for (const text of [

@@ -26,8 +26,8 @@ async function stop(jobs: MemoryJobs, runner: JobRunner<string>): Promise<void> 
   await runner.stop();
 }
 
-describe('the slots of a process that is full', () => {
-  it('pass to the group with the fewest jobs under way, not to the one with the most work', async () => {
+describe('the slots of a full process', () => {
+  it('go to the group with the fewest jobs in progress, not to the one with the most work', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 4, 4);
     addAll(jobs, runner, ['busy'], 1_000);
@@ -44,7 +44,7 @@ describe('the slots of a process that is full', () => {
     await stop(jobs, runner);
   });
 
-  it('pass to the group that has waited longest, of those with as many under way', async () => {
+  it('go to the group that has waited longest among equally busy ones', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 1, 2);
     const groups = names('group', 6);
@@ -61,7 +61,7 @@ describe('the slots of a process that is full', () => {
     await runner.stop();
   });
 
-  it('pass to Live before Sandbox (D41)', async () => {
+  it('go to Live before Sandbox (D41)', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 1, 2);
     addAll(jobs, runner, ['live-busy0', 'live-busy1'], 1);
@@ -73,7 +73,7 @@ describe('the slots of a process that is full', () => {
     await stop(jobs, runner);
   });
 
-  it('are never all of Sandbox, however many partners load it: Live finds one at once (D41)', async () => {
+  it('are never all taken by Sandbox, however many partners load it, so that Live finds one at once (D41)', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 8, 128);
     addAll(jobs, runner, names('sandbox', 330), 8);
@@ -86,11 +86,11 @@ describe('the slots of a process that is full', () => {
   });
 });
 
-describe('groups that hang, from their first jobs on (D42)', () => {
+describe('groups that hang from their first job (D42)', () => {
   const SLOTS = 2_048;
   const options = { ownerShare: 1 / 16, keptForOthers: 1 / 2, slowAfterMs: 60_000 };
 
-  it.each([128, 500])('%i new ones leave slots to a new one of another owner', async (count) => {
+  it.each([128, 500])('leave slots to a new group of another owner when there are %i of them', async (count) => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 16, SLOTS, options);
     addAll(jobs, runner, names('hanging', count), 40);
@@ -102,7 +102,7 @@ describe('groups that hang, from their first jobs on (D42)', () => {
     await stop(jobs, runner);
   });
 
-  it('never take slots from a group that has answered in time, however many they are', async () => {
+  it('never take slots from a group that has finished in time, however many they are', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 16, SLOTS, options);
     addAll(jobs, runner, ['healthy'], 1);
@@ -117,7 +117,7 @@ describe('groups that hang, from their first jobs on (D42)', () => {
     await stop(jobs, runner);
   });
 
-  it('have their whole concurrency while there is room, also when their work comes little by little', async () => {
+  it('use their whole concurrency while there is room, even if their work arrives slowly', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 16, SLOTS, options);
     for (let i = 0; i < 16; i++) {
@@ -129,7 +129,7 @@ describe('groups that hang, from their first jobs on (D42)', () => {
     await stop(jobs, runner);
   });
 
-  it('share a bound when they are of one owner, and leave slots to its other groups', async () => {
+  it('share one bound when they have the same owner, and leave slots to its other groups', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 16, SLOTS, options);
     addAll(jobs, runner, names('hanging', 19, '@partner'), 40);
@@ -142,7 +142,7 @@ describe('groups that hang, from their first jobs on (D42)', () => {
     await stop(jobs, runner);
   });
 
-  it('have at most half of the slots once they are slow, and of them known ones at most a quarter', async () => {
+  it('take at most half of the slots once they are slow, and known ones at most a quarter', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 16, SLOTS, { ...options, slowAfterMs: 50 });
     const hanging = names('hanging', 40);
@@ -162,7 +162,7 @@ describe('groups that hang, from their first jobs on (D42)', () => {
 });
 
 describe('an owner whose groups hang', () => {
-  it('finds a first fast slot for its healthy one, however much others leave of that part', () => {
+  it('gets a first fast slot for its healthy group, however much others use of that share', () => {
     const shares = new SlotShares({
       ...{
         concurrencyPerGroup: 16,

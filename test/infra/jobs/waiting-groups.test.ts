@@ -40,7 +40,7 @@ class CountedRoom {
 }
 
 describe('with 3,000 groups that hang', () => {
-  it('a claim asks for room no more often than there are slots, whether one is free or none', () => {
+  it('requests room no more often than there are slots, whether one is free or none', () => {
     const shares = newShares();
     const room = new CountedRoom(shares);
     const waiting = new WaitingGroups(room);
@@ -91,7 +91,7 @@ function nextByTheRule(
 }
 
 it.each([1, 2, 3, 4, 5])(
-  'the next group is the one that the rule names, whatever happens meanwhile (%i)',
+  'picks the next group by the documented rule, whatever happens meanwhile (%i)',
   (seed) => {
     const random = new Random(seed);
     const below = (most: number): number => random.between(0, most - 1);
