@@ -67,7 +67,7 @@ describe('links between pages', () => {
       .map((name) => path.join(folder, name)),
   );
 
-  it.each(pages)('of %s lead to files that exist', (page) => {
+  it.each(pages)('point from %s to existing files', (page) => {
     const links = [...readFileSync(page, 'utf8').matchAll(/\]\(([^)#\s]+)[^)\s]*\)/g)].map(
       ([, link = '']) => link,
     );

@@ -86,7 +86,7 @@ describe('Cache-Control: no-store (D46)', () => {
     (['partner', 'admin', 'callbacks'] as const).flatMap((port) =>
       UNREADABLE.map(([what, status, bytes]) => [port, what, status, bytes] as const),
     ),
-  )("is set on the parser's response of the %s port to %s: %i", async (port, what, status, bytes) => {
+  )('is set on the response of the %s port to %s: %i', async (port, what, status, bytes) => {
     // Whoever is anonymous is told so before its body is looked at, and no callback is at that path.
     const refused = what.startsWith('a body') ? { partner: 401, admin: 401, callbacks: 404 }[port] : status;
     const answer = await exchange(portOf(port), bytes);

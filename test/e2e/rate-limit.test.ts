@@ -221,7 +221,7 @@ describe('the cost of a call', () => {
     for (const answer of answers) expectProblem(answer, 429, 'rate_limited');
   });
 
-  it('does not include the Idempotency-Key of a POST that exceeded the limit', async () => {
+  it('does not include the Idempotency-Key, which stays unused after a 429', async () => {
     const bucket = await fullBucket();
     const { here, there } = bucket;
     await drain(bucket);

@@ -87,7 +87,7 @@ describe('the callback listener', () => {
     }
   });
 
-  it('accepts a callback with an Idempotency-Key in its sender's format', async () => {
+  it('accepts a callback with an Idempotency-Key in any format', async () => {
     expect((await call(PATH, { headers: { 'idempotency-key': '"8e03978e"' } })).status).toBe(200);
   });
 

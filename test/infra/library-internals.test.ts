@@ -24,15 +24,15 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-describe('the private fields of libraries', () => {
-  it.each(READ_VERSIONS)('are those of %s %s, used in %s', (library, version) => {
+describe('private fields of libraries', () => {
+  it.each(READ_VERSIONS)('belong to %s %s, used in %s', (library, version) => {
     const manifest = JSON.parse(readFileSync(`node_modules/${library}/package.json`, 'utf8')) as {
       version: string;
     };
     expect(manifest.version).toBe(version);
   });
 
-  it('hold the transaction and the connection of a TypeORM runner', async () => {
+  it('expose the transaction and the connection of a TypeORM runner', async () => {
     const settings = { url: database.url, poolMax: 1, entities: [], applicationName: 'test' };
     const dataSource = await createDataSource(settings).initialize();
     try {
@@ -52,13 +52,13 @@ describe('the private fields of libraries', () => {
     }
   });
 
-  it('hold the socket and the startup packet of a pg client', () => {
+  it('expose the socket and the startup packet of a pg client', () => {
     const client = new Client();
     expect(client).toHaveProperty('connection.stream.cork');
     expect(client).toHaveProperty('getStartupConf', expect.any(Function));
   });
 
-  it('hold the first connection of a BullMQ backend', async () => {
+  it('expose the first connection of a BullMQ backend', async () => {
     const backend = createPostgresBackend('test', {
       connection: { connectionString: database.url, schema: 'bullmq' },
     });
@@ -69,14 +69,14 @@ describe('the private fields of libraries', () => {
     await backend.close();
   });
 
-  it('hold the sentinels and the failover detector of an ioredis connector', () => {
+  it('expose the sentinels and the failover detector of an ioredis connector', () => {
     const connector = new SentinelConnector({ sentinels: [{ host: '127.0.0.1' }], name: 'primary' });
     expect(connector).toHaveProperty('connectToSentinel', expect.any(Function));
     expect(connector).toHaveProperty('failoverDetector', null);
     expect(StandaloneConnector.prototype).toHaveProperty('connect', expect.any(Function));
   });
 
-  it('hold how much of a write the kernel has not taken', async () => {
+  it('expose how much of a write the kernel has not accepted yet', async () => {
     const server = net.createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const socket = net.connect((server.address() as AddressInfo).port, '127.0.0.1');

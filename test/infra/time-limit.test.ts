@@ -13,13 +13,13 @@ describe('a time limit', () => {
     expect(await endsWithin(never(), 10)).toBe(false);
   });
 
-  it('returns or throws what came in time', async () => {
+  it('returns or throws the result that arrived in time', async () => {
     expect(await withinLimit(60_000, LATE, () => Promise.resolve('done'))).toBe('done');
     await expect(endsWithin(Promise.reject(new Error('failed')), 60_000)).rejects.toThrow('failed');
     expect(await endsWithin(Promise.resolve(), 60_000)).toBe(true);
   });
 
-  it('counts an answer that arrived while the process stood still', async () => {
+  it('accepts a result that arrived while the process was frozen', async () => {
     const work = new Promise<void>((resolve) => {
       setImmediate(() => resolve());
       const until = performance.now() + 50;
@@ -28,7 +28,7 @@ describe('a time limit', () => {
     expect(await endsWithin(work, 1)).toBe(true);
   });
 
-  it('rejects with the reason of an abort, whatever the work makes of it', async () => {
+  it('rejects with the reason of an abort, whatever the work does with it', async () => {
     const control = new AbortController();
     const work = untilAborted(
       control.signal,

@@ -69,7 +69,7 @@ async function playWave(wave: readonly Scenario[]): Promise<void> {
 
 describe(`random live scenarios (LIVE_SEED=${SEED})`, () => {
   it(
-    'are told apart from nothing at all: orders, a top-up and a cancellation that have an effect',
+    'include orders, a top-up and a cancellation that have an effect',
     async () => {
       await playWave([WITH_EVERY_EFFECT]);
       expect(effects).toMatchObject({ orders: 2, topups: 1, cancels: 1 });
@@ -78,7 +78,7 @@ describe(`random live scenarios (LIVE_SEED=${SEED})`, () => {
   );
 
   it(
-    'end with every charge issued or refunded, no money lost, nothing stuck, and one purchase for each reference',
+    'end with every charge issued or refunded, no money lost, nothing stuck, and one purchase per reference',
     async () => {
       // Without bias: few waves are played, and small numbers make dull ones.
       const waves = fc.noBias(fc.array(scenario, { minLength: WAVE, maxLength: WAVE }));

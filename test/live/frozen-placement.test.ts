@@ -62,8 +62,8 @@ async function soon<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-describe('a worker that freezes between the note of a placement and its call', () => {
-  it('sends nothing when it wakes up: another worker has bought it meanwhile, once', async () => {
+describe('a worker that freezes between recording a placement and calling the provider', () => {
+  it('sends nothing when it wakes up, because another worker has bought it once meanwhile', async () => {
     const [esimId] = esimIdsOf(await soon(buy(buyer, upstream.packageId)));
     const notes = await HeldNotes.hold(database);
     const jobs = [
@@ -90,11 +90,11 @@ describe('a worker that freezes between the note of a placement and its call', (
   });
 });
 
-describe('a worker that freezes between its claim of a cancellation and its call', () => {
+describe('a worker that freezes between claiming a cancellation and calling the provider', () => {
   /** What the worker reads between the two, as PostgreSQL shows it: cut off after its columns. */
   const ESIMS_OF_ORDER = 'SELECT "EsimEntity"%';
 
-  it('takes nothing back when it wakes up: support has ended the cancellation meanwhile', async () => {
+  it('cancels nothing when it wakes up, because support has ended the cancellation meanwhile', async () => {
     const bought = await soon(buy(buyer, upstream.packageId));
     const id = bought['id'] as string;
     const reference = await shop.referenceOf(id);

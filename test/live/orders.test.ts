@@ -71,7 +71,7 @@ describe.each([
     ['takes effect', () => undefined, 1],
     ['is found by its reference when the answer was lost', (u: Upstream) => u.dropAnswersAfterCommit(1), 1],
     ['is placed again when the call was lost', (u: Upstream) => u.dropCallsBeforeCommit(1), 2],
-  ] as const)('%s: an order and a top-up, each bought once and charged once', async (_, breakIt, sent) => {
+  ] as const)('%s: buys an order and a top-up once each and charges them once each', async (_, breakIt, sent) => {
     const buyer = await shop.buyer(price + topupPrice);
     const ordersBefore = upstream.arrivals('order');
     breakIt(upstream);
@@ -90,7 +90,7 @@ describe.each([
     ]);
   });
 
-  it('fails and is released when the package is out of stock', async () => {
+  it('fails and releases the hold when the package is out of stock', async () => {
     const buyer = await shop.buyer(3 * price);
     upstream.runOutOfStock();
     expect(await buy(buyer, upstream.packageId, 2)).toMatchObject({
@@ -102,7 +102,7 @@ describe.each([
     expect(await statement(buyer)).toEqual([['deposit', 3 * price]]);
   });
 
-  it('fails as provider_unavailable when our account at the provider is empty', async () => {
+  it('fails with provider_unavailable when our account at the provider is empty', async () => {
     const buyer = await shop.buyer(price);
     upstream.runOutOfFunds();
     const done = await buy(buyer, upstream.packageId);
@@ -113,7 +113,7 @@ describe.each([
     ]);
   });
 
-  it('fails with price_changed after a rise, which refreshes the catalog and sells at the new price', async () => {
+  it('fails with price_changed after a price rise, refreshes the catalog and sells at the new price', async () => {
     const buyer = await shop.buyer(10 * price);
     upstream.raisePrice();
     const done = await buy(buyer, upstream.packageId);
@@ -126,7 +126,7 @@ describe.each([
     });
   });
 
-  it('is canceled before the download, and refunded in full', async () => {
+  it('can be canceled before the download, with a full refund', async () => {
     const buyer = await shop.buyer(2 * price);
     const done = await buy(buyer, upstream.packageId, 2);
     await cancel(buyer, done);
@@ -145,7 +145,7 @@ describe.each([
     expectProblem(await buyer.api.post(`/v1/orders/${done['id']}/cancel`), 409, 'order_not_cancelable');
   });
 
-  it('is not canceled after the download: by the provider, and by us once we have seen it', async () => {
+  it('cannot be canceled after the download, by the provider or by us once we know', async () => {
     const buyer = await shop.buyer(price);
     const done = await buy(buyer, upstream.packageId);
     const esim = await shop.row(done['esims'][0].esim_id as string);
@@ -162,13 +162,13 @@ describe.each([
   });
 });
 
-describe('a live order, whichever provider sells it', () => {
+describe('a live order at any provider', () => {
   let price: number;
   beforeEach(async () => {
     price = await currentPrice(zendit.packageId);
   });
 
-  it('is another purchase when its key is used again after its 24 hours', async () => {
+  it('is a new purchase when its key is reused after 24 hours', async () => {
     const buyer = await shop.buyer(2 * price);
     const idempotencyKey = randomUUID();
     const place = async (): Promise<Json> => {
@@ -186,7 +186,7 @@ describe('a live order, whichever provider sells it', () => {
       expect(zendit.account(await shop.referenceOf(id)).bought).toBe(1);
   });
 
-  it('keeps an ICCID that another eSIM has, and one whose check digit is wrong (D23)', async () => {
+  it('accepts a reused ICCID and one with a wrong check digit (D23)', async () => {
     const buyer = await shop.buyer(3 * price);
     const iccids: string[] = [];
     for (const kind of ['reused', 'reused', 'not_luhn'] as const) {
@@ -199,7 +199,7 @@ describe('a live order, whichever provider sells it', () => {
     expect(luhnSum(iccids[2]!) % 10).not.toBe(0);
   });
 
-  it('is refused with 402 like a top-up when the balance is short, and changes nothing', async () => {
+  it('is refused with 402, as is a top-up, when the balance is too low, and changes nothing', async () => {
     const topupPrice = await currentPrice(zendit.topupPackageId);
     const rest = Math.min(price, topupPrice) - 1;
     const buyer = await shop.buyer(price + rest);
@@ -228,7 +228,7 @@ describe('Zendit', () => {
     price = await currentPrice(zendit.packageId);
   });
 
-  it('issues the other eSIMs and releases the rest when it runs out of stock in the middle', async () => {
+  it('issues the other eSIMs and refunds the rest when it runs out of stock in the middle', async () => {
     const buyer = await shop.buyer(5 * price);
     zendit.endPurchases(null, 'OUT_OF_STOCK', null, 'OUT_OF_STOCK', null);
     expect(await buy(buyer, zendit.packageId, 5)).toMatchObject({
@@ -275,7 +275,7 @@ describe('Zendit', () => {
     expect(await money(buyer)).toEqual([price, 0, price]);
   });
 
-  it('sells dearer than it listed: support is told, and the next order pays the new price', async () => {
+  it('may charge more than it listed: support is alerted, and the next order pays the new price', async () => {
     const buyer = await shop.buyer(10 * price);
     // No read of the list within the last minutes would hold this one back.
     await shop.database.pool.query(
@@ -301,14 +301,14 @@ describe('eSIM Access', () => {
     buyer = await shop.buyer(5 * price);
   });
 
-  it('is waited for while it makes the profiles (200010)', async () => {
+  it('is polled while it allocates the profiles (200010)', async () => {
     const before = esimAccess.arrivals('order');
     esimAccess.allocateForLooks(2);
     expect(await buy(buyer, esimAccess.packageId, 2)).toMatchObject({ status: 'issued', quantity_issued: 2 });
     expect(esimAccess.arrivals('order') - before, 'placements sent').toBe(1);
   });
 
-  it('sells an order as a whole or not at all: too little stock releases all of it', async () => {
+  it('issues an order completely or not at all, and too little stock refunds everything', async () => {
     esimAccess.leaveStock(3);
     expect(await buy(buyer, esimAccess.packageId, 5)).toMatchObject({
       status: 'failed',
@@ -324,7 +324,7 @@ describe('eSIM Access', () => {
   it.each([
     ['completed', (u: EsimAccessUpstream) => u.dropAnswersAfterCommit(1)],
     ['failed', (u: EsimAccessUpstream) => u.dropCallsBeforeCommit(1)],
-  ] as const)('does not show top-ups: support marks a doubtful one %s', async (end, breakIt) => {
+  ] as const)('hides top-ups, so support marks an uncertain one %s', async (end, breakIt) => {
     buyer = await shop.buyer(price + topupPrice);
     const [esimId] = esimIdsOf(await buy(buyer, esimAccess.packageId));
     const before = esimAccess.arrivals('topup');
@@ -355,7 +355,7 @@ describe('eSIM Access', () => {
     expect(total / GB).toBeCloseTo(end === 'completed' ? 2 : 1, 0);
   });
 
-  it('refuses a top-up whose price rose: released, refreshed, and sold at the new price', async () => {
+  it('refuses a top-up after a price rise, which is refunded and then sold at the new price', async () => {
     buyer = await shop.buyer(price + 10 * topupPrice);
     const [esimId] = esimIdsOf(await buy(buyer, esimAccess.packageId));
     esimAccess.raiseTopupPrice();

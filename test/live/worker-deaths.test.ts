@@ -144,8 +144,8 @@ async function killAndRestartWorker(): Promise<void> {
 const NOTHING = [0, 0, 0, 0, 0, 0];
 const isClaimed = (row: Json): boolean => row['lease_until'] !== null && Number(row['fence']) > 0;
 
-describe('SIGKILL', () => {
-  it('1: after acceptance was committed, before any worker heard of it or claimed', async () => {
+describe('a worker killed by SIGKILL', () => {
+  it('1: loses nothing after the acceptance was committed and before any worker noticed', async () => {
     await house.worker.kill();
     await hold('bullmq.job');
     const wishes = nextWishes();
@@ -161,7 +161,7 @@ describe('SIGKILL', () => {
     await expectSettled(jobs);
   });
 
-  it('2: after the claim and its note, before the call leaves', async () => {
+  it('2: loses nothing after the claim was recorded and before the call is sent', async () => {
     const pace = await hold('upstream_pace');
     const jobs = await Promise.all(nextWishes().map(wish));
     await eventually('every job is claimed and noted', async () => {
@@ -178,7 +178,7 @@ describe('SIGKILL', () => {
     await expectSettled(jobs);
   });
 
-  it('3: while the call is on its way, which never arrives', async () => {
+  it('3: loses nothing while the call is on its way and never arrives', async () => {
     closeGates('request');
     const jobs = await Promise.all(nextWishes().map(wish));
     await actsWait();
@@ -187,7 +187,7 @@ describe('SIGKILL', () => {
     await expectSettled(jobs);
   });
 
-  it('4: after the provider committed, before its answer is processed', async () => {
+  it('4: loses nothing after the provider committed and before its response is processed', async () => {
     closeGates('answer');
     const jobs = await Promise.all(nextWishes().map(wish));
     await actsWait();
@@ -198,7 +198,7 @@ describe('SIGKILL', () => {
     await expectSettled(jobs);
   });
 
-  it('5: after the answer, before our transaction is committed', async () => {
+  it('5: loses nothing after the response and before our transaction commits', async () => {
     const ledger = await hold('ledger_transactions');
     const jobs = await Promise.all(nextWishes().map(wish));
     // Ends are written in slices, some of which wait for others.
@@ -211,7 +211,7 @@ describe('SIGKILL', () => {
     await expectSettled(jobs);
   });
 
-  it('6: after our transaction was committed, while the queue takes nothing', async () => {
+  it('6: loses nothing after our commit while the queue is down', async () => {
     await hold('bullmq.job');
     const jobs = await Promise.all(nextWishes().map(wish));
     await eventually('every job is ended', async () =>

@@ -5,13 +5,13 @@ import { MUTANTS } from './mutants.js';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 
-describe('the list of plausible bugs (npm run mutants)', () => {
-  it('fits the tree: every change finds its place exactly once, and every test that must catch it is there', () => {
+describe('the list of mutants (npm run mutants)', () => {
+  it('matches the tree: every change applies exactly once, and every test file exists', () => {
     expect(MUTANTS.length).toBeGreaterThan(30);
     expect(listFaults(ROOT, MUTANTS)).toEqual([]);
   });
 
-  it('is refused for a place that is gone, there twice, or not changed, and for a test that is gone', () => {
+  it('is rejected for a missing, ambiguous or empty change, and for a missing test file', () => {
     const file = 'test/mutants/mutants.test.ts';
     const name = 'of-this-test';
     const faults = listFaults(ROOT, [

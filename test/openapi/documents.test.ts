@@ -37,7 +37,7 @@ const hasHeader = (operation: ReadOperation, name: string): boolean =>
   operation.parameters.some((parameter) => parameter.in === 'header' && parameter.name === name);
 
 describe.each(['partner', 'admin', 'portal'] as const)('the %s document', (port: Port) => {
-  it('is OpenAPI 3.1 whose every reference leads somewhere', () => {
+  it('is valid OpenAPI 3.1, and every reference resolves', () => {
     const document = documents[port];
     expect(document.openapi).toBe('3.1.0');
     const references = JSON.stringify(document).match(/(?<="\$ref":")[^"]+/g) ?? [];
@@ -45,7 +45,7 @@ describe.each(['partner', 'admin', 'portal'] as const)('the %s document', (port:
     for (const $ref of new Set(references)) expect(follow(document, { $ref })).toBeTypeOf('object');
   });
 
-  it('has nothing of OpenAPI 3.0 and nothing of our decorators left', () => {
+  it('contains no leftovers of OpenAPI 3.0 or of our decorators', () => {
     expect(JSON.stringify(documents[port])).not.toMatch(/"nullable"|"x-refusals"|"x-response-traits"/);
   });
 });
@@ -65,7 +65,7 @@ describe('every operation', () => {
     expect(open).toEqual(['portal POST /portal/v1/session']);
   });
 
-  it('has one success in the envelope', () => {
+  it('has one success response in the envelope', () => {
     expect(wrong((operation) => successOf(operation).length !== 1)).toEqual([]);
     for (const operation of operations) {
       const media = successOf(operation)[0]!.content['application/json'];
@@ -79,7 +79,7 @@ describe('every operation', () => {
     }
   });
 
-  it('answers X-Request-Id always, and the rate limit to partners', () => {
+  it('always returns X-Request-Id, and the rate limit headers to partners', () => {
     expect(
       wrong(({ responses }) => responses.some(({ headers }) => !headers['X-Request-Id']?.required)),
     ).toEqual([]);
@@ -93,7 +93,7 @@ describe('every operation', () => {
     ).toEqual([]);
   });
 
-  it('takes the headers of its port and method', () => {
+  it('accepts the headers of its port and method', () => {
     expect(wrong((operation) => hasHeader(operation, 'X-Actor') !== (operation.port === 'admin'))).toEqual(
       [],
     );
@@ -105,7 +105,7 @@ describe('every operation', () => {
     expect(wrong((operation) => !isRequired(operation))).toEqual([]);
   });
 
-  it('answers 304 without a body exactly where it takes If-None-Match', () => {
+  it('returns 304 without a body exactly if it accepts If-None-Match', () => {
     for (const operation of operations) {
       const notModified = operation.responses.find(({ status }) => status === '304');
       expect(Boolean(notModified), operation.name).toBe(hasHeader(operation, 'If-None-Match'));
@@ -115,8 +115,8 @@ describe('every operation', () => {
   });
 });
 
-describe('problems', () => {
-  it('are problem+json with codes of the catalog under their own status', () => {
+describe('every problem', () => {
+  it('is problem+json with codes of the error catalog under their own status', () => {
     for (const operation of operations) {
       const statuses = problemsOf(operation).map(({ status }) => status);
       expect(statuses, operation.name).toEqual(
@@ -132,7 +132,7 @@ describe('problems', () => {
     }
   });
 
-  it('have the headers that the status asks for', () => {
+  it('has the headers that the status requires', () => {
     const needs: Record<string, string> = {
       401: 'WWW-Authenticate',
       405: 'Allow',
@@ -147,14 +147,14 @@ describe('problems', () => {
     ).toEqual([]);
   });
 
-  it('cover the whole catalog', () => {
+  it('covers the whole error catalog', () => {
     const covered = new Set(operations.flatMap((operation) => problemsOf(operation).flatMap(codesOf)));
     expect(ERROR_CODES.filter((code) => !covered.has(code))).toEqual([]);
   });
 });
 
-describe('schemas', () => {
-  it('of requests are closed, of answers open with every property required', () => {
+describe('every schema', () => {
+  it('is closed for requests, and open with every property required for responses', () => {
     for (const operation of operations) {
       const document = documents[operation.port];
       for (const { schema } of Object.values(operation.body?.content ?? {})) {
@@ -172,7 +172,7 @@ describe('schemas', () => {
     }
   });
 
-  it('accept the examples', () => {
+  it('accepts its examples', () => {
     for (const port of ['partner', 'admin', 'portal'] as const) {
       const checker = new SchemaChecker(documents[port]);
       const ofPort = operations.filter((operation) => operation.port === port);
@@ -188,7 +188,7 @@ describe('schemas', () => {
     }
   });
 
-  it('have a type or a choice wherever a value is described', () => {
+  it('has a type or a choice wherever it describes a value', () => {
     for (const { parameters, name } of operations) {
       for (const parameter of parameters) {
         const schema = parameter.schema as SchemaObject;
@@ -198,8 +198,8 @@ describe('schemas', () => {
   });
 });
 
-describe('a client that is generated from a document', () => {
-  it('finds schemas named after what they are, and envelopes named after what is in them', () => {
+describe('a client generated from a document', () => {
+  it('has schemas named after their content, and envelopes named after their data', () => {
     for (const { components } of Object.values(documents)) {
       const names = Object.keys(components?.schemas ?? {});
       expect(names.filter((name) => name.endsWith('Dto'))).toEqual([]);
@@ -212,13 +212,13 @@ describe('a client that is generated from a document', () => {
     expect(unnamed).toEqual([]);
   });
 
-  it('finds the one schema of a problem', () => {
+  it('has a single schema for problems', () => {
     const isProblem = ({ content }: ReadResponse): boolean =>
       JSON.stringify(content[PROBLEM_CONTENT_TYPE]?.schema) === '{"$ref":"#/components/schemas/Problem"}';
     expect(wrong((operation) => !problemsOf(operation).every(isProblem))).toEqual([]);
   });
 
-  it('finds a description of every operation and tag', () => {
+  it('has a description of every operation and tag', () => {
     expect(wrong(({ raw }) => !raw.description)).toEqual([]);
     for (const port of ['partner', 'admin', 'portal'] as const) {
       const { tags = [], webhooks = {} } = documents[port];
@@ -229,7 +229,7 @@ describe('a client that is generated from a document', () => {
     }
   });
 
-  it('leaves a default to the service', () => {
+  it('leaves defaults to the service', () => {
     for (const operation of operations) {
       const bodies = Object.values(operation.body?.content ?? {}).flatMap(({ schema }) =>
         objectsIn(documents[operation.port], schema!),
@@ -241,7 +241,7 @@ describe('a client that is generated from a document', () => {
     }
   });
 
-  it('finds the width of every integer that 32 bits may not hold', () => {
+  it('knows the width of every integer that 32 bits may not hold', () => {
     const { Money, EsimData } = documents.partner.components!.schemas as Record<string, SchemaObject>;
     expect(Money!.properties!['amount']).toMatchObject({ type: 'integer', format: 'int64' });
     expect(EsimData!.properties!['total_bytes']).toMatchObject({
@@ -257,7 +257,7 @@ describe('a client that is generated from a document', () => {
   });
 });
 
-describe('webhooks', () => {
+describe('webhooks in the document', () => {
   it('describe every event type with the headers of a delivery', () => {
     const { webhooks = {} } = documents.partner;
     expect(Object.keys(webhooks)).toEqual([...EVENT_TYPES]);
@@ -273,7 +273,7 @@ describe('webhooks', () => {
     }
   });
 
-  it('are the partners’ business only', () => {
+  it('exist only in the partner document', () => {
     expect(documents.admin.webhooks).toBeUndefined();
   });
 });

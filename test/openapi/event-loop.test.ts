@@ -88,7 +88,7 @@ async function tooDear(calls: readonly (readonly [Route, Call])[]): Promise<stri
 
 const isWrite = ({ method }: Route): boolean => method !== 'GET' && method !== 'DELETE';
 
-it('serves others within 20 ms, whatever JSON a write sends', async () => {
+it('blocks others for at most 20 ms, whatever JSON a write sends', async () => {
   // The edge and the validation of unknown names are those of the port; the next test tries every field.
   const writes = distinct(routes.filter(isWrite), ({ port }) => port);
   expect(writes).toHaveLength(4);
@@ -98,7 +98,7 @@ it('serves others within 20 ms, whatever JSON a write sends', async () => {
   expect(await tooDear(calls)).toEqual([]);
 });
 
-it('serves others within 20 ms, whatever value a field has', async () => {
+it('blocks others for at most 20 ms, whatever value a field has', async () => {
   const calls = distinct(routes.filter(isWrite).flatMap(fieldsOf), ({ rules }) => rules).flatMap(
     ({ route, name: field, valid, takesLongText }) =>
       [...worstValues(), ...(takesLongText ? worstLongTexts() : [])].map(([name, json]) => {
@@ -143,7 +143,7 @@ function fieldsOf(route: Route): Field[] {
   }));
 }
 
-it('serves others within 20 ms while the signature doctor explains a body that is signed rightly', async () => {
+it('blocks others for at most 20 ms while the signature doctor explains a correctly signed body', async () => {
   const doctor = routes.find(({ path }) => path === '/portal/v1/signature-doctor')!;
   const timestampSeconds = Math.floor(Date.now() / 1_000);
   const calls = [...worstValues(), ...worstLongTexts()]
@@ -158,7 +158,7 @@ it('serves others within 20 ms while the signature doctor explains a body that i
   expect(await tooDear(calls)).toEqual([]);
 });
 
-it('serves others within 20 ms, whatever a query, a path or a header has', async () => {
+it('blocks others for at most 20 ms, whatever a query, a path or a header contains', async () => {
   const reads = routes.filter(({ method }) => method === 'GET');
   const parameters = distinct(reads.flatMap(parametersOf), ({ rules }) => rules);
   const calls = [

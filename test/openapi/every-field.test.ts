@@ -113,7 +113,7 @@ const timeFilters = OPERATIONS.filter(({ method }) => method === 'get').flatMap(
 );
 
 describe('a time filter', () => {
-  it.each(timeFilters)('$title takes every time of the years 1 to 9999', async ({ operation, name }) => {
+  it.each(timeFilters)('$title accepts every time of the years 1 to 9999', async ({ operation, name }) => {
     const isFirst = timeFilters[0]!.operation === operation;
     for (const time of isFirst ? TIMES : [TIMES[0]!, TIMES.at(-1)!]) {
       const { status, text } = await get(operation, { [name]: time });
@@ -121,17 +121,17 @@ describe('a time filter', () => {
     }
   });
 
-  it.each(timeFilters)('$title refuses everything else', async ({ operation, name }) => {
+  it.each(timeFilters)('$title refuses other texts', async ({ operation, name }) => {
     for (const text of SOME_NO_TIMES) expectInvalid(await get(operation, { [name]: text }), `?${name}`, text);
   });
 
-  it('refuses whatever else looks like one', async () => {
+  it('refuses everything that only resembles a time', async () => {
     const { operation, name } = timeFilters[0]!;
     for (const text of NO_TIMES) expectInvalid(await get(operation, { [name]: text }), `?${name}`, text);
   });
 
   const filtered = new Map(timeFilters.map(({ operation }) => [operation.name, operation]));
-  it.each([...filtered])('%s takes windows of any length, and none', async (_name, operation) => {
+  it.each([...filtered])('%s accepts any time window, including an empty one', async (_name, operation) => {
     const names = queryOf(operation)
       .filter(({ schema }) => isTime(schema))
       .map(({ name }) => name);
@@ -182,7 +182,7 @@ describe('a time in a body', () => {
     });
   };
 
-  it.each(timeFields)('$title of the years 1 to 9999 has a clear answer', async (field) => {
+  it.each(timeFields)('$title gets a 2xx or a precise 400 for the years 1 to 9999', async (field) => {
     // A key must not be expired, and no replay has events from before the service.
     for (const time of TIMES) {
       const { status, text } = await write(field, time);
@@ -191,12 +191,12 @@ describe('a time in a body', () => {
     }
   });
 
-  it.each(timeFields)('$title is refused when it is no such time', async (field) => {
+  it.each(timeFields)('$title refuses texts that are not a time', async (field) => {
     for (const text of SOME_NO_TIMES) expectInvalid(await write(field, text), `/${field.name}`, text);
   });
 });
 
-it('refuses a replay since a time that is still to come', async () => {
+it('refuses a replay that starts in the future', async () => {
   const target = `${ports.endpoint.path}/replay`;
   for (const dry_run of [true, false]) {
     const body = JSON.stringify({ since: new Date(Date.now() + 3_600_000).toISOString(), dry_run });
@@ -204,7 +204,7 @@ it('refuses a replay since a time that is still to come', async () => {
   }
 });
 
-it('has an answer to ids of any time, in paths and filters', async () => {
+it('responds to ids of any time in paths and filters', async () => {
   const odd: string[] = [];
   for (const operation of OPERATIONS.filter(({ method }) => method === 'get')) {
     const path = ports.pathOf(operation.port, operation.path);
@@ -257,7 +257,7 @@ function textsIn(
   ];
 }
 
-it('knows the texts that people set', () => {
+it('covers every text that people can set', () => {
   const titles = fields.map(({ title }) => title).join('\n');
   for (const name of [
     '/name',
@@ -273,7 +273,7 @@ it('knows the texts that people set', () => {
 });
 
 it.each(fields)(
-  'refuses controls and direction marks in $title',
+  'refuses control characters and direction marks in $title',
   async ({ operation, pointer, bodyWith }) => {
     for (const control of CONTROLS) {
       const { status, text } = await ports.call(operation.port, {

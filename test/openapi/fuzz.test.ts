@@ -57,9 +57,9 @@ describe('the documented request', () => {
   );
 });
 
-describe('whatever is sent', () => {
+describe('a fuzzed request', () => {
   it.each(operations.map((operation) => [operation.name, operation] as const))(
-    '%s answers as documented',
+    '%s responds as documented',
     async (_name, operation) => {
       const before = await world.countRows();
       await fc.assert(
@@ -74,10 +74,10 @@ describe('whatever is sent', () => {
   );
 });
 
-describe('an id that is nobody’s or somebody else’s', () => {
+describe('an unknown or foreign id', () => {
   const withIds = operations.filter(({ path }) => path.includes('{'));
   it.each(withIds.map((operation) => [operation.name, operation] as const))(
-    '%s is one 404',
+    '%s returns the same 404',
     async (_name, operation) => {
       const draft = documentedRequest(targetOn(operation));
       for (const parameter of Object.keys(draft.ids)) {
@@ -90,7 +90,7 @@ describe('an id that is nobody’s or somebody else’s', () => {
 });
 
 // Libraries look names up in plain objects, where these are always found (D9).
-describe('a name that every object has', () => {
+describe('a name that every object inherits', () => {
   const names = ['constructor', '__proto__', 'toString', 'valueOf', 'hasOwnProperty'];
 
   it.each(names)('%s is an unknown parameter', async (name) => {
@@ -98,7 +98,7 @@ describe('a name that every object has', () => {
     expect([answer.status, answer.body.code]).toEqual([400, 'validation_failed']);
   });
 
-  it.each(names)('%s is an unknown field, on top and below', async (name) => {
+  it.each(names)('%s is an unknown field at every level', async (name) => {
     const api = world.service.partnerApi(world.tokens.partner);
     const money = `{"amount":100000,"currency":"USD","${name}":1}`;
     for (const more of [`"${name}":1`, `"${name}":{}`, `"max_unit_price":${money}`]) {
@@ -107,7 +107,7 @@ describe('a name that every object has', () => {
     }
   });
 
-  it.each(names)('%s in the metadata is refused or kept, never lost', async (name) => {
+  it.each(names)('%s in the metadata is refused or stored, never lost', async (name) => {
     const api = world.service.partnerApi(world.tokens.partner);
     const answer = await api.post('/v1/orders', `{"package_id":"pkg_fr_1gb_7d","metadata":{"${name}":"x"}}`);
     if (answer.status !== 400) expect(answer.text).toContain(`"metadata":{"${name}":"x"}`);
@@ -117,7 +117,7 @@ describe('a name that every object has', () => {
 describe('the same key and request twice', () => {
   const posts = operations.filter(({ method }) => method === 'post');
   it.each(posts.map((operation) => [operation.name, operation] as const))(
-    '%s answers the same bytes',
+    '%s returns the same bytes',
     async (_name, operation) => {
       await fc.assert(
         fc.asyncProperty(validRequest(targetOn(operation)), async (draft) => {

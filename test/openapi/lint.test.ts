@@ -16,14 +16,14 @@ const noRedocly = whyMissing('redocly', '--version');
 for (const reason of [noSpectral, noRedocly])
   if (reason) console.warn(`the OpenAPI documents are not linted: ${reason}`);
 
-it.skipIf(noSpectral !== null)('give Spectral nothing to complain about', { timeout: LINT_MS }, async () => {
+it.skipIf(noSpectral !== null)('passes Spectral without findings', { timeout: LINT_MS }, async () => {
   // It ends with an exit code of its own, and so rejects, when it finds something.
   const options = ['--ruleset', RULESET, '--fail-severity', 'hint'];
   const said = await outputOf(['spectral', 'lint', ...options, ...DOCUMENTS], PROJECT_ROOT, '', LINT_MS);
   expect(said).toContain('No results');
 });
 
-it.skipIf(noRedocly !== null)('give Redocly nothing to complain about', { timeout: LINT_MS }, async () => {
+it.skipIf(noRedocly !== null)('passes Redocly without findings', { timeout: LINT_MS }, async () => {
   const options = ['--extends', 'recommended', '--format', 'json'];
   const said = await outputOf(['redocly', 'lint', ...options, ...DOCUMENTS], PROJECT_ROOT, '', LINT_MS);
   expect(said.match(/"(errors|warnings)": \d+/g)).toEqual(

@@ -71,7 +71,7 @@ describe.each([
   ['admin', () => AdminModule.of(previewProcess())],
   ['portal', () => PortalModule.of(previewProcess())],
 ] as const)('the %s document', (port, module) => {
-  it('has exactly the routes that Nest maps, with their status', async () => {
+  it('lists exactly the routes that Nest maps, with their status', async () => {
     const { routes, statuses } = await mappedRoutes(module());
     const operations = readOperations((await createDocuments())[port], port);
     const documented = operations.map(({ method, path }) => `${method.toUpperCase()} ${path}`);

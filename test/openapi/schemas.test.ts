@@ -7,7 +7,7 @@ import { SchemaChecker } from './schemas.js';
 
 const document = JSON.parse(readFileSync('docs/openapi/partner.json', 'utf8')) as OpenAPIObject;
 
-describe('an answer', () => {
+describe('the response check of the test server', () => {
   const operation = readOperations(document, 'partner').find(
     ({ name }) => name === 'partner GET /v1/esims/{id}',
   )!;
@@ -17,11 +17,11 @@ describe('an answer', () => {
   const faultOf = (answer: unknown) =>
     undocumented('GET', '/v1/esims/esim_1?x=1', { status: 200, headers, body: answer });
 
-  it('as the document has it is taken', () => {
+  it('accepts a response that matches the document', () => {
     expect(faultOf(body)).toBeNull();
   });
 
-  it('with a field that no schema names is refused, on top and below: it may be what was sealed', () => {
+  it('refuses a field that no schema names, at every level, because it may be a secret', () => {
     for (const answer of [
       { ...body, extra: 1 },
       { ...body, data: { ...body.data, activation_sealed: 'v1.k.x' } },

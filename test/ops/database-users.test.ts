@@ -61,7 +61,7 @@ async function start(
   return service;
 }
 
-it('API, admin API and portal serve with the rights to rows, and the worker with those of the owner', async () => {
+it("runs API, admin API and portal with row privileges, and the worker with the owner's privileges", async () => {
   const admin = await start('admin', 'esim_service');
   const api = await start('api', 'esim_service');
   await start('portal', 'esim_service');
@@ -87,7 +87,7 @@ it.each([
   'ALTER TABLE ledger_entries DISABLE TRIGGER ALL',
   'TRUNCATE ledger_entries',
   `SET role = 'esim_owner'`,
-])('the user of the API must not: %s', async (statement) => {
+])("denies the API's user: %s", async (statement) => {
   const client = new Client({ connectionString: urlOf('esim_service') });
   await client.connect();
   try {
@@ -97,7 +97,7 @@ it.each([
   }
 });
 
-it('what the worker creates belongs to the owner', async () => {
+it('lets the worker create objects that belong to the owner', async () => {
   const client = new Client({ connectionString: urlOf('esim_worker') });
   await client.connect();
   try {

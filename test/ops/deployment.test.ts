@@ -25,8 +25,8 @@ const SETTINGS = new Set(
 /** Of the role that serves the pages, which has an entry point of its own. */
 const isOfPortal = (name: string): boolean => name.startsWith('PORTAL_') && !ROLES.includes('portal');
 
-describe('what runs the service', () => {
-  it('the image ends in a stage without a shell, as a user without rights, with what prove.mjs has proven', () => {
+describe('the deployment', () => {
+  it('ends the image in a stage without a shell, with an unprivileged user and the files that prove.mjs checked', () => {
     const stages = dockerfile.split(/^FROM /m).slice(1);
     expect(stages).toHaveLength(3);
     const [build, compiled, last] = stages as [string, string, string];
@@ -44,7 +44,7 @@ describe('what runs the service', () => {
     expect(read('ops/image/assemble.mjs')).toContain("'ci', '--omit=optional', '--omit=dev'");
   });
 
-  it('every role is in compose.yaml and in the chart', () => {
+  it('runs every role in compose.yaml and in the chart', () => {
     expect(ROLES.sort()).toEqual(expect.arrayContaining(['admin', 'api', 'worker']));
     for (const role of ROLES) {
       expect(compose, role).toContain(`command: [dist/src/main.${role}.js]`);
@@ -67,7 +67,7 @@ describe('what runs the service', () => {
     );
   });
 
-  it('every container has a read-only root, no rights, and the migration comes before the roles', () => {
+  it('gives every container a read-only root and no capabilities, and migrates before the roles start', () => {
     for (const wanted of [
       'read_only: true',
       'cap_drop: [ALL]',
@@ -85,7 +85,7 @@ describe('what runs the service', () => {
     expect(templates).toContain('automountServiceAccountToken: false');
   });
 
-  it('the admin API is reached from the portal team alone, and workers scale with the age of work', () => {
+  it('exposes the admin API to the portal team only, and scales workers by the age of work', () => {
     const values = read('ops/chart/values.yaml');
     const admin = /^admin:\n([\s\S]*?)^portal:/m.exec(values)![1]!;
     expect(admin).toContain('kubernetes.io/metadata.name: portal');
@@ -96,13 +96,13 @@ describe('what runs the service', () => {
     expect(ages.sort()).toEqual(['max(order_oldest_due_seconds)', 'max(webhook_oldest_due_seconds)']);
   });
 
-  it('the chart runs every job of a worker, and webhooks apart from provisioning', () => {
+  it('runs every job of a worker in the chart, with webhooks apart from provisioning', () => {
     const jobs = [...templates.matchAll(/"jobs" "(.+?)"/g)].map(([, names]) => names!.split(','));
     expect(jobs.flat().sort()).toEqual([...WORKER_JOBS].sort());
     expect(jobs).toContainEqual(['webhooks']);
   });
 
-  it('the chart gives each role only the secrets that the role reads', () => {
+  it('gives each role in the chart only the secrets that it reads', () => {
     expect(templates).not.toContain('envFrom');
     const keysOf = new Map(
       [...templates.matchAll(/^ {2}"(\w+)" (.+?)(?: -\}\})?$/gm)].map(([, role, keys]) => [role!, keys!]),
@@ -121,7 +121,7 @@ describe('what runs the service', () => {
     console.warn(`docker-compose is not there (apt-get install docker-compose): ${composeMissing}`);
 
   it.skipIf(composeMissing !== null)(
-    'docker-compose takes the file, and refuses it without secrets',
+    'has a compose file that docker-compose accepts, and refuses without secrets',
     () => {
       const config = (env: Record<string, string>): string =>
         execFileSync('docker-compose', ['-f', path.join(PROJECT_ROOT, 'compose.yaml'), 'config'], {

@@ -144,13 +144,13 @@ async function onePartner(): Promise<{ api: HttpClient; admin: HttpClient }> {
 }
 
 describe('the metrics of the roles', () => {
-  it.each(ROLES)('%s answers an operator’s questions by name', async (role) => {
+  it.each(ROLES)('%s has a metric for each question in the runbook', async (role) => {
     const { status, names } = await roles.scrape(role);
     expect(status).toBe(200);
     expect(SHOWN[role].filter((name) => !names.has(name))).toEqual([]);
   });
 
-  it('count a call by its route and status, an order’s webhook by its outcome, a wholesaler’s failure by its class', async () => {
+  it('counts a call by route and status, an order’s webhook by outcome, and a provider failure by class', async () => {
     const { api } = await onePartner();
     const before = receiver.received.length;
     await placeOrder(api, { package_id: 'pkg_fr_1gb_7d', quantity: 1 });
@@ -178,7 +178,7 @@ describe('the metrics of the roles', () => {
     expect(of(worker, 'service_build_info')[0]?.labels['version']).toMatch(/^\d+\.\d+\.\d+/);
   });
 
-  it('have labels with few values: none names a partner, an endpoint or an object, and callers cannot make more', async () => {
+  it('has bounded labels: none names a partner, an endpoint or an object, and callers cannot add values', async () => {
     const { api } = await onePartner();
     const paths = async (from: number): Promise<void> => {
       for (let nth = from; nth < from + 40; nth++) {
@@ -203,7 +203,7 @@ describe('the metrics of the roles', () => {
     for (const { samples } of scrapes) expect(samples.length).toBeLessThan(3_000);
   });
 
-  it('leave out what cannot be read, and nothing else', async () => {
+  it('omits only the values that cannot be read', async () => {
     const client = await roles.database.pool.connect();
     try {
       await client.query('BEGIN');
@@ -223,7 +223,7 @@ describe('the metrics of the roles', () => {
   });
 });
 
-it('ages of orders and top-ups are read by index, however many have ended and however many are under way', async () => {
+it('reads the ages of orders and top-ups by index, however many have ended or are open', async () => {
   const database = await createTestDatabase();
   const dataSource = await createDataSource({
     url: database.url,
@@ -266,13 +266,13 @@ it('ages of orders and top-ups are read by index, however many have ended and ho
 });
 
 describe('dashboards', () => {
-  it('there is one for each role, with panels that say what they show', () => {
+  it('exist for each role, with panels that explain what they show', () => {
     expect(dashboards.map(({ file }) => file).sort()).toEqual(ROLES.map((role) => `${role}.json`).sort());
     for (const { file, panels } of dashboards)
       expect(panels.filter(({ title, description }) => !title || !description).map(() => file)).toEqual([]);
   });
 
-  it('every metric of a panel exists in a scrape of the running roles', () => {
+  it('use only metrics that exist in a scrape of the running roles', () => {
     const expressions = dashboards.flatMap(({ file, panels }) =>
       panels.flatMap(({ title, targets }) =>
         targets.map(({ expr }) => ({ place: `${file}: ${title}`, expr })),
@@ -288,7 +288,7 @@ describe('dashboards', () => {
 });
 
 describe('alerts', () => {
-  it('every metric of a rule exists in a scrape of the running roles', () => {
+  it('use only metrics that exist in a scrape of the running roles', () => {
     expect(rules.length).toBe(readFileSync(RULES_FILE, 'utf8').match(/- alert:/g)!.length);
     for (const { name, expression } of rules) {
       const names = metricsIn(expression);
@@ -300,7 +300,7 @@ describe('alerts', () => {
     }
   });
 
-  it('each has a runbook entry that says what it means, what to check, how to fix it and what not to do', () => {
+  it('have a runbook entry with meaning, checks, fix and warnings', () => {
     const entries = new Map(
       runbook
         .split(/^### /m)
@@ -316,7 +316,7 @@ describe('alerts', () => {
     }
   });
 
-  it('the runbook names only metrics and panels that there are', () => {
+  it('have a runbook that names only existing metrics and panels', () => {
     const titles = new Set(dashboards.flatMap(({ panels }) => panels.map(({ title }) => title)));
     const named = [...runbook.matchAll(/"([A-Z][^"]+)"/g)].map(([, title]) => title!.replaceAll('\n', ' '));
     expect(named.filter((title) => !titles.has(title))).toEqual([]);
@@ -326,7 +326,7 @@ describe('alerts', () => {
   if (missing !== null) console.warn(`promtool is not there (apt-get install prometheus): ${missing}`);
 
   it.skipIf(missing !== null)(
-    'promtool: each fires on its symptom and stays quiet without it',
+    'fire on their symptom and stay quiet without it, in promtool',
     () => {
       const run = (...args: string[]): string => execFileSync('promtool', args, { encoding: 'utf8' });
       expect(run('check', 'rules', RULES_FILE)).toContain(`${rules.length} rules found`);

@@ -56,7 +56,7 @@ describe.skipIf(missing !== null)('the service behind PgBouncer in transaction m
   }
 
   // First: a session that the pooler opens while a later test changes the database's settings stays refused.
-  it('takes orders side by side, issues each once and delivers its webhook', async () => {
+  it('accepts concurrent orders, issues each once and delivers its webhook', async () => {
     const fields = { url: receiver.url, mode: 'sandbox' };
     await service.admin.post(`/internal/v1/partners/${partner.id}/webhook-endpoints`, fields);
     const ids = await Promise.all(
@@ -76,13 +76,13 @@ describe.skipIf(missing !== null)('the service behind PgBouncer in transaction m
     expect(new Set(told())).toEqual(new Set(ids));
   });
 
-  it('does not start without DATABASE_DIRECT_URL: the pooler refuses what a session is told at its start', async () => {
+  it('does not start without DATABASE_DIRECT_URL, because the pooler refuses the session settings', async () => {
     const starting = startTestService({ database, env: { DATABASE_URL: bouncer.url } });
     await expect(starting).rejects.toThrow(/unsupported startup parameter/);
   });
 
   it.each(['transaction', 'session'] as const)(
-    'does not start or migrate in %s mode when the pooler drops start-up options, and names the remedy',
+    'does not start or migrate in %s mode when the pooler drops startup options, and names the fix',
     async (poolMode) => {
       const lenient = await PgBouncer.start(database.url, { poolMode, dropsOptions: true });
       const remedy = /ignore_startup_parameters\), .*\bstatement_timeout\b.* Set DATABASE_DIRECT_URL to/;
@@ -101,7 +101,7 @@ describe.skipIf(missing !== null)('the service behind PgBouncer in transaction m
     },
   );
 
-  it('does not start on sessions that it cannot work with, and names the statements that mend them', async () => {
+  it('does not start with unusable session settings, and names the statements that fix them', async () => {
     const hostile = ['default_transaction_read_only', 'bytea_output', 'search_path', 'transaction_timeout'];
     await setInDatabase(
       `${hostile[0]} = on`,
@@ -122,7 +122,7 @@ describe.skipIf(missing !== null)('the service behind PgBouncer in transaction m
     }
   });
 
-  it('replays a stored answer, pages lists and reads the feed', async () => {
+  it('replays a stored response, pages lists and reads the feed', async () => {
     const idempotencyKey = randomUUID();
     const body = { package_id: 'pkg_fr_1gb_7d', quantity: 2 };
     const first = await partner.sandbox.post('/v1/orders', body, { idempotencyKey });
@@ -137,7 +137,7 @@ describe.skipIf(missing !== null)('the service behind PgBouncer in transaction m
     expect(feed.status).toBe(200);
   });
 
-  it('limits each transaction by itself, and leaves no setting to whoever gets the session next', async () => {
+  it('limits each transaction separately, and leaves no setting to the next user of the session', async () => {
     const { dataSource } = service.process.resources.of('api');
     const slow = new Transactions(dataSource).run((tx) => tx.manager.query('SELECT pg_sleep(10)'));
     await expect(slow).rejects.toThrow(/statement timeout/);
@@ -159,7 +159,7 @@ describe.skipIf(missing !== null)('the service behind PgBouncer in transaction m
     expect(new Set(seen.map(([row]) => row!.timeout))).toEqual(new Set(['0']));
   });
 
-  it('drops old days and keeps sessions’ locks past the pooler', async () => {
+  it('drops old partitions and keeps session locks by bypassing the pooler', async () => {
     const day = new Date(Date.now() - 60 * 86_400_000).toISOString().slice(0, 10);
     const name = `api_calls_p${day.replaceAll('-', '')}`;
     const next = new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10);

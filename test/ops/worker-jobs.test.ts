@@ -40,7 +40,7 @@ async function start(
   return service;
 }
 
-it('a worker process runs the jobs of WORKER_JOBS and leaves the others to another process', async () => {
+it('runs only the jobs of WORKER_JOBS in a worker process, and another process runs the rest', async () => {
   const database = await newDatabase();
   const receiver = await newReceiver();
   const [api, admin] = [await start(database, 'api'), await start(database, 'admin')];
@@ -75,7 +75,7 @@ it('a worker process runs the jobs of WORKER_JOBS and leaves the others to anoth
   expect((body.data as { status: string }[]).map(({ status }) => status)).toEqual(['pending', 'delivered']);
 });
 
-it('only a worker that polls takes callbacks, which lead to polls', async () => {
+it('accepts callbacks only in a worker that polls, and callbacks lead to polls', async () => {
   const database = await newDatabase();
   const env = { CALLBACK_PORT: '0', CALLBACK_SECRET: 'c'.repeat(40) };
   const others = await start(database, 'worker', {

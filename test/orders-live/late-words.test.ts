@@ -41,8 +41,8 @@ async function takenOver(id: string): Promise<void> {
   expect(rowCount).toBe(1);
 }
 
-describe('the word that a worker gets after another has taken the order', () => {
-  it('does not fail an order: a late refusal would refund what the other is buying', async () => {
+describe('a late response to a worker that has lost the order', () => {
+  it('does not fail the order, because a late refusal would refund an order that the new worker is buying', async () => {
     const call = heldCall<ProviderOrderState>();
     shop.liveProvider.script = [() => call.wait()];
     const id = (await place(buyer, 2))['id'] as string;
@@ -56,7 +56,7 @@ describe('the word that a worker gets after another has taken the order', () => 
     await expectBooksToAddUp(shop.database);
   });
 
-  it('does not issue an order either: the other would issue what it bought besides', async () => {
+  it('does not issue the order, because the new worker issues what it bought itself', async () => {
     const call = heldCall<ProviderOrderState>();
     shop.liveProvider.script = [() => call.wait()];
     const id = (await place(buyer))['id'] as string;
@@ -74,7 +74,7 @@ describe('the word that a worker gets after another has taken the order', () => 
   it.each<[string, CancelState]>([
     ['refuses', { state: 'refused', failure: REFUSAL }],
     ['does', { state: 'canceled' }],
-  ])('does not end a cancellation that it %s', async (_, word) => {
+  ])('does not end a cancellation when the provider %s', async (_, word) => {
     const id = (await place(buyer, 2))['id'] as string;
     expect(await shop.settled(buyer, id)).toMatchObject({ status: 'issued' });
     const call = heldCall<CancelState>();
@@ -90,8 +90,8 @@ describe('the word that a worker gets after another has taken the order', () => 
   });
 });
 
-describe('a stop', () => {
-  it('waits for the call to the provider that is under way, and records its word', async () => {
+describe('a worker stop', () => {
+  it('waits for the provider call in progress, and records its result', async () => {
     const call = heldCall<ProviderOrderState>();
     let reference = '';
     shop.liveProvider.script = [

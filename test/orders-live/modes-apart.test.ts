@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 afterAll(() => shop.close());
 
-it(`a paid order does not wait for ${SANDBOX_ORDERS} Sandbox orders of its own partner (D41)`, async () => {
+it(`processes a paid order without waiting for ${SANDBOX_ORDERS} Sandbox orders of the same partner (D41)`, async () => {
   const buyer = await shop.buyer(10 * PRICE);
   const sandbox = shop.api.partnerApi(await shop.office.createKey(buyer.id, 'sandbox'));
   await shop.startWorker();

@@ -96,7 +96,7 @@ async function allEnded(ids: readonly string[]): Promise<Map<string, Ended>> {
   });
 }
 
-describe('orders whose provider answers at the same time', () => {
+describe('orders whose provider responds at the same time', () => {
   it('end in one transaction, each with its own status, eSIMs, event and money', async () => {
     const buyers = await Promise.all([shop.buyer(20 * PRICE), shop.buyer(20 * PRICE)]);
     const ids = await placeMany(buyers, 12, 3);
@@ -120,7 +120,7 @@ describe('orders whose provider answers at the same time', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('end although one of them is refused by the database: that one alone is tried again later', async () => {
+  it('end although the database rejects one of them, which alone is retried later', async () => {
     const buyers = await Promise.all([shop.buyer(20 * PRICE), shop.buyer(20 * PRICE)]);
     const ids = await placeMany(buyers, 9);
     const [sick, ...healthy] = ids as [string, ...string[]];
@@ -139,7 +139,7 @@ describe('orders whose provider answers at the same time', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('end but for the one whose fence is another: nothing is written for that, and its money stays held', async () => {
+  it('end except for one with an outdated fence, which is unchanged and keeps its hold', async () => {
     const buyers = await Promise.all([shop.buyer(20 * PRICE), shop.buyer(20 * PRICE)]);
     const ids = await placeMany(buyers, 8);
     const [lost, refused] = ids as [string, string];
@@ -169,7 +169,7 @@ describe('orders whose provider answers at the same time', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('end by the later of two leases of one order, whichever word came first', async () => {
+  it('end with the later of two leases of one order, whichever result came first', async () => {
     const buyer = await shop.buyer(20 * PRICE);
     const [orderId] = (await placeMany([buyer], 1)) as [string];
     const { dataSource } = shop.api.process.resources;
@@ -191,7 +191,7 @@ describe('orders whose provider answers at the same time', () => {
     await allEnded([orderId]);
   });
 
-  it('end although somebody else has locked the wallet of one: only that partner waits', async () => {
+  it('end although somebody has locked one wallet, and only that partner waits', async () => {
     const [stuck, free] = await Promise.all([shop.buyer(20 * PRICE), shop.buyer(20 * PRICE)]);
     const ids = await placeMany([stuck, free], 6);
     const holder = await shop.database.pool.connect();

@@ -141,7 +141,7 @@ async function sinceOf(id: string, column: Since): Promise<string> {
 }
 
 describe('orders that need review', () => {
-  it('are those without an answer for too long, oldest first, with what support needs', async () => {
+  it('lists orders that have been pending for too long, oldest first, with what support needs', async () => {
     const [older, younger] = [await stuckOrder(), await stuckOrder(2)];
     expect(await listed()).toEqual([]);
     await backdate(younger, 'created_at', 16);
@@ -175,7 +175,7 @@ describe('orders that need review', () => {
     expect(await listed()).toEqual([]);
   });
 
-  it('include cancellations, from when they were asked for', async () => {
+  it('includes cancellations, with the time of their request', async () => {
     const id = await issuedOrder();
     await backdate(id, 'created_at', 1_440);
     await cancelInVain(id);
@@ -189,8 +189,8 @@ describe('orders that need review', () => {
   });
 });
 
-describe('alerts of what needs review', () => {
-  it('come once for an order, and once for each of its cancellations that hangs', async () => {
+describe('review alerts', () => {
+  it('are raised once for an order, and once for each of its hanging cancellations', async () => {
     const stuck = await stuckOrder();
     await backdate(stuck, 'created_at', 16);
     const id = await issuedOrder();
@@ -210,7 +210,7 @@ describe('alerts of what needs review', () => {
     ]);
   });
 
-  it('come for every other order when that of one cannot be stored (D43)', async () => {
+  it('are raised for every other order when one cannot be stored (D43)', async () => {
     const [refused, other] = [await stuckOrder(), await stuckOrder()];
     const { pool } = shop.database;
     await pool.query(
@@ -229,7 +229,7 @@ describe('alerts of what needs review', () => {
 });
 
 describe('reconcile', () => {
-  it('requery has a worker ask at once', async () => {
+  it('requery makes a worker query at once', async () => {
     const order = await desk.stuckOrder(buyer);
     shop.liveProvider.provision({ reference: order['provider_reference'] as string, quantity: 1 });
     const answer = await desk.reconcile(order['id'] as string, 'requery');
@@ -237,7 +237,7 @@ describe('reconcile', () => {
     expect(await shop.settled(buyer, order['id'] as string)).toMatchObject({ status: 'issued' });
   });
 
-  it('mark_failed ends the order, releases its money, tells the partner, and is audited', async () => {
+  it('mark_failed ends the order, releases its money, notifies the partner, and is audited', async () => {
     const before = await balance(buyer);
     const order = await desk.stuckOrder(buyer, 3);
     expect((await balance(buyer)).held).toBe(before.held + 3 * PRICE);
@@ -259,7 +259,7 @@ describe('reconcile', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('mark_issued never issues without profiles: 409, also in the replay, and the order goes on', async () => {
+  it('mark_issued never issues without profiles: it returns 409, also in the replay, and the order stays open', async () => {
     const order = await desk.stuckOrder(buyer);
     const key = randomUUID();
     const refused = await desk.reconcile(order['id'] as string, 'mark_issued', key);
@@ -280,7 +280,7 @@ describe('reconcile', () => {
     expect((await desk.reconcile(order['id'] as string, 'mark_issued')).body.data.status).toBe('issued');
   });
 
-  it('mark_issued is 503, and may be repeated, when the provider does not answer', async () => {
+  it('mark_issued returns 503, and can be repeated, when the provider does not respond', async () => {
     const order = await desk.stuckOrder(buyer);
     shop.liveProvider.findError = new ProviderOutcomeUnknown();
     expectProblem(await desk.reconcile(order['id'] as string, 'mark_issued'), 503, 'service_unavailable');
@@ -288,7 +288,7 @@ describe('reconcile', () => {
     await desk.reconcile(order['id'] as string, 'mark_failed');
   });
 
-  it('nothing is decided while the provider takes no calls: what it has was not asked', async () => {
+  it('decides nothing while the provider refuses calls, because it was not queried', async () => {
     const order = await desk.stuckOrder(buyer);
     shop.liveProvider.provision({ reference: order['provider_reference'] as string, quantity: 1 });
     shop.liveProvider.findError = new ProviderUnavailable(1_000);
@@ -298,7 +298,7 @@ describe('reconcile', () => {
     expect((await desk.reconcile(order['id'] as string, 'mark_issued')).body.data.status).toBe('issued');
   });
 
-  it('lets nobody fail an order while the provider is asked: what it answers counts', async () => {
+  it('does not fail an order while a worker queries the provider, whose result decides', async () => {
     let answerUpstream!: () => void;
     const silence = new Promise<void>((resolve) => (answerUpstream = resolve));
     shop.liveProvider.script = [
@@ -319,7 +319,7 @@ describe('reconcile', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('refuses what has ended with 409, unknown orders with 404, and unknown actions with 400', async () => {
+  it('returns 409 for an ended order, 404 for an unknown order, and 400 for an unknown action', async () => {
     const { id } = await place(buyer);
     await shop.settled(buyer, id as string);
     for (const action of ['requery', 'mark_failed', 'mark_issued']) {
@@ -330,7 +330,7 @@ describe('reconcile', () => {
   });
 });
 
-describe('a processing order that support ends', () => {
+describe('support resolving a processing order', () => {
   async function stuckOrder(quantity: number): Promise<{ id: string; reference: string }> {
     const row = await desk.stuckOrder(buyer, quantity);
     return { id: row['id'] as string, reference: row['provider_reference'] as string };
@@ -341,7 +341,7 @@ describe('a processing order that support ends', () => {
     return state.state === 'provisioned' ? state.profiles : [];
   }
 
-  it('keeps what was bought of it: never failed, and issued in part, the rest released', async () => {
+  it('keeps what was bought: the order does not fail, but is issued in part, and the rest is refunded', async () => {
     const { id, reference } = await stuckOrder(3);
     const profiles = mint(2);
     shop.liveProvider.parts.set(reference, { profiles });
@@ -378,7 +378,7 @@ describe('a processing order that support ends', () => {
     expect(audit.body.data[0].details.upstream).toBe('2 provisioned, 0 running, 0 unusable');
   });
 
-  it('names the reason that the provider gives for what is missing', async () => {
+  it("names the provider's reason for the missing part", async () => {
     const { id, reference } = await stuckOrder(2);
     const failure = { code: 'provider_rejected', reason: 'Taken back.' } as const;
     shop.liveProvider.parts.set(reference, { profiles: mint(1), failure });
@@ -388,7 +388,7 @@ describe('a processing order that support ends', () => {
     });
   });
 
-  it('is ended by nobody while the provider is at a part of it', async () => {
+  it('is not possible while the provider works on a part of it', async () => {
     const { id, reference } = await stuckOrder(2);
     shop.liveProvider.parts.set(reference, { profiles: mint(1), running: 1 });
     expect(await desk.look(id)).toMatchObject({ running: 1, actions: ['requery'] });
@@ -397,7 +397,7 @@ describe('a processing order that support ends', () => {
     expect(await balance(buyer)).toMatchObject({ held: 2 * PRICE });
   });
 
-  it('can be failed when nothing that was sold of it can be issued', async () => {
+  it('can fail an order when nothing that the provider sold can be issued', async () => {
     const { id, reference } = await stuckOrder(1);
     shop.liveProvider.parts.set(reference, { unusable: 1 });
     expect(await desk.look(id)).toMatchObject({
@@ -409,7 +409,7 @@ describe('a processing order that support ends', () => {
     expect((await desk.reconcile(id, 'mark_failed')).body.data).toMatchObject({ status: 'failed' });
   });
 
-  it('is given up only when the provider must show what the last placement did, and rests until then', async () => {
+  it('waits until the provider must show the last placement, and pauses retries until then', async () => {
     const { id, reference } = await stuckOrder(2);
     shop.liveProvider.readLagMs = 60_000;
     await desk.change(id, `next_attempt_at = now() + interval '1 minute'`);
@@ -423,7 +423,7 @@ describe('a processing order that support ends', () => {
     expect((await desk.reconcile(id, 'mark_issued')).body.data).toMatchObject({ status: 'partially_issued' });
   });
 
-  it('is issued at once when all of it is there, and failed at once when it was never placed', async () => {
+  it('issues at once when everything is there, and fails at once when it was never placed', async () => {
     shop.liveProvider.readLagMs = 60_000;
     const whole = await stuckOrder(2);
     shop.liveProvider.parts.set(whole.reference, { profiles: mint(2) });
@@ -433,7 +433,7 @@ describe('a processing order that support ends', () => {
     expect((await desk.reconcile(id, 'mark_failed')).body.data).toMatchObject({ status: 'failed' });
   });
 
-  it('shows what is left to decide when the provider is silent, and nothing once it has ended', async () => {
+  it('shows the possible actions when the provider does not respond, and nothing once the order has ended', async () => {
     const { id } = await stuckOrder(1);
     shop.liveProvider.findError = new ProviderOutcomeUnknown();
     expect(await desk.look(id)).toMatchObject({
@@ -447,7 +447,7 @@ describe('a processing order that support ends', () => {
     expectProblem(await shop.office.admin.get(path('ord_01KAEXAMPLE0000000000000000')), 404, 'not_found');
   });
 
-  it('is not ended by a word that is older than the last work on it', async () => {
+  it('is refused when the result is older than the last work on the order', async () => {
     const { id } = await stuckOrder(1);
     const findParts = shop.liveProvider.findParts.bind(shop.liveProvider);
     vi.spyOn(shop.liveProvider, 'findParts').mockImplementationOnce(async (request) => {
@@ -461,7 +461,7 @@ describe('a processing order that support ends', () => {
     expect((await desk.reconcile(id, 'mark_failed')).body.data).toMatchObject({ status: 'failed' });
   });
 
-  it('is issued with no more profiles than were ordered, and an alert tells support of the rest', async () => {
+  it('issues at most the ordered number of profiles, and an alert names the rest', async () => {
     const { id, reference } = await stuckOrder(1);
     shop.liveProvider.provision({ reference, quantity: 2 });
     const answer = await desk.reconcile(id, 'mark_issued');
@@ -475,7 +475,7 @@ describe('a processing order that support ends', () => {
   });
 });
 
-describe('a cancellation that support ends', () => {
+describe('support resolving a cancellation', () => {
   interface Hanging {
     readonly id: string;
     /** What the provider calls its eSIMs. */
@@ -502,7 +502,7 @@ describe('a cancellation that support ends', () => {
   const statusesOf = (answer: ApiAnswer): string[] =>
     (answer.body.data.esims as Json[]).map((esim) => esim['status'] as string).sort();
 
-  it('did not happen: the order is where it was, and may be canceled again', async () => {
+  it('marks it as not done: the order is restored, and can be canceled again', async () => {
     const { id } = await hanging(2, 1);
     const answer = await desk.reconcile(id, 'mark_issued');
     expect(answer.body.data).toMatchObject({
@@ -521,7 +521,7 @@ describe('a cancellation that support ends', () => {
     });
   });
 
-  it('did happen: canceled and refunded, without an event', async () => {
+  it('marks it as done: the order is canceled and refunded, without an event', async () => {
     const { id } = await hanging(2);
     const answer = await desk.reconcile(id, 'mark_failed');
     expect(answer.body.data).toMatchObject({
@@ -536,14 +536,14 @@ describe('a cancellation that support ends', () => {
     expect(await shop.row(id)).toMatchObject({ next_attempt_at: null, cancel_requested_at: null });
   });
 
-  it('is never said not to have happened when the provider has the order back', async () => {
+  it('refuses to mark it as not done when the provider has taken the order back', async () => {
     const { id, esims } = await hanging(2);
     for (const esim of esims) shop.liveProvider.cancelStatuses.set(esim, 'canceled');
     await desk.expectRefused(id, 'mark_issued', /Mark it failed/);
     expect((await desk.reconcile(id, 'mark_failed')).body.data).toMatchObject({ status: 'canceled' });
   });
 
-  it('is never said to have happened when an eSIM is in use; what was taken back is refunded', async () => {
+  it('refuses to mark it as done when an eSIM is in use, and refunds those that were taken back', async () => {
     const { id, esims } = await hanging(2);
     shop.liveProvider.cancelStatuses.set(esims[0]!, 'in_use');
     shop.liveProvider.cancelStatuses.set(esims[1]!, 'canceled');
@@ -563,7 +563,7 @@ describe('a cancellation that support ends', () => {
     expect((await statement(buyer))[0]).toEqual(['refund', PRICE]);
   });
 
-  it('is not said not to have happened while the provider is at it', async () => {
+  it('refuses to mark it as not done while the provider is processing it', async () => {
     const { id, esims } = await hanging(1);
     shop.liveProvider.cancelStatuses.set(esims[0]!, 'being_canceled');
     expect(await desk.look(id)).toMatchObject({ running: 1, actions: ['requery', 'mark_failed'] });
@@ -574,7 +574,7 @@ describe('a cancellation that support ends', () => {
   it.each([
     ['mark_issued', 'issued'],
     ['mark_failed', 'canceled'],
-  ] as const)('is for support to decide when the provider is silent: %s', async (action, status) => {
+  ] as const)('can decide either way when the provider does not respond: %s', async (action, status) => {
     const { id } = await hanging(1);
     shop.liveProvider.findError = new ProviderOutcomeUnknown();
     expect(await desk.look(id)).toMatchObject({
@@ -584,7 +584,7 @@ describe('a cancellation that support ends', () => {
     expect((await desk.reconcile(id, action)).body.data).toMatchObject({ status });
   });
 
-  it('is not ended while a worker asks, nor said not to have happened right after one asked', async () => {
+  it('waits while a worker queries the provider, and for the read lag after its query', async () => {
     const { id } = await hanging(1);
     await desk.change(id, `lease_until = now() + interval '1 minute'`);
     const asked = vi.spyOn(shop.liveProvider, 'findCancelStatuses');
@@ -599,7 +599,7 @@ describe('a cancellation that support ends', () => {
     expect((await desk.reconcile(id, 'mark_issued')).body.data).toMatchObject({ status: 'issued' });
   });
 
-  it('has nothing to take back when no eSIM is left', async () => {
+  it('needs no provider when no eSIM is left', async () => {
     const { id } = await hanging(1);
     await shop.database.pool.query(`UPDATE esims SET status = 'canceled' WHERE order_id = $1`, [id]);
     await desk.expectRefused(id, 'mark_failed', /Mark the order issued/);
@@ -607,7 +607,7 @@ describe('a cancellation that support ends', () => {
   });
 });
 
-describe('a cancellation in Sandbox that support ends', () => {
+describe('support resolving a Sandbox cancellation', () => {
   let sandbox: HttpClient;
   beforeEach(async () => {
     sandbox = shop.api.partnerApi(await shop.office.createKey(buyer.id, 'sandbox'));
@@ -625,7 +625,7 @@ describe('a cancellation in Sandbox that support ends', () => {
     return id as string;
   }
 
-  it('did not happen, or did', async () => {
+  it('marks it as not done or as done', async () => {
     const [kept, gone] = [await waiting(), await waiting()];
     expect((await desk.reconcile(kept, 'mark_issued')).body.data).toMatchObject({
       status: 'issued',
@@ -640,7 +640,7 @@ describe('a cancellation in Sandbox that support ends', () => {
     expect((await desk.reconcile(gone, 'mark_failed')).body.data).toMatchObject({ status: 'canceled' });
   });
 
-  it('is never said to have happened when a device has an eSIM', async () => {
+  it('refuses to mark it as done when a device has an eSIM', async () => {
     const id = await waiting();
     await shop.database.pool.query(
       `UPDATE esims SET profile_status = 'installed'

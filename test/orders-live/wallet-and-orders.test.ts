@@ -41,7 +41,7 @@ const own = (price: object, margin_bps: number | null = null) => ({
   prices: [{ package_id: PACKAGE, price }],
 });
 
-describe('what a live order costs', () => {
+describe('the price of a live order', () => {
   beforeAll(() =>
     shop.database.pool.query(`UPDATE packages SET cost_micros = $1 WHERE mode = 'live'`, [COST * 10_000]),
   );
@@ -71,7 +71,7 @@ describe('what a live order costs', () => {
     expect([refused.status, refused.body.code]).toEqual([409, 'price_changed']);
   });
 
-  it('is in the currency of the own price: a limit in another one is no limit that holds', async () => {
+  it("has the currency of the partner's own price, and a limit in another currency refuses the order", async () => {
     const buyer = await buyerWith(own({ amount: 299, currency: 'EUR' }));
     const limit = { package_id: PACKAGE, max_unit_price: usd(PRICE) };
     const refused = await buyer.live.post('/v1/orders', limit);
@@ -124,7 +124,7 @@ async function leaveBehind(orderId: string): Promise<string> {
   return rows[0]!.provider_reference;
 }
 
-it('places nothing again under a lease that has lapsed, though nobody has taken the order yet', async () => {
+it('does not place again under an expired lease, even if nobody has taken the order yet', async () => {
   const queue = shop.api.process.api!.nest.get(OrderJobsRepository, { strict: false });
   const { id } = await place(await shop.buyer(PRICE));
   await leaveBehind(id as string);
@@ -143,7 +143,7 @@ it('places nothing again under a lease that has lapsed, though nobody has taken 
   await leaveBehind(lease.id);
 });
 
-it('asks by reference before it places anything that a dead worker may have placed', async () => {
+it('looks an order up by reference before it places anything that a dead worker may have placed', async () => {
   const buyer = await shop.buyer(2 * PRICE);
   const [placed, lost] = [await place(buyer), await place(buyer)];
   const placedReference = await leaveBehind(placed['id'] as string);
@@ -159,7 +159,7 @@ it('asks by reference before it places anything that a dead worker may have plac
 });
 
 describe('a live order', () => {
-  it('is charged for what it issued, with the reference of the order, and was placed once', async () => {
+  it('is charged for its issued eSIMs, with the reference of the order, and placed once', async () => {
     const buyer = await shop.buyer(10 * PRICE);
     const { id } = await place(buyer, 2, { reference: 'booking-1' });
     const order = await shop.settled(buyer, id as string);
@@ -180,7 +180,7 @@ describe('a live order', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('that was issued in part is charged for that part only', async () => {
+  it('is charged only for the issued part', async () => {
     const buyer = await shop.buyer(5 * PRICE);
     shop.liveProvider.script = [(order) => shop.liveProvider.provision(order, 3)];
     const order = await shop.settled(buyer, (await place(buyer, 5))['id'] as string);
@@ -212,7 +212,7 @@ describe('a live order', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('of a free package is issued without any money', async () => {
+  it('is issued without any money if the package is free', async () => {
     await shop.database.pool.query(`UPDATE packages SET price_amount = 0 WHERE mode = 'live' AND id = $1`, [
       PACKAGE,
     ]);
@@ -230,7 +230,7 @@ describe('a live order', () => {
     }
   });
 
-  it('is answered 503 and leaves nothing when its provider is not connected', async () => {
+  it('returns 503 and leaves nothing behind when its provider is not connected', async () => {
     const buyer = await shop.buyer(PRICE);
     await shop.database.pool.query(`UPDATE package_sources SET provider = 'gone'`);
     const idempotencyKey = 'retry-after-503';
@@ -247,7 +247,7 @@ describe('a live order', () => {
 });
 
 describe('placing an order provider', () => {
-  it('stays a first placement while calls certainly never left', async () => {
+  it('treats it as the first placement while calls certainly were not sent', async () => {
     const buyer = await shop.buyer(PRICE);
     const down = (): never => {
       throw new ProviderUnavailable(50);
@@ -260,7 +260,7 @@ describe('placing an order provider', () => {
     expect(placements).toEqual(['first', 'first', 'first']);
   });
 
-  it('finds what was provisioned without an answer, and does not buy it again', async () => {
+  it('finds an order that was provisioned without a response, and does not buy it again', async () => {
     const buyer = await shop.buyer(PRICE);
     shop.liveProvider.script = [
       (order) => {
@@ -275,7 +275,7 @@ describe('placing an order provider', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('waits for the read lag before it places again what was not found', async () => {
+  it('waits for the read lag before it places again an order that it did not find', async () => {
     const buyer = await shop.buyer(PRICE);
     shop.liveProvider.readLagMs = 3_000;
     try {
@@ -313,7 +313,7 @@ describe('the wallet', () => {
     return nest.get(Transactions, { strict: false }).run((tx) => work(wallet, tx));
   };
 
-  it('settles a hold once, however often and however concurrently it is asked', async () => {
+  it('settles a hold once, however often and concurrently it is called', async () => {
     const buyer = await shop.buyer(1_000);
     const subject = { topupId: `top_once` };
     const [mode, money] = ['live', { amount: 700, currency: 'USD' }] as const;
@@ -336,7 +336,7 @@ describe('the wallet', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('captures nothing that was never held, and takes no second hold for the same order', async () => {
+  it('captures only held money, and refuses a second hold for the same purchase', async () => {
     const buyer = await shop.buyer(1_000);
     const [mode, money] = ['live', { amount: 100, currency: 'USD' }] as const;
     const unheld = { orderId: 'ord_unheld' };
@@ -349,7 +349,7 @@ describe('the wallet', () => {
     expect(await balance(buyer)).toMatchObject({ held: 100 });
   });
 
-  it('is untouched by Sandbox: no wallet, hold or transaction, and the constant balance', async () => {
+  it('is not used by Sandbox: no wallet, hold or transaction, and a constant balance', async () => {
     const partner = await shop.office.createPartner();
     const sandbox = shop.api.partnerApi(partner.sandboxKey);
     const before = (await sandbox.get('/v1/balance')).body.data;
@@ -394,11 +394,11 @@ describe('the recorded time of the last placement', () => {
   });
 });
 
-describe('more profiles than were ordered', () => {
+describe('surplus profiles', () => {
   const alertsAbout = async (id: string): Promise<Json[]> =>
     (await shop.office.admin.get(`/internal/v1/alerts?subject_id=${id}`)).body.data as Json[];
 
-  it('are not issued: the ordered number is charged, and an alert tells support of the rest', async () => {
+  it('are not issued: the ordered number is charged, and an alert names the rest', async () => {
     shop.liveProvider.script = [(order) => shop.liveProvider.provision(order, 3)];
     const buyer = await shop.buyer(2 * PRICE);
     const { id } = await place(buyer, 2);
@@ -459,7 +459,7 @@ describe('cancellations', () => {
     (order['esims'] as { status: string }[]).map((esim) => esim.status).sort();
 
   describe('a cancellation', () => {
-    it('refunds what was charged as a transaction of its own', async () => {
+    it('refunds the charge as a separate transaction', async () => {
       const id = await issuedOrder(2);
       await cancel(id);
       const order = await shop.settled(buyer, id);
@@ -473,7 +473,7 @@ describe('cancellations', () => {
       await expectBooksToAddUp(shop.database);
     });
 
-    it('of a part refunds that part, says why the rest stayed, and can be asked for again', async () => {
+    it('of a part refunds that part, explains the rest, and can be requested again', async () => {
       buyer = await shop.buyer(3 * PRICE);
       const id = await issuedOrder(3);
       shop.liveProvider.cancelState = ({ esims }) => ({
@@ -501,7 +501,7 @@ describe('cancellations', () => {
       await expectBooksToAddUp(shop.database);
     });
 
-    it('that the provider refuses moves no money', async () => {
+    it('moves no money when the provider refuses', async () => {
       const id = await issuedOrder(2);
       shop.liveProvider.cancelState = () => ({ state: 'refused', failure: IN_USE });
       await cancel(id);
@@ -512,7 +512,7 @@ describe('cancellations', () => {
     });
   });
 
-  describe('a cancellation whose first answer was lost', () => {
+  describe('a cancellation whose first response was lost', () => {
     /** Silent until an eSIM was installed; then the provider says what the lost call did. */
     async function loseAnswerAndInstall(orderId: string, esim: string): Promise<() => void> {
       let isInstalled = false;
@@ -528,7 +528,7 @@ describe('cancellations', () => {
       return () => (isInstalled = true);
     }
 
-    it('refunds what that call took back, though an eSIM was installed meanwhile', async () => {
+    it('refunds what that call took back, even if an eSIM was installed meanwhile', async () => {
       const id = await issuedOrder(2);
       const [gone, installed] = await upstreamIds(id);
       const canceledEsimIds = [gone!];
@@ -543,7 +543,7 @@ describe('cancellations', () => {
       await expectBooksToAddUp(shop.database);
     });
 
-    it('refunds nothing, and is back where it was, when that call took nothing back', async () => {
+    it('refunds nothing and restores the order when that call took nothing back', async () => {
       const id = await issuedOrder(1);
       const [installed] = await upstreamIds(id);
       shop.liveProvider.cancelState = () => ({ state: 'refused', failure: IN_USE });
@@ -556,8 +556,8 @@ describe('cancellations', () => {
     });
   });
 
-  describe('an order that had lost an eSIM before', () => {
-    it('has refunded what the ledger has, not the eSIM that the provider revoked by itself', async () => {
+  describe('an order that had lost an eSIM earlier', () => {
+    it('is refunded by the ledger, without the eSIM that the provider revoked on its own', async () => {
       const id = await issuedOrder(2);
       const [revoked, left] = await upstreamIds(id);
       await change(revoked!, `status = 'canceled'`);
@@ -572,7 +572,7 @@ describe('cancellations', () => {
   });
 });
 
-it('an API process without wholesaler credentials sells what LIVE_PROVIDERS names, and nothing else', async () => {
+it('sells only what LIVE_PROVIDERS names in an API process without wholesaler credentials', async () => {
   const { database } = shop;
   const api = await startTestService({ role: 'api', database, env: { LIVE_PROVIDERS: 'zendit' } });
   try {

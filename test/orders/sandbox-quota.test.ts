@@ -52,8 +52,8 @@ function expectRefused({ status, body }: ApiAnswer): void {
   expect(body.detail).toContain('00:00 UTC');
 }
 
-describe("a partner's Sandbox quota of a day", () => {
-  it('is exact when forty orders come at once by two keys, and leaves other partners alone', async () => {
+describe("a partner's daily Sandbox quota", () => {
+  it('is exact for forty concurrent orders with two keys, and does not affect other partners', async () => {
     const second = service.partnerApi(await service.createKey(partner.id, 'sandbox'));
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, nth) =>
@@ -66,7 +66,7 @@ describe("a partner's Sandbox quota of a day", () => {
     expect((await order(1, {}, await service.createPartner())).status).toBe(202);
   });
 
-  it('takes nothing for an order that does not fit, nor for a replay', async () => {
+  it('is not charged for an order that exceeds it, nor for a replay', async () => {
     expectRefused(await order(QUOTA + 1));
     const key = 'quota-once-0001';
     expect((await order(QUOTA - 1, {}, partner, key)).status).toBe(202);
@@ -77,7 +77,7 @@ describe("a partner's Sandbox quota of a day", () => {
     expect(await ordered()).toBe(QUOTA);
   });
 
-  it('begins anew at midnight UTC, and knows what other processes have granted', async () => {
+  it('resets at midnight UTC, and includes what other processes have granted', async () => {
     const clock = { now: () => new Date('2026-11-26T23:59:59.999Z') };
     const logger = { warn: () => undefined } as unknown as Logger;
     const newProcess = (): SandboxQuota =>
@@ -102,7 +102,7 @@ describe("a partner's Sandbox quota of a day", () => {
     expect(refuses(() => second.take(scope, 1))).toBe(true);
   });
 
-  it('counts each full kilobyte of metadata', async () => {
+  it('charges each full kilobyte of metadata', async () => {
     const metadata = Object.fromEntries(Array.from({ length: 20 }, (_, nth) => [`k${nth}`, 'x'.repeat(500)]));
     // Nine kilobytes and some bytes.
     expect((await order(3, { metadata })).status).toBe(202);
@@ -110,7 +110,7 @@ describe("a partner's Sandbox quota of a day", () => {
     expect(await ordered()).toBe(3);
   });
 
-  it('counts top-ups and steps of a simulated device', async () => {
+  it('charges top-ups and steps of a simulated device', async () => {
     const esim = await issueEsim(partner.sandbox, PACKAGE);
     const step = (name: string, body?: object): Promise<ApiAnswer> =>
       partner.sandbox.post(`/v1/sandbox/esims/${esim}/${name}`, body);

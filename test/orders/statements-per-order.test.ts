@@ -66,7 +66,7 @@ async function ordersOf(partners: readonly TestPartner[]): Promise<void> {
 }
 
 describe(`the worker at a burst of ${BURST}`, () => {
-  it(`needs at most ${MAX_STATEMENTS} statements for each sandbox order of 25 partners`, async () => {
+  it(`runs at most ${MAX_STATEMENTS} statements per sandbox order of 25 partners`, async () => {
     const partners = () => Promise.all(Array.from({ length: 25 }, () => office.createPartner()));
     const attempt = async (): Promise<number> => {
       await ordersOf(await partners());

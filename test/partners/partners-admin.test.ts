@@ -33,7 +33,7 @@ function expectProblem(answer: ApiAnswer, status: number, code: string): void {
 }
 
 describe('creating a partner', () => {
-  it('answers 201 with the partner and where it is', async () => {
+  it('returns 201 with the partner and its location', async () => {
     const answer = await service.admin.post(PARTNERS, { name: 'Acme Travel', email: 'it@acme.example' });
     expect(answer.status).toBe(201);
     const { data } = answer.body;
@@ -49,7 +49,7 @@ describe('creating a partner', () => {
     expect((await service.admin.get(`${PARTNERS}/${data.id}`)).body.data).toEqual(data);
   });
 
-  it('makes one partner for one Idempotency-Key and replays the answer', async () => {
+  it('creates one partner per Idempotency-Key and replays the response', async () => {
     const before = await countPartners();
     const options = { idempotencyKey: 'partner-once-0001' };
     const answers = await postAtOnce(service.admin, PARTNERS, { name: 'Once' }, 10, options.idempotencyKey);
@@ -76,7 +76,7 @@ describe('creating a partner', () => {
 });
 
 describe('reading partners', () => {
-  it('lists newest first, page by page, while new ones are made', async () => {
+  it('lists newest first, page by page, while new ones are created', async () => {
     const ids: string[] = [];
     for (let i = 0; i < 5; i++) ids.unshift((await create({ name: `Listed ${i}` }))['id']!);
     const first = await service.admin.get(`${PARTNERS}?limit=2`);
@@ -104,7 +104,7 @@ describe('reading partners', () => {
     expectProblem(await service.admin.get(`${PARTNERS}?name=Acme`), 400, 'validation_failed');
   });
 
-  it('answers 404 for unknown and malformed ids', async () => {
+  it('returns 404 for unknown and malformed ids', async () => {
     for (const id of [newId('ptn'), newId('key'), 'ptn_1', '1']) {
       expectProblem(await service.admin.get(`${PARTNERS}/${id}`), 404, 'not_found');
       expectProblem(await service.admin.call('PATCH', `${PARTNERS}/${id}`, { body: {} }), 404, 'not_found');
@@ -115,7 +115,7 @@ describe('reading partners', () => {
 });
 
 describe('changing a partner', () => {
-  it('changes what is sent, keeps the rest, and audits it', async () => {
+  it('changes the sent fields, keeps the rest, and audits it', async () => {
     const { id } = await create({ name: 'Before', email: 'it@acme.example' });
     const renamed = await service.admin.call('PATCH', `${PARTNERS}/${id}`, { body: { name: 'After' } });
     expect(renamed.status).toBe(200);
@@ -132,7 +132,7 @@ describe('changing a partner', () => {
     ]);
   });
 
-  it('changes and audits nothing when nothing is different', async () => {
+  it('changes and audits nothing when the values are the same', async () => {
     const created = await create({ name: 'Same' });
     const { id } = created;
     for (const body of [undefined, {}, { name: 'Same', email: null }]) {
@@ -157,7 +157,7 @@ describe('changing a partner', () => {
 });
 
 describe('suspending a partner', () => {
-  it('refuses its calls from the next one on, and reinstating restores them', async () => {
+  it('refuses its calls from the next one on, and reinstating restores access', async () => {
     const partner = await service.createPartner();
     expect((await partner.sandbox.get('/v1/me')).status).toBe(200);
     const suspended = await service.admin.post(`${PARTNERS}/${partner.id}/suspend`);
@@ -183,7 +183,7 @@ describe('suspending a partner', () => {
     ]);
   });
 
-  it('takes no fields', async () => {
+  it('accepts no fields', async () => {
     const { id } = await create();
     expectProblem(
       await service.admin.post(`${PARTNERS}/${id}/suspend`, { why: 'x' }),
@@ -195,7 +195,7 @@ describe('suspending a partner', () => {
 });
 
 describe('the audit log', () => {
-  it('names token, portal user, request and time, and is filtered by each', async () => {
+  it('records token, portal user, request and time, and can be filtered by each', async () => {
     const answer = await service.admin.post(
       PARTNERS,
       { name: 'Audited' },
@@ -238,7 +238,7 @@ describe('the audit log', () => {
     );
   });
 
-  it('has no entry of a creation that was refused', async () => {
+  it('has no entry for a refused creation', async () => {
     const before = (await service.admin.get('/internal/v1/audit-log?limit=1')).body.data[0].id;
     await service.admin.post(PARTNERS, { name: '' });
     expect((await service.admin.get('/internal/v1/audit-log?limit=1')).body.data[0].id).toBe(before);

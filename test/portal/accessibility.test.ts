@@ -264,7 +264,7 @@ async function firstOf(path: string): Promise<Listed> {
 }
 
 describe.skipIf(missing !== null)('the portal', { timeout: BROWSER_TEST_MS }, () => {
-  const accessible = 'passes axe in light and dark, keeps to its policy, and fits into 320 pixels: %s';
+  const accessible = 'passes axe in light and dark, obeys its content policy, and fits into 320 pixels: %s';
 
   beforeAll(async () => {
     service = await startTestService({ env: ENV });

@@ -63,7 +63,7 @@ async function expectInZone(time: Locator, at: string): Promise<void> {
   expect(await time.getAttribute('title')).toBe(`${at.replace('T', ' ').replace('Z', '')} UTC`);
 }
 
-describe.skipIf(missing !== null)('whoever uses the portal', { timeout: BROWSER_TEST_MS }, () => {
+describe.skipIf(missing !== null)('a portal user', { timeout: BROWSER_TEST_MS }, () => {
   beforeAll(async () => {
     const port = await freePort();
     apiUrl = `http://127.0.0.1:${port}`;
@@ -86,7 +86,7 @@ describe.skipIf(missing !== null)('whoever uses the portal', { timeout: BROWSER_
     await service.stop();
   });
 
-  it('is told on every empty screen what comes next, by a command that works when it is pasted', async () => {
+  it('sees the next step on every empty screen, with a command that works when it is pasted', async () => {
     const { open } = portal;
     const noEsims = (await partner.sandbox.get('/v1/esims')).body.data as unknown[];
     expect(noEsims).toEqual([]);
@@ -121,7 +121,7 @@ describe.skipIf(missing !== null)('whoever uses the portal', { timeout: BROWSER_
     await empty.close();
   });
 
-  it('copies the id of an order, an ICCID and the id of a key by a button', async () => {
+  it('copies the id of an order, an ICCID and the id of a key with a button', async () => {
     const copied = async (opens: string, what: string): Promise<unknown> => {
       await portal.open(opens);
       await page
@@ -142,7 +142,7 @@ describe.skipIf(missing !== null)('whoever uses the portal', { timeout: BROWSER_
     expect(await copied('/developers/api-keys', 'key id')).toBe(keys.body.data[0].id);
   });
 
-  it('reads every time in the own zone, with UTC on hover, in an explanation, too', async () => {
+  it('sees every time in the local zone, with UTC on hover, including in explanations', async () => {
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(503).end();
     await recordEvent(service, { partnerId: partner.id });
     const failed = (tried: { last_attempt: unknown; status: string }): boolean =>
@@ -156,7 +156,7 @@ describe.skipIf(missing !== null)('whoever uses the portal', { timeout: BROWSER_
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(200).end();
   });
 
-  it('takes back what the switch and Edit did', async () => {
+  it('can undo the switch and Edit', async () => {
     const read = async (): Promise<Record<string, unknown>> =>
       (await service.admin.get(endpoint.path)).body.data as Record<string, unknown>;
     const undo = page.getByRole('button', { name: 'Undo' });

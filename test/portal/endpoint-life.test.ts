@@ -61,7 +61,7 @@ async function loseUntilDisabled(): Promise<void> {
 }
 
 describe.skipIf(missing !== null)(
-  'the life of an endpoint, seen in the portal',
+  'the life cycle of an endpoint in the portal',
   { timeout: BROWSER_TEST_MS },
   () => {
     beforeAll(async () => {
@@ -77,7 +77,7 @@ describe.skipIf(missing !== null)(
       await service.stop();
     });
 
-    it('is created, receives, breaks, is retried, disabled with its reason, repaired, switched on, and sends what was held', async () => {
+    it('covers creation, delivery, failure, retries, disabling with a reason, repair, enabling, and held events', async () => {
       const { page, open } = portal;
       await open('/developers/webhooks');
       await page.getByRole('button', { name: 'New endpoint' }).first().click();

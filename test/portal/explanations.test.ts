@@ -75,8 +75,8 @@ const status =
   (_nth: number, _hook: unknown, response: ServerResponse): void =>
     void response.writeHead(code, { location: 'https://elsewhere.example/' }).end();
 
-describe('a delivery whose attempt waits for its answer', () => {
-  it('is explained as such, and not as one that was never tried', async () => {
+describe('a delivery whose attempt waits for a response', () => {
+  it('is explained as waiting, and not as never attempted', async () => {
     let answer = (): void => undefined;
     receiver.answer = (_nth, _webhook, response) => {
       answer = () => void response.writeHead(200).end();
@@ -170,18 +170,18 @@ describe('a delivery that failed', () => {
     ['connect: EMFILE', 'our_side'],
     ['target_refused', 'target_refused'],
     ['protocol: HPE_INVALID_CONSTANT', 'protocol'],
-  ] as const)('of the error %s has the cause %s', (error, cause) => {
+  ] as const)('maps the error %s to the cause %s', (error, cause) => {
     expect(causeOf({ outcome: 'failed', statusCode: null, error })).toBe(cause);
   });
 
-  it('has words for every cause, and says whose it is', () => {
+  it('has a text and an owner for every cause', () => {
     expect(Object.keys(IN_WORDS).sort()).toEqual([...CAUSES].sort());
     expect(IN_WORDS.interrupted.owner).toBe('us');
   });
 });
 
-describe('what waits and what is switched off', () => {
-  it('say when it goes on', async () => {
+describe('pending deliveries and disabled endpoints', () => {
+  it('show when they continue', async () => {
     receiver.answer = status(503);
     const endpoint = await makeEndpoint(receiver.url);
     await partner.sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' });
@@ -300,7 +300,7 @@ describe('the signature doctor', () => {
     ),
   ];
 
-  it.each(cases)('says %s, and shows no secret', async (diagnosis, make) => {
+  it.each(cases)('reports %s, and shows no secret', async (diagnosis, make) => {
     const [header, received, more = {}] = make();
     const headers: Record<string, string> = header === null ? {} : { 'X-Service-Signature': header };
     const answer = await browser.post('signature-doctor', {
@@ -313,7 +313,7 @@ describe('the signature doctor', () => {
     expect(answer.text).not.toMatch(/[0-9a-f]{64}/);
   });
 
-  it('says by how many seconds a clock is off, and in which direction', async () => {
+  it('reports by how many seconds a clock is off, and in which direction', async () => {
     const header = sign(own.secret);
     const secondsOff = async (more: object): Promise<number> => {
       const request = { endpoint_id: own.id, headers: { 'X-Service-Signature': header }, body, ...more };
@@ -325,7 +325,7 @@ describe('the signature doctor', () => {
     expect(await secondsOff(at(-7_200))).toBe(-7_200);
   });
 
-  it("knows no endpoint of another partner, and tries no other partner's secret", async () => {
+  it("accepts no endpoint of another partner, and tries no other partner's secret", async () => {
     const other = await service.createPartner('Other');
     const theirs = await openPortal(service.admin, service.process.portal!.url, other.id);
     const ask = (endpoint: string) =>

@@ -55,7 +55,7 @@ const shown = async () => (await service.admin.get(`${base}/webhook-endpoints/${
 const order = () => partner.sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' });
 
 describe('the figures of an endpoint', () => {
-  it('begin at nothing, with a bucket for each quarter of an hour', async () => {
+  it('start at zero, with a bucket for each quarter of an hour', async () => {
     expect(await shown()).toMatchObject({
       last_success_at: null,
       pending_count: 0,
@@ -69,7 +69,7 @@ describe('the figures of an endpoint', () => {
     expect(stats.buckets[95]).toMatchObject({ delivered: 0, failed: 0, p50_ms: null, p95_ms: null });
   });
 
-  it('say what was delivered, given up and held; tests do not count', async () => {
+  it('count delivered, failed and held events, but not tests', async () => {
     await order();
     await eventually('a delivery', async () => (await deliveries('?status=delivered')).length === 1);
     await service.admin.post(`${base}/webhook-endpoints/${endpoint}/test`);
@@ -101,7 +101,7 @@ describe('the figures of an endpoint', () => {
     expect(listed[0]).toEqual(await shown());
   });
 
-  it('count from the last success again', async () => {
+  it('restart at the last success', async () => {
     receiver.answer = (_nth, _hook, response) => void response.writeHead(204).end();
     await service.admin.post(`${base}/webhook-endpoints/${endpoint}/enable`, { failed: 'leave' });
     await eventually(
@@ -113,7 +113,7 @@ describe('the figures of an endpoint', () => {
 });
 
 describe('the delivery log', () => {
-  it('shows the last attempt of each delivery, and finds deliveries by it', async () => {
+  it('shows the last attempt of each delivery, and filters deliveries by it', async () => {
     const [all, failed] = [await deliveries(), await deliveries('?outcome=failed')];
     expect(all).toHaveLength(4);
     expect(failed.map(({ status }) => status)).toEqual(['failed']);
@@ -134,7 +134,7 @@ describe('the delivery log', () => {
     ).toBe(400);
   });
 
-  it('costs as many statements for a page of many endpoints as for one', async () => {
+  it('runs as many statements for a page of many endpoints as for one', async () => {
     const statements = await countStatements(service.process.admin!, () =>
       service.admin.get(`${base}/webhook-endpoints`),
     );
@@ -169,7 +169,7 @@ async function countStatements(app: RunningHttpApp, call: () => Promise<unknown>
 }
 
 describe('keys and requests', () => {
-  it('say who made a key and how often it was used in the last day', async () => {
+  it('show who created a key and how often it was used in the last day', async () => {
     await eventually('its calls are counted', async () => {
       const { data } = (await service.admin.get(`${base}/api-keys`)).body as {
         data: { uses_24h: number; created_by: string | null }[];
@@ -179,7 +179,7 @@ describe('keys and requests', () => {
     });
   });
 
-  it('are found by the code of their error', async () => {
+  it('can be filtered by error code', async () => {
     await partner.sandbox.get('/v1/orders/ord_01KAEXAMPLE000000000000000');
     const found = async () =>
       (await service.admin.get(`${base}/requests?error_code=not_found`)).body.data as object[];
@@ -189,7 +189,7 @@ describe('keys and requests', () => {
   });
 });
 
-describe('a page of many costs as many statements as a page of one', () => {
+describe('a page of many rows runs as many statements as a page of one', () => {
   const cases: readonly (readonly [string, () => string, () => Promise<unknown>])[] = [
     ['keys', () => `${base}/api-keys`, () => service.admin.post(`${base}/api-keys`, { mode: 'sandbox' })],
     [

@@ -43,7 +43,7 @@ describe.skipIf(missing !== null)('the first load of the portal', { timeout: BRO
     await page.close();
   });
 
-  it('says without JavaScript that it needs it', async () => {
+  it('shows a message when JavaScript is disabled', async () => {
     const context = await browser.newContext({ javaScriptEnabled: false });
     const page = await context.newPage();
     page.setDefaultTimeout(PATIENCE_MS);

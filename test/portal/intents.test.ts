@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 
 describe('the Idempotency-Key of a change in the portal', () => {
-  it('is the same until an answer has come, and another one after it', () => {
+  it('stays the same until a response arrives, and changes afterwards', () => {
     const first = intents.keyOf('api-keys', { name: 'till' });
     expect(first).toMatch(/^[0-9a-f]{32}$/);
     expect(intents.keyOf('api-keys', { name: 'till' })).toBe(first);
@@ -20,7 +20,7 @@ describe('the Idempotency-Key of a change in the portal', () => {
     expect(intents.keyOf('api-keys', { name: 'till' })).not.toBe(first);
   });
 
-  it('is another one for another body and another object: the server would refuse the first key', () => {
+  it('differs for another body and another object, because the server would refuse a reused key', () => {
     const keys = [
       intents.keyOf('api-keys', { name: 'till' }),
       intents.keyOf('api-keys', { name: 'shop' }),
@@ -30,21 +30,21 @@ describe('the Idempotency-Key of a change in the portal', () => {
     expect(new Set(keys).size).toBe(4);
   });
 
-  it('of a turn of the switch that was turned back is not that of the next turn', () => {
+  it('is not reused for the next turn of the switch after it was turned back', () => {
     const on = intents.keyOf('webhook-endpoints/whe_1/enable', undefined);
     intents.keyOf('webhook-endpoints/whe_1/disable', undefined);
     intents.settle('webhook-endpoints/whe_1/disable', undefined);
     expect(intents.keyOf('webhook-endpoints/whe_1/enable', undefined)).not.toBe(on);
   });
 
-  it('is not taken by a late answer to what was asked for before', () => {
+  it('is not affected by a late response to an earlier request', () => {
     intents.keyOf('api-keys', { name: 'till' });
     const second = intents.keyOf('api-keys', { name: 'shop' });
     intents.settle('api-keys', { name: 'till' });
     expect(intents.keyOf('api-keys', { name: 'shop' })).toBe(second);
   });
 
-  it('is forgotten after ten minutes: who presses then means it anew', () => {
+  it('expires after ten minutes', () => {
     const first = intents.keyOf('webhook-endpoints/whe_1/test', undefined);
     now = TEN_MINUTES_MS - 1;
     expect(intents.keyOf('webhook-endpoints/whe_1/test', undefined)).toBe(first);

@@ -68,7 +68,7 @@ describe.skipIf(missing !== null)('a log of ten thousand deliveries', { timeout:
     await service.stop();
   });
 
-  it('asks once for a page of it, and shows no more rows', async () => {
+  it('loads one page, and shows no more rows', async () => {
     const { page, open, close } = await openPortalPage(browser, service, partner.id);
     const asked: string[] = [];
     page.on('request', (request) => {
@@ -83,7 +83,7 @@ describe.skipIf(missing !== null)('a log of ten thousand deliveries', { timeout:
     await close();
   });
 
-  it('keeps the place of the reader while a new attempt comes above', async () => {
+  it('keeps the scroll position while a new attempt appears above', async () => {
     const { page, open, close } = await openPortalPage(browser, service, partner.id);
     await open(`/developers/webhooks/${long.id}`);
     const rows = rowsOf(page);

@@ -94,7 +94,7 @@ async function fill(): Promise<void> {
   );
 }
 
-describe.skipIf(missing !== null)('a screen of the portal stands still', { timeout: BROWSER_TEST_MS }, () => {
+describe.skipIf(missing !== null)('a portal screen without layout shifts', { timeout: BROWSER_TEST_MS }, () => {
   beforeAll(async () => {
     service = await startTestService({
       env: { WEBHOOK_RETRY_DELAYS_MS: '50,50', WEBHOOK_BLOCK_MS: '100', WEBHOOK_BLOCKS_BEFORE_DISABLE: '1' },
@@ -117,7 +117,7 @@ describe.skipIf(missing !== null)('a screen of the portal stands still', { timeo
     await service.stop();
   });
 
-  it('while it loads', async () => {
+  it('stays still while it loads', async () => {
     const sums: [string, number][] = [];
     for (const address of [
       '/developers/api-keys',
@@ -137,7 +137,7 @@ describe.skipIf(missing !== null)('a screen of the portal stands still', { timeo
     expect(all, JSON.stringify(sums)).toBeLessThan(BUDGET);
   });
 
-  it('while the rows of another filter are on their way, which take the place of the former ones', async () => {
+  it('stays still while the rows of another filter load and replace the previous ones', async () => {
     await portal.open(`/developers/webhooks/${healthy.id}`);
     const log = page.getByRole('table', { name: 'Delivery log' });
     await log.waitFor();
@@ -168,7 +168,7 @@ describe.skipIf(missing !== null)('a screen of the portal stands still', { timeo
     expect(portal.complaints).toEqual([]);
   });
 
-  it('asks for the figures of the visible rows of a list, and once for the reason of a failure', async () => {
+  it('requests the figures of the visible rows of a list, and the reason of a failure once', async () => {
     const many = await service.createPartner('Many Travel');
     for (let made = 1; made < ENDPOINTS; made += 1)
       await registerEndpoint(service, many.id, {

@@ -63,7 +63,7 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
     await service.stop();
   });
 
-  it('do not say that there is nothing while the search has not looked everywhere', async () => {
+  it('do not report an empty result while the search is incomplete', async () => {
     const asked: string[] = [];
     page.on('request', (request) => {
       if (request.url().includes('/portal/v1/requests?')) asked.push(request.url());
@@ -81,7 +81,7 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
     await page.getByRole('heading', { name: 'No matches', exact: true }).waitFor();
   });
 
-  it('that were typed do not come back after they were taken out of the address', async () => {
+  it('do not restore typed text after it was removed from the address', async () => {
     const field = page.getByLabel('Your reference');
     const isFree = async (): Promise<void> => {
       await expect.poll(() => field.inputValue(), PATIENCE).toBe('');
@@ -106,7 +106,7 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
     await expect.poll(() => field.inputValue(), PATIENCE).toBe('invoice-8');
   });
 
-  it('put what is typed into the address when it can be a value, and not before', async () => {
+  it('update the address once the typed text is a valid value, and not earlier', async () => {
     const refused: string[] = [];
     page.on('response', (response) => {
       if (response.status() === 400) refused.push(response.url());
@@ -134,7 +134,7 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
   });
 
   it.each(['created_after=x', 'status_code=5', 'status=lost', 'event_id=8'])(
-    'say of an address with %s that it is ignored',
+    'report that %s in the address is ignored',
     async (filter) => {
       await portal.open(`/developers/webhooks/${endpoint.id}?${filter}`);
       await page.getByRole('table', { name: 'Delivery log' }).waitFor();
@@ -145,7 +145,7 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
     },
   );
 
-  it('offer every error code that a program can get, and find its calls', async () => {
+  it('offer every error code that a program can receive, and find its calls', async () => {
     // A page that is opened before lists what there was then.
     await loggedCall(service.admin, await partner.sandbox.get('/v1/orders/ord_none'));
     await portal.open('/developers/requests');
@@ -162,7 +162,7 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
     expect(new URL(page.url()).searchParams.get('error_code')).toBe('not_found');
   });
 
-  it('by held do not keep what the switch has given up', async () => {
+  it('for held hide deliveries that the switch has discarded', async () => {
     await portal.open(`/developers/webhooks/${endpoint.id}?status=held`);
     const rows = page.getByRole('table', { name: 'Delivery log' }).getByRole('button', { name: /^dlv_/ });
     await rows.first().waitFor();

@@ -38,7 +38,7 @@ async function listed<T>(path: string): Promise<T[]> {
 const dialog = (name: string) => page.getByRole('dialog', { name });
 const unreachable = 'We could not reach the portal';
 
-describe.skipIf(missing !== null)('an answer that is lost', { timeout: BROWSER_TEST_MS }, () => {
+describe.skipIf(missing !== null)('a lost response', { timeout: BROWSER_TEST_MS }, () => {
   beforeAll(async () => {
     service = await startTestService();
     browser = await launchChromium();
@@ -48,7 +48,7 @@ describe.skipIf(missing !== null)('an answer that is lost', { timeout: BROWSER_T
     await service.stop();
   });
 
-  describe('after a press', () => {
+  describe('after a click', () => {
     beforeEach(async () => {
       partner = await service.createPartner('Unlucky Travel');
       endpoint = await registerEndpoint(service, partner.id, { url: 'https://partner.example/hook' });
@@ -57,7 +57,7 @@ describe.skipIf(missing !== null)('an answer that is lost', { timeout: BROWSER_T
       return portal.close;
     });
 
-    it('makes no second key, and the dialog says what to do without the first', async () => {
+    it('creates no second key, and the dialog explains what to do without the first', async () => {
       const before = (await listed('api-keys?mode=sandbox')).length;
       const keys = await loseAnswer('api-keys');
       await portal.open('/developers/api-keys');
@@ -84,7 +84,7 @@ describe.skipIf(missing !== null)('an answer that is lost', { timeout: BROWSER_T
       expect(keys).toEqual([keys[0], keys[0], expect.not.stringMatching(keys[0]!)]);
     });
 
-    it('makes no second endpoint, and a rotation none of its own', async () => {
+    it('creates no second endpoint and no second rotation', async () => {
       await loseAnswer('webhook-endpoints');
       await loseAnswer(`webhook-endpoints/${endpoint.id}/rotate-secret`);
       await portal.open('/developers/webhooks');
@@ -122,7 +122,7 @@ describe.skipIf(missing !== null)('an answer that is lost', { timeout: BROWSER_T
       expect(new Set(keys).size).toBe(2);
     });
 
-    it('of the switch does not stand for a later turn of it', async () => {
+    it('does not block a later turn of the switch', async () => {
       await loseAnswer(`webhook-endpoints/${endpoint.id}/disable`);
       await portal.open('/developers/webhooks');
       const toggle = page.getByRole('switch');
@@ -142,7 +142,7 @@ describe.skipIf(missing !== null)('an answer that is lost', { timeout: BROWSER_T
     });
   });
 
-  describe('when the portal opens', () => {
+  describe('on opening the portal', () => {
     const refuse = (status: number, code: string) => ({
       status,
       contentType: 'application/problem+json',
@@ -152,7 +152,7 @@ describe.skipIf(missing !== null)('an answer that is lost', { timeout: BROWSER_T
     it.each([
       [429, 'rate_limited'],
       [503, 'unavailable'],
-    ])('a %i is no used link: the code is kept and works at the next try', async (status, code) => {
+    ])('with %i does not count as a used link: the code is kept and works on the next try', async (status, code) => {
       const stranger = await service.createPartner();
       page = await browser.newPage();
       page.setDefaultTimeout(PATIENCE_MS);
@@ -179,7 +179,7 @@ describe.skipIf(missing !== null)('an answer that is lost', { timeout: BROWSER_T
       await page.close();
     });
 
-    it('a link that was used still says so', async () => {
+    it('does not hide that a link has been used', async () => {
       const stranger = await service.createPartner();
       const link = `${service.process.portal!.url}/#code=${await mintCode(service.admin, stranger.id)}`;
       const opened = await browser.newPage();

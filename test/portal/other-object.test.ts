@@ -45,7 +45,7 @@ async function hold(pattern: string): Promise<{ asked: Promise<void>; release: (
   return { asked, release };
 }
 
-describe.skipIf(missing !== null)('what a screen shows', { timeout: BROWSER_TEST_MS }, () => {
+describe.skipIf(missing !== null)('the content of a screen', { timeout: BROWSER_TEST_MS }, () => {
   beforeAll(async () => {
     service = await startTestService();
     partner = await service.createPartner('Changing Travel');
@@ -76,7 +76,7 @@ describe.skipIf(missing !== null)('what a screen shows', { timeout: BROWSER_TEST
     await service.stop();
   });
 
-  it('of one eSIM never stands under the heading of another', async () => {
+  it('never shows one eSIM under the heading of another', async () => {
     const [first, second] = esims as [(typeof esims)[number], (typeof esims)[number]];
     // Both are known to the page, so that the way from one to the other shows no loading between them.
     await portal.open(`/esims/${second.id}`);
@@ -91,7 +91,7 @@ describe.skipIf(missing !== null)('what a screen shows', { timeout: BROWSER_TEST
     expect(await shownInstallData(second.id)).toBe(0);
   });
 
-  it('of a Sandbox object gives way to the list when the mode is switched', async () => {
+  it('returns from a Sandbox object to the list when the mode is switched', async () => {
     const pages = [
       [`/orders/${orderId}`, '/orders'],
       [`/esims/${esims[0]!.id}`, '/esims'],
@@ -105,7 +105,7 @@ describe.skipIf(missing !== null)('what a screen shows', { timeout: BROWSER_TEST
     }
   });
 
-  it('of another mode says whose it is instead of being shown as of this one', async () => {
+  it('reports that an object belongs to another mode instead of showing it', async () => {
     const pages = [
       [`/orders/${orderId}`, 'This is a Sandbox order', 'pkg_fr_1gb_7d'],
       [`/esims/${esims[0]!.id}`, 'This is a Sandbox eSIM', 'Show install data'],
@@ -125,7 +125,7 @@ describe.skipIf(missing !== null)('what a screen shows', { timeout: BROWSER_TEST
     ['/developers/webhooks/whe_of_nobody', 'webhook-endpoints/whe_of_nobody', 'link', 'Webhooks'],
     ['/orders/ord_of_nobody', 'orders/ord_of_nobody', 'button', 'Try again'],
   ] as const)(
-    'of nobody (%s) is not asked for over and over, which would take the focus away',
+    'does not reload a missing object (%s) repeatedly, which would move the focus',
     async (address, path, role, name) => {
       await portal.open(address);
       const control = page.getByRole('main').getByRole(role, { name });
@@ -140,7 +140,7 @@ describe.skipIf(missing !== null)('what a screen shows', { timeout: BROWSER_TEST
     },
   );
 
-  it('of a delivery is shown at its own endpoint only', async () => {
+  it('shows a delivery at its own endpoint only', async () => {
     const sent = await service.admin.post(`${liveEndpoint.path}/test`);
     const id = sent.body.data.id as string;
     await portal.open(`/developers/webhooks/${endpoints[0]!.id}?mode=sandbox&delivery=${id}`);
@@ -156,7 +156,7 @@ describe.skipIf(missing !== null)('what a screen shows', { timeout: BROWSER_TEST
   it.each([
     ['/developers/api-keys', 'api-keys', 'Revoke'],
     ['/developers/webhooks', 'webhook-endpoints', 'Rotate secret'],
-  ])('of Sandbox on %s is gone while Live is slow to answer', async (address, path, button) => {
+  ])('hides Sandbox data on %s while Live is slow to respond', async (address, path, button) => {
     await portal.open(`${address}?mode=sandbox`);
     await page.getByRole('button', { name: button }).first().waitFor();
     const slow = await hold(`**/portal/v1/${path}?mode=live*`);
@@ -168,7 +168,7 @@ describe.skipIf(missing !== null)('what a screen shows', { timeout: BROWSER_TEST
     await page.getByRole('button', { name: button }).first().waitFor();
   });
 
-  it('to the signature doctor is of the mode that is shown', async () => {
+  it('uses the shown mode for the signature doctor', async () => {
     await portal.open('/developers/signature-doctor?mode=sandbox');
     const field = page.getByLabel('Endpoint');
     await field.selectOption(endpoints[0]!.id);

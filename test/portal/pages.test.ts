@@ -20,8 +20,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-describe('the pages of the portal', () => {
-  it('are one page under every address but those of the API, with a policy that lets nothing else run', async () => {
+describe('portal pages', () => {
+  it('serve one page at every address except the API, with a strict content security policy', async () => {
     for (const address of ['/', '/developers/webhooks', '/orders/ord_1?mode=live', '/a/b/c/d']) {
       const page = await fetch(url + address);
       expect([address, page.status]).toEqual([address, BUILT ? 200 : 503]);
@@ -36,7 +36,7 @@ describe('the pages of the portal', () => {
     }
   });
 
-  it.skipIf(!BUILT)('have the API reference beside them, with nothing but its own style', async () => {
+  it.skipIf(!BUILT)('include the API reference, with only its own style', async () => {
     const page = await fetch(`${url}/reference`);
     const text = await page.text();
     expect([page.status, text.includes('id="placeOrder"')]).toEqual([200, true]);
@@ -59,7 +59,7 @@ describe('the pages of the portal', () => {
       '/%50ortal/%',
       '/%2570ortal%',
     ],
-  ])('are not under %s', async (address) => {
+  ])('are not served below %s', async (address) => {
     const answer = await fetch(url + address);
     expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/);
     expect([401, 404]).toContain(answer.status);
@@ -70,7 +70,7 @@ describe('the pages of the portal', () => {
     '/assets/../../package.json',
     '/assets/nothing.js',
     '/..%2fpackage.json',
-  ])('leave no way to other files: %s', async (address) => {
+  ])('do not expose other files: %s', async (address) => {
     const answer = await fetch(url + address);
     expect(await answer.text()).not.toContain('"workspaces"');
   });
@@ -78,8 +78,8 @@ describe('the pages of the portal', () => {
 
 const guess = async (): Promise<number> => (await exchange(url, `pst_${'x'.repeat(43)}`)).status;
 
-describe('people behind the address of somebody who guesses codes', () => {
-  it('sign in, and learn of an ended session, while the guesses get 429', async () => {
+describe('people behind the IP address of somebody who guesses codes', () => {
+  it('can sign in and notice an ended session while the guesses get 429', async () => {
     const codes = await Promise.all(Array.from({ length: 30 }, () => mintCode(service.admin, partner.id)));
     const guesses = await Promise.all(Array.from({ length: 30 }, guess));
     expect(new Set(guesses)).toEqual(new Set([401, 429]));
@@ -99,7 +99,7 @@ it.each([
   [{ PORTAL_URL: 'https://portal.example' }, 1],
   [{ PORTAL_URL: 'https://portal.example', TRUST_PROXY: '1' }, 0],
   [{ PORTAL_URL: 'http://localhost:3004' }, 0],
-])('with %o the portal logs at start that no proxy is trusted: %i time(s)', async (env, times) => {
+])('logs at startup with %o that no proxy is trusted: %i time(s)', async (env, times) => {
   const logLines: string[] = [];
   const portal = await startTestService({ role: 'portal', database: service.database, env, logLines });
   await portal.stop();

@@ -26,8 +26,8 @@ afterAll(async () => {
 
 const open = (): Promise<PortalBrowser> => openPortal(service.admin, service.process.portal!.url, partner.id);
 
-describe('what the portal shows once and writes down', () => {
-  it('gives a key and a secret once, and the audit log says who acted in which session', async () => {
+describe('one-time secrets and audit entries of the portal', () => {
+  it('shows a key and a secret once, and audits who acted in which session', async () => {
     const browser = await open();
     const { id: sessionId } = (await browser.get('session')).body.data;
     const made = await browser.post('api-keys', { mode: 'sandbox', name: 'From the portal' });
@@ -54,7 +54,7 @@ describe('what the portal shows once and writes down', () => {
     });
   });
 
-  it('shows install data only to a POST, which the audit log keeps', async () => {
+  it('returns install data only to a POST, which is audited', async () => {
     const browser = await open();
     await partner.sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' });
     let esim = '';
@@ -75,7 +75,7 @@ describe('what the portal shows once and writes down', () => {
     expect(entries.text).not.toContain('LPA:');
   });
 
-  it('shows the install data of a live eSIM only in a session younger than fifteen minutes', async () => {
+  it('returns the install data of a live eSIM only in a session younger than fifteen minutes', async () => {
     const browser = await open();
     const { id: sessionId } = (await browser.get('session')).body.data;
     const placed = await partner.sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' });
@@ -99,7 +99,7 @@ describe('what the portal shows once and writes down', () => {
     expect(shown.body.data).toMatchObject({ matching_id: 'LIVE-MATCHING-ID' });
   });
 
-  it("keeps its own calls out of the partner's request log", async () => {
+  it("omits its own calls from the partner's request log", async () => {
     const browser = await open();
     await browser.get('orders?mode=sandbox');
     await partner.sandbox.get('/v1/orders');
@@ -118,8 +118,8 @@ describe('what the portal shows once and writes down', () => {
   });
 });
 
-describe('the statement as a file', () => {
-  it('is CSV with one line for each transaction, in which no reference is a formula', async () => {
+describe('the statement download', () => {
+  it('is a CSV with one line per transaction, in which no reference is a formula', async () => {
     const wallet = `/internal/v1/partners/${partner.id}/wallet`;
     const deposit = { amount: { amount: 5_000, currency: 'USD' }, reference: '=1+1,"x"' };
     expect((await service.admin.post(`${wallet}/deposits`, deposit)).status).toBe(201);

@@ -104,13 +104,13 @@ const open = (partner: TestPartner, terms = {}): Promise<PortalBrowser> =>
 const withId = (): readonly PortalRoute[] => routes.filter(({ noun }) => noun !== null);
 
 describe('every route of the portal', () => {
-  it('is known to these tests', () => {
+  it('is covered by these tests', () => {
     expect(routes.length).toBeGreaterThan(35);
     expect(withId().filter(({ noun }) => PREFIXES[noun!] === undefined)).toEqual([]);
     expect(routes.filter(({ scopes, path }) => scopes === null && path !== 'session')).toEqual([]);
   });
 
-  it('answers 401 without a session', async () => {
+  it('returns 401 without a session', async () => {
     const nobody = new PortalBrowser(service.process.portal!.url, '');
     for (const route of routes.filter(({ name }) => name !== 'POST session')) {
       const answer = await callRoute(nobody, route, route.noun && newId(PREFIXES[route.noun]!));
@@ -118,7 +118,7 @@ describe('every route of the portal', () => {
     }
   });
 
-  it("has the one 404 for another partner's id, and changes nothing of it", async () => {
+  it("returns the same 404 for another partner's id, and changes nothing", async () => {
     const browser = await open(caller);
     const before = await rowsOf(stranger);
     for (const route of withId()) {
@@ -138,7 +138,7 @@ describe('every route of the portal', () => {
     }
   });
 
-  it("has the same 404 for what is of a mode that the session does not allow, and 403 for that mode's lists", async () => {
+  it("returns the same 404 for objects of a mode that the session does not allow, and 403 for that mode's lists", async () => {
     const browser = await open(caller, { modes: ['sandbox'] });
     for (const route of withId().filter(({ noun }) => live[noun!] !== undefined)) {
       const answer = await callRoute(browser, route, live[route.noun!]!);
@@ -156,7 +156,7 @@ describe('every route of the portal', () => {
     expect((await browser.post('api-keys', { mode: 'live' })).status).toBe(403);
   });
 
-  it.each(PORTAL_SCOPES)('is open to %s exactly where it needs it', async (scope) => {
+  it.each(PORTAL_SCOPES)('is open to %s exactly where required', async (scope) => {
     const browser = await open(caller, { scopes: [scope] });
     for (const route of routes.filter(({ path }) => path !== 'session')) {
       const answer = await callRoute(browser, route, route.noun && newId(PREFIXES[route.noun]!));

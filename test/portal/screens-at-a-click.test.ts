@@ -44,7 +44,7 @@ async function audited(action: string): Promise<readonly AuditEntry[]> {
   return data.filter((entry) => entry.action === action);
 }
 
-describe.skipIf(missing !== null)('a screen of the portal', { timeout: BROWSER_TEST_MS }, () => {
+describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS }, () => {
   beforeAll(async () => {
     // One event of a replay a second: it is still under way when it is canceled.
     service = await startTestService({ env: { WEBHOOK_REPLAY_PER_SECOND: '1' } });
@@ -62,7 +62,7 @@ describe.skipIf(missing !== null)('a screen of the portal', { timeout: BROWSER_T
     await service.stop();
   });
 
-  it('shows install data and its QR code at a click that is audited, and not before', async () => {
+  it('shows install data and its QR code on an audited click, and not earlier', async () => {
     await partner.sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' });
     const id = await eventually('the eSIM is issued', async () => {
       const { data } = (await partner.sandbox.get('/v1/esims')).body as { data: { id: string }[] };
@@ -86,7 +86,7 @@ describe.skipIf(missing !== null)('a screen of the portal', { timeout: BROWSER_T
     await page.getByText(code, { exact: true }).waitFor({ state: 'detached' });
   });
 
-  it('gives the statement as a file', async () => {
+  it('downloads the statement as a file', async () => {
     const deposit = { amount: { amount: 12_345, currency: 'USD' }, reference: 'invoice 7' };
     await service.admin.post(`/internal/v1/partners/${partner.id}/wallet/deposits`, deposit);
     await portal.open('/balance?mode=live');
@@ -99,7 +99,7 @@ describe.skipIf(missing !== null)('a screen of the portal', { timeout: BROWSER_T
     expect(readFileSync(await download.path(), 'utf8')).toContain(',deposit,12345,USD,12345,,,invoice 7');
   });
 
-  it('says of a signature what is wrong with it, and shows no secret', async () => {
+  it('explains the error in a signature, and shows no secret', async () => {
     const body = '{"id":"evt_1","type":"order.issued","data":{}}';
     const t = Math.floor(Date.now() / 1_000);
     const header = `t=${t},v1=${createHmac('sha256', endpoint.secret).update(`${t}.${body}`).digest('hex')}`;
@@ -129,7 +129,7 @@ describe.skipIf(missing !== null)('a screen of the portal', { timeout: BROWSER_T
     expect(await page.content()).not.toContain(endpoint.secret);
   });
 
-  it('cancels a replay that is under way', async () => {
+  it('cancels a running replay', async () => {
     for (let sent = 0; sent < EVENTS; sent += 1) await recordEvent(service, { partnerId: partner.id });
     await eventually('they are received', () => receiver.received.length >= EVENTS);
     await portal.open(`/developers/webhooks/${endpoint.id}`);
@@ -151,7 +151,7 @@ describe.skipIf(missing !== null)('a screen of the portal', { timeout: BROWSER_T
     expect(receiver.received.length).toBeLessThan(2 * EVENTS);
   });
 
-  it('asks for a young session where one is needed, changes nothing, and leads to where it comes from', async () => {
+  it('requires a fresh session where needed, changes nothing, and links to the sign-in page', async () => {
     const list = `/internal/v1/partners/${partner.id}/api-keys`;
     const { id } = (await service.admin.post(list, { mode: 'live', name: 'till' })).body.data as {
       id: string;

@@ -25,7 +25,7 @@ let browser: Browser;
 let receiver: TestReceiver;
 let portal: PortalPage;
 
-describe.skipIf(missing !== null)('by keyboard alone, by role and name', { timeout: BROWSER_TEST_MS }, () => {
+describe.skipIf(missing !== null)('keyboard navigation by role and name', { timeout: BROWSER_TEST_MS }, () => {
   beforeAll(async () => {
     service = await startTestService();
     browser = await launchChromium();
@@ -45,7 +45,7 @@ describe.skipIf(missing !== null)('by keyboard alone, by role and name', { timeo
     await portal.close();
   });
 
-  it('Developers > API Keys > New key: the key once, then rotate and revoke', async () => {
+  it('reaches Developers > API Keys > New key: shows the key once, then rotates and revokes it', async () => {
     const { page } = portal;
     const developers = page.getByRole('navigation', { name: 'Developers' });
     await press(page, developers.getByRole('link', { name: 'API Keys' }));
@@ -74,7 +74,7 @@ describe.skipIf(missing !== null)('by keyboard alone, by role and name', { timeo
     await row.filter({ hasText: 'Revoked' }).waitFor();
   });
 
-  it('Developers > Webhooks > New endpoint: the secret once; the switch; a test event in the Delivery log', async () => {
+  it('reaches Developers > Webhooks > New endpoint: the secret once, the switch, and a test event in the log', async () => {
     const { page } = portal;
     await press(page, page.getByRole('navigation').getByRole('link', { name: 'Webhooks' }));
     await press(page, page.getByRole('button', { name: 'New endpoint' }).first());
@@ -116,7 +116,7 @@ describe.skipIf(missing !== null)('by keyboard alone, by role and name', { timeo
     await dialog.waitFor({ state: 'detached' });
   });
 
-  it('an open window cannot be left by Tab, closes by Escape and gives the focus back', async () => {
+  it('keeps Tab inside an open dialog, closes it with Escape and restores the focus', async () => {
     const { page } = portal;
     const opener = page.getByRole('button', { name: 'New key' });
     await press(page, opener);
@@ -132,7 +132,7 @@ describe.skipIf(missing !== null)('by keyboard alone, by role and name', { timeo
     await opener.and(page.locator(':focus')).waitFor();
   });
 
-  it('the mode switch never mixes modes, and is in the address', async () => {
+  it('never mixes modes with the mode switch, whose state is in the address', async () => {
     const { page } = portal;
     await press(page, page.getByRole('button', { name: 'New key' }));
     const dialog = page.getByRole('dialog');
@@ -150,7 +150,7 @@ describe.skipIf(missing !== null)('by keyboard alone, by role and name', { timeo
     expect(await page.getByRole('radio', { name: 'Live' }).isChecked()).toBe(true);
   });
 
-  it('Ctrl+K leads to a screen by its name', async () => {
+  it('opens a screen by its name with Ctrl+K', async () => {
     const { page } = portal;
     // The page may not listen yet.
     await eventually('the palette', async () => {

@@ -84,7 +84,7 @@ describe.skipIf(missing !== null)('a key or a signing secret', { timeout: BROWSE
     await service.stop();
   });
 
-  it('is in the page once, gone after Done, in one answer, in no address or line of the log, and stored nowhere', async () => {
+  it('appears once on the page and in one response, in no address or log line, and is not stored in plain text', async () => {
     const partner = await service.createPartner('Discreet Travel');
     const { page, open, close } = await openPortalPage(browser, service, partner.id);
     const exchanges = recordExchanges(page);
@@ -122,7 +122,7 @@ describe.skipIf(missing !== null)('a key or a signing secret', { timeout: BROWSE
     await close();
   });
 
-  it('and the code of the link leaves the address at once', async () => {
+  it('removes the code of the link from the address at once', async () => {
     const partner = await service.createPartner();
     const { page, close } = await openPortalPage(browser, service, partner.id);
     expect(page.url()).not.toContain('code');
@@ -130,7 +130,7 @@ describe.skipIf(missing !== null)('a key or a signing secret', { timeout: BROWSE
     await close();
   });
 
-  it('of a session that was revoked: the next look says so and leads back', async () => {
+  it('is out of reach after the session was revoked: the next request reports it and links back', async () => {
     const partner = await service.createPartner();
     const terms = { return_url: 'https://portal.example/back' };
     const { page, close } = await openPortalPage(browser, service, partner.id, { terms });
@@ -147,7 +147,7 @@ describe.skipIf(missing !== null)('a key or a signing secret', { timeout: BROWSE
     await close();
   });
 
-  it('is made in no other session than the one that the page shows, though its browser has got another', async () => {
+  it('is created only in the session that the page shows, even if the browser has another session', async () => {
     const [partner, other] = [await service.createPartner('First'), await service.createPartner('Second')];
     const { page, open, close, complaints } = await openPortalPage(browser, service, partner.id);
     await open('/balance?mode=live');

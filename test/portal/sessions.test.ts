@@ -42,8 +42,8 @@ const open = (terms = {}): Promise<PortalBrowser> =>
 const elsewhere = ({ cookie }: PortalBrowser): PortalBrowser =>
   new PortalBrowser(other.process.portal!.url, cookie);
 
-describe('a session of the portal', () => {
-  it('begins with a link, and says whose it is and what it may do', async () => {
+describe('a portal session', () => {
+  it('starts with a link, and shows its owner and its rights', async () => {
     const terms = {
       scopes: ['keys:read', 'orders:read'],
       modes: ['sandbox'],
@@ -73,7 +73,7 @@ describe('a session of the portal', () => {
     expect(Date.parse(shown.step_up_until) - Date.parse(shown.expires_at)).toBe(900_000 - 28_800_000);
   });
 
-  it('keeps neither its code nor its cookie, and shows them in no second answer', async () => {
+  it('stores neither its code nor its cookie, and returns each only once', async () => {
     const key = { idempotencyKey: 'portal-session-once' };
     const body = { actor: { id: 'user-2' } };
     const first = await service.admin.post(sessions, body, key);
@@ -93,7 +93,7 @@ describe('a session of the portal', () => {
     expect((await service.admin.get(sessions)).text).not.toContain(code);
   });
 
-  it('comes of a code once, though fifty spend it at once at two processes', async () => {
+  it('is created once per code, even if two processes receive it fifty times', async () => {
     const code = await mintCode(service.admin, partner.id);
     const urls = [portalUrl(), other.process.portal!.url];
     const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => exchange(urls[i % 2]!, code)));
@@ -104,7 +104,7 @@ describe('a session of the portal', () => {
     expect((await exchange(portalUrl(), code)).status).toBe(401);
   });
 
-  it('does not come of a code that is five minutes old', async () => {
+  it('is not created from a code that is five minutes old', async () => {
     const code = await mintCode(service.admin, partner.id);
     await service.database.pool.query(
       `UPDATE portal_sessions SET code_expires_at = now() WHERE exchanged_at IS NULL`,
@@ -113,7 +113,7 @@ describe('a session of the portal', () => {
   });
 
   it.each(['revoked', 'ended by itself', 'revoked with all', 'of a suspended partner'])(
-    'is 401 at the next call of every process once it is %s',
+    'returns 401 on the next call of every process once it is %s',
     async (how) => {
       const browser = await open();
       const { id } = (await browser.get('session')).body.data;
@@ -140,7 +140,7 @@ describe('a session of the portal', () => {
     },
   );
 
-  it('ends with its time', async () => {
+  it('ends at its expiry', async () => {
     const browser = await open({ ttl_seconds: 300 });
     const { id } = (await browser.get('session')).body.data;
     await service.database.pool.query('UPDATE portal_sessions SET expires_at = now() WHERE id = $1', [id]);
@@ -149,7 +149,7 @@ describe('a session of the portal', () => {
     expect(listed.find((each) => each.id === id)?.status).toBe('ended');
   });
 
-  it('gets no scope that its minter does not hold: the call as a whole is refused', async () => {
+  it('gets no scope that its minter lacks, and the whole call is refused', async () => {
     const narrow = new HttpClient(other.process.admin!.url, NARROW);
     const actor = { id: 'user-4' };
     const refused = await narrow.post(sessions, { actor, scopes: ['orders:read', 'keys:write'] });
@@ -166,12 +166,12 @@ describe('a session of the portal', () => {
     [{ actor: { id: 'a' }, modes: ['test'] }, '/modes'],
     [{ actor: { id: 'a' }, ttl_seconds: 299 }, '/ttl_seconds'],
     [{ actor: { id: 'a' }, return_url: 'javascript:alert(1)' }, '/return_url'],
-  ])('is not made of %j', async (body, pointer) => {
+  ])('cannot be created from %j', async (body, pointer) => {
     const answer = await service.admin.post(sessions, body);
     expect([answer.status, answer.body.errors?.[0].pointer]).toEqual([400, pointer]);
   });
 
-  it('is purged once it has ended for longer than it is kept, and not before', async () => {
+  it('is purged after its retention, and not earlier', async () => {
     const browser = await open();
     for (const each of [service, other]) await ownSweepsHaveRun(each, 'portal_sessions.purge');
     const { rows } = await service.database.pool.query<{ id: string }>(
@@ -189,7 +189,7 @@ describe('a session of the portal', () => {
   });
 });
 
-describe('a session never has more than its minter, whose token', () => {
+describe("a session whose minter's token", () => {
   const bySupport = (): Promise<PortalBrowser> =>
     openPortal(new HttpClient(service.process.admin!.url, SUPPORT), portalUrl(), partner.id, {
       scopes: ['keys:read', 'orders:read'],
@@ -208,7 +208,7 @@ describe('a session never has more than its minter, whose token', () => {
     }
   }
 
-  it('has lost a scope since', async () => {
+  it('has lost a scope also loses it', async () => {
     const narrowed = { ADMIN_TOKENS, ADMIN_TOKEN_SCOPES: 'support=orders:read' };
     await withSettings(narrowed, await bySupport(), async (there) => {
       expect((await there.get('session')).body.data.scopes).toEqual(['orders:read']);
@@ -217,7 +217,7 @@ describe('a session never has more than its minter, whose token', () => {
     });
   });
 
-  it('was taken away since: neither the session nor its code works', async () => {
+  it('was removed ends, and its code stops working', async () => {
     const code = await mintCode(new HttpClient(service.process.admin!.url, SUPPORT), partner.id);
     await withSettings({ ADMIN_TOKENS: `portal:${ADMIN_TOKEN}` }, await bySupport(), async (there) => {
       expect((await there.get('session')).status).toBe(401);
@@ -227,12 +227,12 @@ describe('a session never has more than its minter, whose token', () => {
   });
 });
 
-describe('a page of the portal', () => {
+describe('a portal page', () => {
   const pageOf = (id: string): { headers: Record<string, string> } => ({
     headers: { 'x-portal-session': id },
   });
 
-  it('whose browser has got another session neither reads nor changes anything in it', async () => {
+  it('cannot read or change a session that replaced its own in the browser', async () => {
     const stranger = await service.createPartner('Other Travel');
     const page = (await (await open()).get('session')).body.data.id as string;
     const browser = await openPortal(service.admin, portalUrl(), stranger.id);
@@ -252,7 +252,7 @@ describe('a page of the portal', () => {
 });
 
 describe('a partner with many sessions', () => {
-  it('writes as little at a time as with one, and leaves connections to other partners', async () => {
+  it('writes as little at a time as with one session, and leaves connections for other partners', async () => {
     const env = { DATABASE_POOL_MAX: '4', ADMIN_TOKENS };
     const portal = await startTestService({ role: 'portal', database: service.database, env });
     const there = ({ cookie }: PortalBrowser): PortalBrowser =>
@@ -279,7 +279,7 @@ describe('a partner with many sessions', () => {
 });
 
 describe('the path of a call', () => {
-  it('is checked as the router reads it, however it is written', async () => {
+  it('is checked in the form that the router sees, however it is written', async () => {
     const { cookie } = await open();
     const answer = await fetch(`${portalUrl()}/%70ortal/v1/session`, { headers: { cookie } });
     expect(answer.status).toBe(200);
@@ -288,7 +288,7 @@ describe('the path of a call', () => {
 });
 
 describe('the audit log', () => {
-  it('says when the code of a link became a session, and whose, without the code', async () => {
+  it("records when a link's code became a session, and whose, without the code", async () => {
     const code = await mintCode(service.admin, partner.id);
     const begun = await exchange(portalUrl(), code);
     await exchange(portalUrl(), code);
@@ -307,7 +307,7 @@ describe('the audit log', () => {
   });
 });
 
-describe('a session that is made at the same moment as', () => {
+describe('a session that is created at the same moment as', () => {
   /** Holds the partner as `sql` does, in a transaction that has not ended, while `call` is made. */
   async function during<T>(sql: string, call: () => Promise<T>): Promise<T> {
     const holder = await service.database.pool.connect();
@@ -339,7 +339,7 @@ describe('a session that is made at the same moment as', () => {
     await service.admin.post(`/internal/v1/partners/${partner.id}/reinstate`);
   });
 
-  it('the revocation of all is among them', async () => {
+  it('a revocation of all sessions is revoked as well', async () => {
     const browser = await open();
     const { id } = (await browser.get('session')).body.data;
     const mint = `WITH partner AS (SELECT id FROM partners WHERE id = $1 FOR SHARE)

@@ -70,8 +70,8 @@ function expectStepUp(answer: ApiAnswer): void {
   expect([answer.status, answer.body.code]).toEqual([403, 'step_up_required']);
 }
 
-describe('what needs a young session', () => {
-  it('is refused to one that is older than fifteen minutes, and changes nothing', async () => {
+describe('an action that needs a fresh session', () => {
+  it('is refused in a session that is older than fifteen minutes, and changes nothing', async () => {
     const key = await made('api-keys', { mode: 'live' });
     const sandboxKey = await made('api-keys', { mode: 'sandbox' });
     const endpoint = await endpointOf('sandbox');
@@ -112,7 +112,7 @@ describe('what needs a young session', () => {
     expect((await calls[9]!()).status).toBe(200);
   });
 
-  it('is neither what only Sandbox sees nor what leaves the URL of a live endpoint as it is', async () => {
+  it('does not include Sandbox actions and edits that keep the URL of a live endpoint', async () => {
     const sandbox = await endpointOf('sandbox');
     const live = await endpointOf('live');
     await beOld(16);
@@ -129,7 +129,7 @@ describe('what needs a young session', () => {
   });
 });
 
-describe('what is sent by hand', () => {
+describe('manual sends', () => {
   const bucketOf = async (name: string): Promise<void> => {
     const key = `${name}:${partner.id}`;
     // Further in the future than any bucket may be: it counts as empty.
@@ -139,7 +139,7 @@ describe('what is sent by hand', () => {
     );
   };
 
-  it('is at most sixty a minute for all sessions of a partner together, whichever way it is sent', async () => {
+  it('are limited to sixty a minute for all sessions of a partner together, in any way', async () => {
     const endpoint = await endpointOf('sandbox');
     const second = await openPortal(service.admin, portal.process.portal!.url, partner.id);
     const startedAt = performance.now();
@@ -161,13 +161,13 @@ describe('what is sent by hand', () => {
     ['resend', () => browser.post(`deliveries/${newId('dlv')}/resend`)],
     ['replay', async () => replay(await endpointOf('sandbox'))],
     ['test', async () => browser.post(`webhook-endpoints/${await endpointOf('sandbox')}/test`)],
-  ])('is 429 once the minute is used up: a %s', async (_how, send) => {
+  ])("return 429 once the minute's limit is used up: a %s", async (_how, send) => {
     await bucketOf('portal-sends');
     const { status, body } = await send();
     expect([status, body.code]).toEqual([429, 'rate_limited']);
   });
 
-  it('needs a step-up beyond a thousand resends an hour, as a replay of as many does', async () => {
+  it('need a step-up beyond a thousand resends an hour, like a replay of that size', async () => {
     await bucketOf('portal-resends');
     const resend = (): Promise<ApiAnswer> => browser.post(`deliveries/${newId('dlv')}/resend`);
     expect((await resend()).status).toBe(404);
@@ -187,7 +187,7 @@ describe('a replay in an old session', () => {
     expect((await replay(endpoint)).status).toBe(202);
   });
 
-  it('counts what the partner has replayed within the hour, at whichever endpoint', async () => {
+  it('counts what the partner has replayed within the hour, at any endpoint', async () => {
     const [first, second] = [await endpointOf('sandbox'), await endpointOf('sandbox')];
     await delivered(first, 600);
     await delivered(second, 401);
@@ -202,7 +202,7 @@ describe('a replay in an old session', () => {
     expect((await replay(second)).status).toBe(202);
   });
 
-  it('is not let through beside others that start at the same moment', async () => {
+  it('is not allowed past the limit by others that start at the same moment', async () => {
     const endpoint = await endpointOf('sandbox');
     await delivered(endpoint, 600);
     await beOld(16);
@@ -210,7 +210,7 @@ describe('a replay in an old session', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([202, ...Array<number>(7).fill(403)]);
   });
 
-  it('waits for one whose deliveries are still being counted', async () => {
+  it('waits for a replay whose deliveries are still being counted', async () => {
     const endpoint = await endpointOf('sandbox');
     await delivered(endpoint, 3);
     await beOld(16);
@@ -224,7 +224,7 @@ describe('a replay in an old session', () => {
 });
 
 describe('a dry run', () => {
-  it('counts no further than ten thousand', async () => {
+  it('counts at most ten thousand', async () => {
     const endpoint = await endpointOf('sandbox');
     await delivered(endpoint, MAX_COUNTED + 7);
     expect((await replay(endpoint, { dry_run: true })).body.data.total).toBe(10_000);
@@ -233,7 +233,7 @@ describe('a dry run', () => {
     expect(asked.body.data.total).toBe(10_000);
   });
 
-  it('is one of the lists that a partner may read at a time', async () => {
+  it("uses one of the partner's list slots", async () => {
     const narrow = await startTestService({
       role: 'portal',
       database: service.database,

@@ -42,7 +42,7 @@ const styleOf = (element: Locator, name: 'color' | 'backgroundColor' | 'outlineC
     name,
   );
 
-describe.skipIf(missing !== null)('a portal under another name', { timeout: BROWSER_TEST_MS }, () => {
+describe.skipIf(missing !== null)('a portal with its own branding', { timeout: BROWSER_TEST_MS }, () => {
   beforeAll(async () => {
     service = await startTestService({ role: 'admin' });
     partner = await service.createPartner('Branded Travel');
@@ -58,7 +58,7 @@ describe.skipIf(missing !== null)('a portal under another name', { timeout: BROW
     ['light', '#ffd400', 'rgb(255, 212, 0)', 'dark'],
     ['dark', '#0b1f4d', 'rgb(11, 31, 77)', 'light'],
   ] as const)(
-    'has its name, its logo and its %s accent in buttons, links and rings of focus, which can all be read',
+    'has its name, its logo and its %s accent in buttons, links and focus rings, all readable',
     async (_kind, accent, fill, schemeThatFits) => {
       const { portal, stop } = await openBranded({
         PORTAL_BRAND_NAME: 'Travel Desk',
@@ -94,7 +94,7 @@ describe.skipIf(missing !== null)('a portal under another name', { timeout: BROW
     },
   );
 
-  it('is shown in frames of the named sites, and of no others', async () => {
+  it('can be framed by the named sites, and by no others', async () => {
     const { portal, url, stop } = await openBranded({
       PORTAL_URL: 'https://portal.example',
       PORTAL_FRAME_ANCESTORS: 'https://desk.example,https://shop.example',

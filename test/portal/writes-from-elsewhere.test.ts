@@ -23,7 +23,7 @@ describe('a change in the portal', () => {
     ['a sister host', { 'sec-fetch-site': 'same-site' }],
     ['a browser that only says an origin', { 'sec-fetch-site': undefined, origin: 'https://evil.example' }],
     ['an opaque origin', { 'sec-fetch-site': undefined, origin: 'null' }],
-  ])('is not taken from %s', async (_from, sent) => {
+  ])('is refused from %s', async (_from, sent) => {
     const before = await keys();
     const headers = Object.fromEntries(
       Object.entries({ cookie: browser.cookie, 'content-type': 'application/json', ...sent }).filter(
@@ -49,7 +49,7 @@ describe('a change in the portal', () => {
     expect((await browser.get('session')).status).toBe(200);
   });
 
-  it('is taken from its own page, by either sign', async () => {
+  it('is accepted from its own page, by either header', async () => {
     const host = new URL(service.process.portal!.url).host;
     const body = { mode: 'sandbox' };
     expect((await browser.call('POST', 'api-keys', { body })).status).toBe(201);
@@ -61,7 +61,7 @@ describe('a change in the portal', () => {
     expect(response.status).toBe(201);
   });
 
-  it('is not taken from a page of the same host that came without TLS', async () => {
+  it('is refused from a page of the same host without TLS', async () => {
     const { host } = new URL(service.process.portal!.url);
     const response = await fetch(`${service.process.portal!.url}/portal/v1/api-keys`, {
       method: 'POST',
@@ -72,7 +72,7 @@ describe('a change in the portal', () => {
   });
 
   it.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
-    'is not taken as %s',
+    'is refused as %s',
     async (type) => {
       const before = await keys();
       const answer = await browser.call('POST', 'api-keys', {
@@ -84,7 +84,7 @@ describe('a change in the portal', () => {
     },
   );
 
-  it('needs the whole cookie, once', async () => {
+  it('requires exactly one complete cookie', async () => {
     const [name = '', token = ''] = browser.cookie.split('=');
     expect(name).toBe('__Host-portal');
     for (const cookie of [
@@ -104,7 +104,7 @@ describe('a change in the portal', () => {
 });
 
 describe('the cookie', () => {
-  it('is bound to its host and to TLS where the portal is reached by https', async () => {
+  it('is bound to its host and to TLS when the portal is served over https', async () => {
     const minted = await service.admin.post(`/internal/v1/partners/${partner.id}/portal-sessions`, {
       actor: { id: 'user-1' },
     });

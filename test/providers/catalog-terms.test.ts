@@ -41,7 +41,7 @@ describe('a Zendit offer', () => {
       { fee: undefined, feePct: null, discount: undefined },
       47_830_000,
     ],
-  ])('costs what it costs with %s', (_, fees, micros) => {
+  ])('has the right cost with %s', (_, fees, micros) => {
     expect(costOf(fees)).toBe(micros);
   });
 
@@ -57,7 +57,7 @@ describe('a Zendit offer', () => {
     expect(() => costOf(fees)).toThrow();
   });
 
-  it('of a tier tells it in its title, and what becomes slower in the words of the provider', () => {
+  it("names its tier in the title, and keeps the provider's description of the reduced speed", () => {
     const tiers = [unlimitedTier('Fast', '512 kbps', 900), unlimitedTier('Fastest', '1.25 Mbps', 1_400)];
     expect(tiers.map((tier) => toPackages(tier)[0])).toMatchObject([
       { title: 'Spain, Fast', speedPolicy: '1 GB a day at full speed, then 512 kbps until midnight.' },
@@ -66,7 +66,7 @@ describe('a Zendit offer', () => {
     expect(toPackages(tiers[0])[0]!.notes).toContain('Unlimited data for 7 days.');
   });
 
-  it('of the Canary Islands is not sold as Spain, and Spain is', () => {
+  it('for the Canary Islands is not sold as Spain, and an offer for Spain is', () => {
     expect(() => toPackages(offerLike('ESIM-IC-7D-1GB'))).toThrow();
     const region = offerLike('ESIM-EUROPE', {
       country: '',
@@ -77,14 +77,14 @@ describe('a Zendit offer', () => {
     expect(toPackages(offerLike('ESIM-ES-7D-1GB'))[0]).toMatchObject({ coverage: ['ES'] });
   });
 
-  it('as live ones are, with countries and speeds only, has no networks', () => {
+  it('in its live form, with countries and speeds only, has no networks', () => {
     const roaming = [{ country: 'ES', dataSpeeds: ['4G', '5G'] }];
     expect(toPackages(offerLike('ESIM-ES', { roaming }))[0]!.networks).toEqual([]);
   });
 });
 
 describe('an entry of eSIM Access', () => {
-  it('as sold live tells what is left of its speed', () => {
+  it('in its live form includes the reduced speed', () => {
     expect(toPackage(LISTED_2026, 'base')).toMatchObject({
       dataBytes: 1_073_741_824,
       unlimited: false,
@@ -97,7 +97,7 @@ describe('an entry of eSIM Access', () => {
     expect(toPackage({ ...LISTED_2026, dataType: 1, fupPolicy: '' }, 'base')!.speedPolicy).toBeNull();
   });
 
-  it('of the old form is a total amount of data, without a top-up that is known of', () => {
+  it('in its old form is a total amount of data, without known top-ups', () => {
     const { dataType, slug, smsStatus, supportTopUpType, locationCode, fupPolicy, ...old } = LISTED_2026;
     expect([dataType, slug, smsStatus, supportTopUpType, locationCode, fupPolicy]).toHaveLength(6);
     expect(toPackage({ ...old, duration: 7 }, 'topup')).toMatchObject({
@@ -113,7 +113,7 @@ describe('an entry of eSIM Access', () => {
     ['!GL', 'Global'],
     ['!RG', null],
     ['EU-30', 'EU-30'],
-  ])('with the location code %s has the region %s', (locationCode, regionName) => {
+  ])('with the location code %s gets the region %s', (locationCode, regionName) => {
     const entry = { ...LISTED_2026, location: 'FR,DE', locationCode };
     expect(toPackage(entry, 'base')).toMatchObject({ coverage: ['DE', 'FR'], regionName });
   });

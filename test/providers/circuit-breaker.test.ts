@@ -14,7 +14,7 @@ describe('the circuit breaker', () => {
     };
   }
 
-  it('opens after failures in a row, and not when a success lies between them', () => {
+  it('opens after consecutive failures, and not when a success lies between them', () => {
     const { breaker, fail } = setUp();
     fail(2);
     breaker.admit()!.succeeded();
@@ -26,7 +26,7 @@ describe('the circuit breaker', () => {
     expect(breaker.retryAfterMs).toBe(1_000);
   });
 
-  it('lets exactly one probe through when it was open long enough, whose success closes it', () => {
+  it('lets exactly one probe through after the open time, whose success closes it', () => {
     const { breaker, fail, pass } = setUp();
     fail(3);
     pass(999);
@@ -40,7 +40,7 @@ describe('the circuit breaker', () => {
     expect(breaker.admit()).not.toBeNull();
   });
 
-  it('opens for the whole time again when the probe fails', () => {
+  it('opens for the full time again when the probe fails', () => {
     const { breaker, fail, pass } = setUp();
     fail(3);
     pass(1_000);
@@ -49,7 +49,7 @@ describe('the circuit breaker', () => {
     expect(breaker.retryAfterMs).toBe(1_000);
   });
 
-  it('gives the probe to another call when the first one never left', () => {
+  it('gives the probe to another call when the first one was never sent', () => {
     const { breaker, fail, pass } = setUp();
     fail(3);
     pass(1_000);
@@ -57,7 +57,7 @@ describe('the circuit breaker', () => {
     expect(breaker.admit()).not.toBeNull();
   });
 
-  it('does not listen to calls from before it opened, or to a second outcome of one call', () => {
+  it('ignores calls from before it opened, and a second outcome of one call', () => {
     const { breaker, fail, pass } = setUp();
     const early = breaker.admit()!;
     const twice = breaker.admit()!;

@@ -35,7 +35,7 @@ export function describeConformance(
   makeWorld: () => Promise<ProviderWorld>,
   { provisioningOnly = false }: { provisioningOnly?: boolean } = {},
 ): void {
-  describe(`${name} keeps the guarantees of the port`, () => {
+  describe(`${name} keeps the guarantees of the provider port`, () => {
     let world: ProviderWorld;
     beforeEach(async () => {
       world = await makeWorld();
@@ -56,7 +56,7 @@ export function describeConformance(
 }
 
 function describeOrders(get: () => ProviderWorld): void {
-  it('provisions every eSIM of an order, each a profile of its own', async () => {
+  it('provisions every eSIM of an order with its own profile', async () => {
     const order = newOrder(get(), 3);
     const { profiles, shortfall } = await provision(get().provider, order);
     expect(shortfall).toBeNull();
@@ -65,7 +65,7 @@ function describeOrders(get: () => ProviderWorld): void {
     expect(await get().sim.purchasesOf(order.reference)).toBe(3);
   });
 
-  it('buys once when the answer of an order is lost after it took effect', async () => {
+  it('buys once when the response to an order is lost after it took effect', async () => {
     const order = newOrder(get(), 2);
     await get().sim.dropAnswersAfterCommit(1);
     await expect(place(get().provider, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
@@ -73,7 +73,7 @@ function describeOrders(get: () => ProviderWorld): void {
     expect(await get().sim.purchasesOf(order.reference)).toBe(2);
   });
 
-  it('buys once when an order is lost on its way', async () => {
+  it('buys once when an order is lost in transit', async () => {
     const order = newOrder(get(), 2);
     await get().sim.dropAnswersBeforeCommit(1);
     await expect(place(get().provider, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
@@ -82,7 +82,7 @@ function describeOrders(get: () => ProviderWorld): void {
     expect(await get().sim.purchasesOf(order.reference)).toBe(2);
   });
 
-  it('finds after a crash what an earlier process placed, with the same profiles', async () => {
+  it("finds an earlier process's order after a crash, with the same profiles", async () => {
     const order = newOrder(get(), 2);
     const { profiles } = await provision(get().provider, order);
     const found = await recoverOrder(get().anotherProvider(), order);
@@ -99,12 +99,12 @@ function describeOrders(get: () => ProviderWorld): void {
     expect(await get().sim.purchasesOf(order.reference)).toBe(2);
   });
 
-  it('does not know an order that was never placed', async () => {
+  it('reports an order that was never placed as unknown', async () => {
     await provision(get().provider, newOrder(get()));
     expect(await find(get().provider, newOrder(get()))).toBeNull();
   });
 
-  it('rejects an order for a package out of stock, and buys nothing', async () => {
+  it('rejects an order for a package that is out of stock, and buys nothing', async () => {
     const order = newOrder(get(), 2);
     await get().sim.outOfStock(true);
     const state = await orderSettled(get().provider, order, await place(get().provider, order));
@@ -114,7 +114,7 @@ function describeOrders(get: () => ProviderWorld): void {
 }
 
 function describeCancellation(get: () => ProviderWorld): void {
-  it('takes an unused order back, and says so as often as it is asked', async () => {
+  it('cancels an unused order, and returns the same when it is repeated', async () => {
     const order = newOrder(get(), 2);
     const esims = toRefs((await provision(get().provider, order)).profiles);
     const cancel = () =>
@@ -127,7 +127,7 @@ function describeCancellation(get: () => ProviderWorld): void {
     expect(await get().sim.canceledOf(order.reference)).toBe(2);
   });
 
-  it('repeats an order that is lost on its way once, unless the provider says that it is the same request', async () => {
+  it('repeats a lost order once, unless the provider documents repeats as the same request', async () => {
     const { provider, sim } = get();
     const order = newOrder(get());
     await sim.dropAnswersBeforeCommit(3);
@@ -145,7 +145,7 @@ function describeTopups(get: () => ProviderWorld): void {
     return toRefs((await provision(get().provider, newOrder(get()))).profiles)[0]!;
   }
 
-  it('tops an eSIM up', async () => {
+  it('tops up an eSIM', async () => {
     const topup = newTopup(get(), await newEsim());
     const state = await topupSettled(get().provider, topup, await placeTopup(get().provider, topup));
     expect(state.state).toBe('completed');
@@ -153,7 +153,7 @@ function describeTopups(get: () => ProviderWorld): void {
     expect((await findTopup(get().anotherProvider(), topup))?.state).toBe('completed');
   });
 
-  it('applies a top-up once when its answer is lost after it took effect', async () => {
+  it('applies a top-up once when its response is lost after it took effect', async () => {
     const topup = newTopup(get(), await newEsim());
     await get().sim.dropAnswersAfterCommit(1);
     await expect(placeTopup(get().provider, topup)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
@@ -162,7 +162,7 @@ function describeTopups(get: () => ProviderWorld): void {
     expect(await get().sim.topupsOf(topup.reference)).toBe(1);
   });
 
-  it('applies a top-up once when it is lost on its way', async () => {
+  it('applies a top-up once when it is lost in transit', async () => {
     const topup = newTopup(get(), await newEsim());
     await get().sim.dropAnswersBeforeCommit(1);
     await expect(placeTopup(get().provider, topup)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
@@ -171,7 +171,7 @@ function describeTopups(get: () => ProviderWorld): void {
     expect(await get().sim.topupsOf(topup.reference)).toBe(1);
   });
 
-  it('is lost on its way forever: repeated once, unless the provider says that it is the same request', async () => {
+  it('repeats a lost top-up once, unless the provider documents repeats as the same request', async () => {
     const { provider, sim } = get();
     const topup = newTopup(get(), await newEsim());
     await sim.dropAnswersBeforeCommit(3);
@@ -183,13 +183,13 @@ function describeTopups(get: () => ProviderWorld): void {
     await sim.dropAnswersBeforeCommit(0);
   });
 
-  it('does not know a top-up that was never placed', async () => {
+  it('reports a top-up that was never placed as unknown', async () => {
     expect(await findTopup(get().provider, newTopup(get(), await newEsim()))).toBeNull();
   });
 }
 
 function describeBusyUpstream(get: () => ProviderWorld): void {
-  it('calls a busy provider unavailable or the order in progress, and orders once it is not', async () => {
+  it('reports a busy provider as unavailable or the order as in progress, and orders once it is free', async () => {
     const order = newOrder(get(), 2);
     await get().sim.refuseAsBusy(1);
     const first = await place(get().provider, order).catch((error: unknown) => error);
@@ -201,7 +201,7 @@ function describeBusyUpstream(get: () => ProviderWorld): void {
 }
 
 function describeBadAnswers(get: () => ProviderWorld): void {
-  it('takes garbage for no answer: neither for a refusal, nor for "not known"', async () => {
+  it('treats garbage as no response, neither as a refusal nor as "not known"', async () => {
     const order: ProviderOrderRequest = newOrder(get());
     for (const call of [place, find, listPackages, readBalance]) {
       await get().sim.answerGarbage(1);
@@ -211,7 +211,7 @@ function describeBadAnswers(get: () => ProviderWorld): void {
     expect(await get().sim.purchasesOf(order.reference)).toBe(1);
   });
 
-  it('takes anything as a callback and never throws', () => {
+  it('accepts any callback without throwing', () => {
     fc.assert(
       fc.property(fc.anything(), (body) => {
         expect(Array.isArray(get().provider.hintsOf(body))).toBe(true);
@@ -221,7 +221,7 @@ function describeBadAnswers(get: () => ProviderWorld): void {
 }
 
 function describeReadings(get: () => ProviderWorld): void {
-  it('reads the eSIMs that the provider knows, and leaves out the others', async () => {
+  it('reads the eSIMs that the provider knows, and omits the others', async () => {
     const { provider } = get();
     const known = toRefs((await provision(provider, newOrder(get(), 3))).profiles);
     const unknown: ProviderEsimRef = {
@@ -236,7 +236,7 @@ function describeReadings(get: () => ProviderWorld): void {
     for (const reading of readings) expect(reading).toMatchObject({ status: 'issued', usedBytes: 0 });
   });
 
-  it('lists what it sells, with the price that an order is charged', async () => {
+  it('lists its packages with the price that an order is charged', async () => {
     const { provider, basePackage, topupPackage } = get();
     const packages = await listPackages(provider);
     const base = packages.find((p) => p.upstreamId === basePackage.upstreamPackageId && p.kind === 'base');

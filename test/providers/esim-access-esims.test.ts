@@ -30,7 +30,7 @@ describe('eSIMs of eSIM Access', () => {
   }
 
   describe('cancellation', () => {
-    it('takes nothing back when one eSIM of the order has been installed', async () => {
+    it('cancels nothing when one eSIM of the order has been installed', async () => {
       const { reference, esims } = await newEsims(3);
       const esimTranNo = esims[1]!.providerEsimId;
       world.simulator.control({ esim: { esimTranNo, smdpStatus: 'INSTALLATION' } });
@@ -38,7 +38,7 @@ describe('eSIMs of eSIM Access', () => {
       expect(await world.sim.canceledOf(reference)).toBe(0);
     });
 
-    it('names what it took back when the provider refuses in the middle', async () => {
+    it('names the canceled eSIMs when the provider refuses midway', async () => {
       const { reference, esims } = await newEsims(3);
       world.simulator.control({
         faults: { refuse: { path: 'esim/cancel', code: '200002', count: 1, after: 1 } },
@@ -52,7 +52,7 @@ describe('eSIMs of eSIM Access', () => {
       expect(await world.sim.canceledOf(reference)).toBe(3);
     });
 
-    it('goes on where a call without an answer has stopped it', async () => {
+    it('continues where a call without a response has stopped it', async () => {
       const { reference, esims } = await newEsims(3);
       world.simulator.control({
         faults: { refuse: { path: 'esim/cancel', code: '900001', count: 1, after: 1 } },
@@ -64,7 +64,7 @@ describe('eSIMs of eSIM Access', () => {
   });
 
   describe('top-ups', () => {
-    it('are not called absent while the eSIM has more volume than its named packages explain', async () => {
+    it('are not reported as absent while the eSIM has more volume than its listed packages explain', async () => {
       const { esims } = await newEsims(1);
       const topup = newTopup(world, esims[0]!);
       const esimTranNo = esims[0]!.providerEsimId;
@@ -74,7 +74,7 @@ describe('eSIMs of eSIM Access', () => {
       expect(await world.sim.topupsOf(topup.reference)).toBe(0);
     });
 
-    it('are not completed by a success without the fields of the contract, and are then applied once', async () => {
+    it('are not completed by an incomplete success response, and are then applied once', async () => {
       const { esims } = await newEsims(1);
       const topup = newTopup(world, esims[0]!);
       world.simulator.control({ faults: { garbage: 1, garbageKind: 'wrong_types' } });
@@ -83,7 +83,7 @@ describe('eSIMs of eSIM Access', () => {
       expect(await world.sim.topupsOf(topup.reference)).toBe(1);
     });
 
-    it('add up, and tell what the eSIM has now', async () => {
+    it("add up, and return the eSIM's new total and expiry", async () => {
       const { esims } = await newEsims(1);
       const state = await placeTopup(world.provider, newTopup(world, esims[0]!));
       expect(state).toMatchObject({ state: 'completed', totalBytes: 2_147_483_648 });
@@ -97,7 +97,7 @@ describe('eSIMs of eSIM Access', () => {
     it.each([
       ['USED_EXPIRED', 'esim_expired'],
       ['CANCEL', 'provider_rejected'],
-    ])('of an eSIM that is %s are rejected as %s', async (esimStatus, code) => {
+    ])('for an eSIM that is %s are rejected as %s', async (esimStatus, code) => {
       const { esims } = await newEsims(1);
       world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, esimStatus } });
       expect(await placeTopup(world.provider, newTopup(world, esims[0]!))).toMatchObject({
@@ -106,7 +106,7 @@ describe('eSIMs of eSIM Access', () => {
       });
     });
 
-    it('of an eSIM that takes none are rejected as topup_not_supported', async () => {
+    it('for an eSIM without top-ups are rejected as topup_not_supported', async () => {
       const { esims } = await newEsims(1);
       world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, supportTopUpType: 1 } });
       expect(await placeTopup(world.provider, newTopup(world, esims[0]!))).toMatchObject({
@@ -123,13 +123,13 @@ describe('eSIMs of eSIM Access', () => {
       ['SUSPENDED', 'INSTALLATION', 'suspended', 'installed'],
       ['REVOKE', 'DOWNLOAD', 'canceled', 'downloaded'],
       ['REVOKED', '', 'canceled', 'unknown'],
-    ])('call %s and %s %s and %s', async (esimStatus, smdpStatus, status, profileStatus) => {
+    ])('map %s and %s to %s and %s', async (esimStatus, smdpStatus, status, profileStatus) => {
       const { esims } = await newEsims(1);
       world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, esimStatus, smdpStatus } });
       expect(await read(esims)).toMatchObject([{ status, profileStatus }]);
     });
 
-    it('say when the provider read its counters, also hours ago', async () => {
+    it('have the time when the provider read its counters, even if it is hours ago', async () => {
       const { esims } = await newEsims(1);
       const esimTranNo = esims[0]!.providerEsimId;
       const usageReadAtMs = Math.floor(Date.now() / 1_000) * 1_000 - 5 * 3_600_000;
@@ -137,7 +137,7 @@ describe('eSIMs of eSIM Access', () => {
       expect(await read(esims)).toMatchObject([{ usedBytes: 7, asOf: new Date(usageReadAtMs) }]);
     });
 
-    it('of a hundred eSIMs issued together cost one call', async () => {
+    it('cost one call for a hundred eSIMs that were issued together', async () => {
       const esims = (await Promise.all(Array.from({ length: 5 }, () => newEsims(20)))).flatMap(
         (o) => o.esims,
       );
@@ -146,13 +146,13 @@ describe('eSIMs of eSIM Access', () => {
       expect(world.simulator.state().calls['esim/query']! - before).toBe(1);
     });
 
-    it('of eSIMs made outside the window of their issue come one by one', async () => {
+    it('are fetched one by one for eSIMs outside the time window of their issue', async () => {
       const { esims } = await newEsims(4);
       const longAgo = esims.map((esim) => ({ ...esim, issuedAt: new Date(Date.now() - 30 * 86_400_000) }));
       expect(await read(longAgo)).toHaveLength(4);
     });
 
-    it('of an eSIM whose counter nobody has read yet leave the others theirs', async () => {
+    it('omit an eSIM without a counter so far, and include the others', async () => {
       const { esims } = await newEsims(3);
       const usageReadAtMs = Math.floor(Date.now() / 1_000) * 1_000 - 5 * 3_600_000;
       const [unused, ...used] = esims.map(({ providerEsimId }) => providerEsimId);
@@ -184,7 +184,7 @@ describe('eSIMs of eSIM Access', () => {
         { usedBytes: null, totalBytes: null },
       ],
       ['codes as text', { dataType: '4', supportTopUpType: '1' }, { totalBytes: null }],
-    ])('come with %s', async (_what, figures, wanted) => {
+    ])('are returned with %s', async (_what, figures, wanted) => {
       const { esims } = await newEsims(1);
       const [esim] = esims;
       const esimTranNo = esim!.providerEsimId;
@@ -194,7 +194,7 @@ describe('eSIMs of eSIM Access', () => {
       expect(await read(esims)).toMatchObject([{ status: 'active', ...wanted }]);
     });
 
-    it('of the others come when one eSIM is ill-formed, together or one by one', async () => {
+    it('include the others when one eSIM is malformed, together or one by one', async () => {
       const { esims } = await newEsims(4);
       world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, iccid: '0' } });
       const longAgo = esims.map((esim) => ({ ...esim, issuedAt: new Date(Date.now() - 30 * 86_400_000) }));
@@ -204,7 +204,7 @@ describe('eSIMs of eSIM Access', () => {
       }
     });
 
-    it.each(['000001', '310403'])('of the others come when the provider fails at one (%s)', async (code) => {
+    it.each(['000001', '310403'])('include the others when the provider fails for one (%s)', async (code) => {
       const { esims } = await newEsims(3);
       const longAgo = esims.map((esim) => ({ ...esim, issuedAt: new Date(Date.now() - 30 * 86_400_000) }));
       // The first look is for the whole window, and finds none of them.
@@ -212,7 +212,7 @@ describe('eSIMs of eSIM Access', () => {
       expect(await read(longAgo)).toHaveLength(2);
     });
 
-    it('come one by one when the provider fails at the list', async () => {
+    it("are fetched one by one when the provider's list fails", async () => {
       const { esims } = await newEsims(3);
       world.simulator.control({
         faults: { refuse: { path: 'esim/query', code: '000001', count: 1, after: 0 } },
@@ -220,7 +220,7 @@ describe('eSIMs of eSIM Access', () => {
       expect(await read(esims)).toHaveLength(3);
     });
 
-    it('are no empty answer while the provider fails at everything', async () => {
+    it('throw instead of returning nothing when every call fails', async () => {
       const { esims } = await newEsims(2);
       world.simulator.control({
         faults: { refuse: { path: 'esim/query', code: '000001', count: 9, after: 0 } },
@@ -228,7 +228,7 @@ describe('eSIMs of eSIM Access', () => {
       await expect(read(esims)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
     });
 
-    it('leave out an eSIM in a status that nobody has heard of, and keep the others', async () => {
+    it('omit an eSIM with an unknown status, and include the others', async () => {
       const { esims } = await newEsims(3);
       world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, esimStatus: 'TELEPORTED' } });
       expect(await read(esims)).toHaveLength(2);
@@ -236,7 +236,7 @@ describe('eSIMs of eSIM Access', () => {
   });
 
   describe('packages', () => {
-    it('come in our units, to the byte and to the millionth', async () => {
+    it('are converted to our units, to the byte and to the millionth', async () => {
       const packages = await listPackages(world.provider);
       expect(packages.find((p) => p.upstreamId === 'PDE3D30')).toEqual({
         upstreamId: 'PDE3D30',
@@ -268,7 +268,7 @@ describe('eSIMs of eSIM Access', () => {
   });
 
   describe('callbacks', () => {
-    it('give the name of what changed, however late, doubled or disordered they come', async () => {
+    it('identify the changed object, however late, duplicated or reordered they arrive', async () => {
       const receiver = await startReceiver();
       try {
         world.simulator.control({ callbacks: { url: receiver.url, copies: 2, disorder: true, delayMs: 20 } });
@@ -286,7 +286,7 @@ describe('eSIMs of eSIM Access', () => {
       }
     });
 
-    it('of a health check are known, and others give nothing', () => {
+    it('of a health check are recognized, and others yield nothing', () => {
       const { provider } = world;
       const content = { orderNo: '1234567890', orderStatus: 'Test' };
       expect(provider.hintsOf({ notifyType: 'CHECK_HEALTH', content })).toEqual([{ about: 'health_check' }]);

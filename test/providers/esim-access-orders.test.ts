@@ -17,7 +17,7 @@ describe('orders at eSIM Access', () => {
     expect(await find(world.provider, order)).toMatchObject({ state: 'provisioned' });
   });
 
-  it('are in progress, never provisioned, for a new process that sees them while they are allocated', async () => {
+  it('are in progress, not provisioned, for a new process that finds them during allocation', async () => {
     const order = newOrder(world, 2);
     world.simulator.control({ faults: { allocatingLooks: 2 } });
     await place(world.provider, order);
@@ -26,7 +26,7 @@ describe('orders at eSIM Access', () => {
     expect(await find(later, order)).toMatchObject({ state: 'provisioned' });
   });
 
-  it('are found only at the second look and still bought once', async () => {
+  it('are bought once even if they are found only at the second lookup', async () => {
     const order = newOrder(world, 2);
     world.simulator.control({ faults: { hiddenLooks: 1, dropAfterCommit: 1 } });
     await expect(place(world.provider, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
@@ -44,7 +44,7 @@ describe('orders at eSIM Access', () => {
     expect(await find(world.anotherProvider(), early)).toMatchObject({ state: 'provisioned' });
   });
 
-  it('behind more eSIMs than can be looked through are placed again, which is the same request', async () => {
+  it('are placed again, as the same request, when too many eSIMs precede them in the list', async () => {
     const order = newOrder(world, 2);
     world.simulator.control({ faults: { othersAhead: 30_000 } });
     await place(world.provider, order);
@@ -75,7 +75,7 @@ describe('orders at eSIM Access', () => {
     ['310243', 'package_unavailable'],
     ['310251', 'provider_rejected'],
     ['310403', 'provider_rejected'],
-  ])('refused with %s are rejected as %s', async (code, failure) => {
+  ])('are rejected for %s as %s', async (code, failure) => {
     world.simulator.control({ faults: { refuse: { path: 'esim/order', code, count: 1, after: 0 } } });
     expect(await place(world.provider, newOrder(world))).toMatchObject({
       state: 'rejected',
@@ -95,7 +95,7 @@ describe('orders at eSIM Access', () => {
     ['101099', 60_000],
     ['401001', 60_000],
   ])(
-    'answered with %s certainly had no effect and are tried again after %i ms',
+    'have certainly had no effect after %s, and are retried after %i ms',
     async (code, retryAfterMs) => {
       world.simulator.control({ faults: { refuse: { path: 'esim/order', code, count: 1, after: 0 } } });
       const refused = place(world.provider, newOrder(world));
@@ -105,7 +105,7 @@ describe('orders at eSIM Access', () => {
   );
 
   it.each(['000001', '200010', '310272', '310402', '999999', '310999'])(
-    'answered with %s are not taken for rejected',
+    'are not treated as rejected after %s',
     async (code) => {
       world.simulator.control({ faults: { refuse: { path: 'esim/order', code, count: 1, after: 0 } } });
       await expect(place(world.provider, newOrder(world))).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
@@ -117,7 +117,7 @@ describe('orders at eSIM Access', () => {
     ['310241', 'package_unavailable'],
     // Arrives as 105.
     ['000105', 'provider_rejected'],
-  ])('refused with %s as a number are rejected all the same, as %s', async (code, failure) => {
+  ])('are rejected for %s as a number as well, as %s', async (code, failure) => {
     const refuse = { path: 'esim/order', code, count: 1, after: 0 };
     world.simulator.control({ faults: { numericCodes: true, refuse } });
     expect(await place(world.provider, newOrder(world))).toMatchObject({
@@ -126,7 +126,7 @@ describe('orders at eSIM Access', () => {
     });
   });
 
-  it('refused as a duplicate transactionId are asked for by their reference, and bought once', async () => {
+  it('are looked up by reference after a duplicate transactionId, and bought once', async () => {
     const order = newOrder(world);
     world.simulator.control({ faults: { hiddenLooks: 1, dropAfterCommit: 1 } });
     await expect(place(world.provider, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
@@ -139,7 +139,7 @@ describe('orders at eSIM Access', () => {
     expect(await world.sim.purchasesOf(order.reference)).toBe(1);
   });
 
-  it('that our access code may not place raise an alert, and are not held against the order', async () => {
+  it('raise an alert when our access code may not place them, and are not rejected', async () => {
     world.simulator.control({
       faults: { refuse: { path: 'esim/order', code: '401001', count: 1, after: 0 } },
     });
@@ -156,7 +156,7 @@ describe('orders at eSIM Access', () => {
     expect(await world.sim.purchasesOf(order.reference)).toBe(0);
   });
 
-  it('are refused as a whole when the stock ends in the middle', async () => {
+  it('are refused completely when the stock is too low', async () => {
     world.simulator.control({ faults: { stock: 2 } });
     const order = newOrder(world, 3);
     expect(await place(world.provider, order)).toMatchObject({ failure: { code: 'package_unavailable' } });
@@ -173,7 +173,7 @@ describe('orders at eSIM Access', () => {
     );
   });
 
-  it('stay provisioned when the look after the purchase meets a busy provider', async () => {
+  it('stay provisioned when the lookup after the purchase meets a busy provider', async () => {
     const order = newOrder(world);
     world.simulator.control({
       faults: { refuse: { path: 'esim/query', code: '900001', count: 1, after: 0 } },
@@ -183,7 +183,7 @@ describe('orders at eSIM Access', () => {
     expect(await world.sim.purchasesOf(order.reference)).toBe(1);
   });
 
-  it('keep an ICCID that is reused or fails its check digit, with a warning for the latter', async () => {
+  it('keep an ICCID that is reused or fails its check digit, with a warning for a failed check', async () => {
     world.simulator.control({ faults: { nextIccid: '8985220000000000007F' } });
     const first = await provision(world.provider, newOrder(world));
     world.simulator.control({ faults: { nextIccid: '8985220000000000007' } });
@@ -197,7 +197,7 @@ describe('orders at eSIM Access', () => {
     expect(after).toBe(before + 1);
   });
 
-  it('count as unknown when the answer comes after the deadline, and are bought once', async () => {
+  it('have an unknown outcome when the response misses the deadline, and are bought once', async () => {
     const slow = await makeEsimAccessWorld(bed.dataSource, { timeoutMs: 3_000 });
     try {
       slow.simulator.control({ faults: { slow: 1, slowMs: 8_000 } });
@@ -213,7 +213,7 @@ describe('orders at eSIM Access', () => {
   });
 
   it.each(['text', 'not_an_object', 'wrong_types', 'huge', 'bad_utf8', 'cut', 'empty', 'http_500'] as const)(
-    'count as unknown when the answer is %s',
+    'have an unknown outcome when the response is %s',
     async (garbageKind) => {
       for (const call of [place, find]) {
         world.simulator.control({ faults: { garbage: 1, garbageKind } });
@@ -236,8 +236,8 @@ describe('orders at eSIM Access', () => {
   });
 });
 
-describe('orders at eSIM Access that support looks at', () => {
-  it('are shown to support as running while they are allocated, and without what was revoked or is ill-formed', async () => {
+describe('orders at eSIM Access that support inspects', () => {
+  it('are shown as running during allocation, and without revoked or malformed eSIMs', async () => {
     const order = newOrder(world, 3);
     world.simulator.control({ faults: { allocatingLooks: 2 } });
     await place(world.provider, order);
@@ -263,14 +263,14 @@ describe('orders at eSIM Access that support looks at', () => {
     ['UNUSED_EXPIRED', 'RELEASED', 'unused'],
     ['REVOKE', 'RELEASED', 'canceled'],
     ['TELEPORTED', 'RELEASED', 'unknown'],
-  ])('tell support that an eSIM which is %s and %s is %s', async (esimStatus, smdpStatus, cancelStatus) => {
+  ])('show an eSIM that is %s and %s as %s', async (esimStatus, smdpStatus, cancelStatus) => {
     const request = await cancelable(world.provider, newOrder(world));
     const { providerEsimId } = request.esims[0]!;
     world.simulator.control({ esim: { esimTranNo: providerEsimId, esimStatus, smdpStatus } });
     expect(await findCancelStatuses(world.provider, request)).toEqual([{ providerEsimId, cancelStatus }]);
   });
 
-  it('are running as a whole while the provider says that it still allocates them', async () => {
+  it('are running as a whole while the provider reports that it still allocates them', async () => {
     const order = newOrder(world, 2);
     await provision(world.provider, order);
     world.simulator.control({
@@ -284,7 +284,7 @@ describe('orders at eSIM Access that support looks at', () => {
     });
   });
 
-  it('are running while they are allocated, whatever then stands for their ICCIDs', async () => {
+  it('are running during allocation, whatever their ICCID fields contain', async () => {
     const order = newOrder(world, 2);
     const [made, done] = (await provision(world.provider, order)).profiles;
     const { providerEsimId: esimTranNo } = made!;

@@ -10,7 +10,7 @@ const bed = useEsimAccess((fresh) => (world = fresh));
 describeConformance('eSIM Access', () => makeEsimAccessWorld(bed.dataSource));
 
 describe('eSIM Access', () => {
-  it('signs as the published example does', () => {
+  it('signs like the published example', () => {
     const signature = signEsimAccessRequest({
       timestamp: '1628670421',
       requestId: '4ce9d9cdac9e4e17b3a2c66c358c1ce2',

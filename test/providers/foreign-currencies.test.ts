@@ -48,7 +48,7 @@ describe('eSIM Access', () => {
     return listPackages(provider);
   }
 
-  it('lists what it sells in dollars, the currency of its orders, and nothing else', async () => {
+  it('lists only prices in dollars, the currency of its orders', async () => {
     const [inDollars] = defaultCatalog();
     const packages = await listIn('USD', 'EUR', 'JPY', 'usd');
     expect(new Set(packages.map((item) => item.upstreamId))).toEqual(new Set([inDollars!.packageCode]));
@@ -59,7 +59,7 @@ describe('eSIM Access', () => {
 describe('the live catalog', () => {
   const suite = ZenditSuite.use();
 
-  it.each(['USD', 'EUR', 'GBP'])('sells what costs hundredths: %s', async (currency) => {
+  it.each(['USD', 'EUR', 'GBP'])('sells packages priced in hundredths: %s', async (currency) => {
     expect(await soldIn(currency)).toMatchObject({
       cost: { currency },
       item: { price: { currency }, available: true },

@@ -27,7 +27,7 @@ function newPlacement(repeat: 'same_request' | 'undocumented' = 'undocumented') 
 const lost = () => Promise.reject(new ProviderOutcomeUnknown());
 
 describe('a placement that is not documented as repeatable', () => {
-  it('leaves twice at most, when fifty try at once from two processes, and support is told once', async () => {
+  it('is sent at most twice when fifty calls try at once from two processes, and support is alerted once', async () => {
     const [one, other] = [newGuard(), newGuard()];
     const placement = newPlacement();
     let sent = 0;
@@ -46,7 +46,7 @@ describe('a placement that is not documented as repeatable', () => {
     expect([...one.told, ...other.told]).toEqual([placement.key]);
   });
 
-  it('does not leave again while support cannot be told', async () => {
+  it('is not sent again while support cannot be alerted', async () => {
     const { guard } = newGuard(() => Promise.reject(new Error('no alert could be written')));
     const placement = newPlacement();
     await expect(guard.run(placement, lost)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
@@ -55,7 +55,7 @@ describe('a placement that is not documented as repeatable', () => {
     expect(await newGuard().guard.run(placement, () => Promise.resolve('sent'))).toBe('sent');
   });
 
-  it('does not leave again where nobody is there to be told', async () => {
+  it('is not sent again where support cannot be alerted at all', async () => {
     const guard = new PlacementGuard(new Transactions(bed.dataSource), bed.dataSource.manager);
     const placement = newPlacement();
     await expect(guard.run(placement, lost)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
@@ -96,7 +96,7 @@ describe('a placement that is not documented as repeatable', () => {
 });
 
 describe('a placement that the provider documents as the same request', () => {
-  it('leaves as often as it is tried', async () => {
+  it('is sent as often as it is tried', async () => {
     const { guard, told } = newGuard();
     const placement = newPlacement('same_request');
     for (let i = 0; i < 4; i++)

@@ -13,8 +13,8 @@ const INTENT = {
 /** The longest that a provider documents (eSIM Access, `transactionId`), with the number of an eSIM behind it. */
 const LONGEST = 50;
 
-describe('the name that a provider knows a purchase by', () => {
-  it('is the same for the same call of a partner, whatever the database remembers', () => {
+describe('the reference of a purchase at a provider', () => {
+  it('is the same for the same call of a partner, without the database', () => {
     const name = placementReference('order', INTENT);
     expect(placementReference('order', { ...INTENT })).toBe(name);
     expect(`${name}-50`.length).toBeLessThanOrEqual(LONGEST);
@@ -26,25 +26,25 @@ describe('the name that a provider knows a purchase by', () => {
     ['another package', { bought: ['pkg_de_1gb_7d', 1] }],
     ['another quantity', { bought: ['pkg_fr_1gb_7d', 2] }],
     ['another partner', { partnerId: newId('ptn') }],
-  ])('is another one for %s', (_what, other) => {
+  ])('differs for %s', (_what, other) => {
     expect(placementReference('order', { ...INTENT, ...other })).not.toBe(
       placementReference('order', INTENT),
     );
   });
 
-  it('is another one for a top-up', () => {
+  it('differs for a top-up', () => {
     const name = placementReference('topup', INTENT);
     expect(readPlacementReference(name)).toEqual({ kind: 'topup', partnerId });
     expect(name.slice(3)).not.toBe(placementReference('order', INTENT).slice(3));
   });
 
-  it('is never the same twice in Sandbox, where nothing is lost', () => {
+  it('is never repeated in Sandbox, where nothing gets lost', () => {
     const names = [1, 2].map(() => placementReference('order', { ...INTENT, mode: 'sandbox' }));
     expect(new Set(names).size).toBe(2);
     expect(readPlacementReference(names[0]!)).toEqual({ kind: 'order', partnerId: null });
   });
 
-  it('is told from the names of others who buy at the same provider', () => {
+  it('is distinguished from the references of other customers of the provider', () => {
     for (const text of ['', 'po_', 'order-1', 'po_01JD', `${placementReference('order', INTENT)}-1`])
       expect(readPlacementReference(text), text).toBeNull();
   });

@@ -97,14 +97,14 @@ describe('the client of a provider', () => {
     };
   }
 
-  it('gives the status and the JSON of an answer, also of a refusal', async () => {
+  it('returns the status and the JSON of a response, also of a refusal', async () => {
     const url = await serve(
       (_request, response) => void response.writeHead(404).end('{"errorCode":"NOT_FOUND"}'),
     );
     expect(await newClient(url).get()).toEqual({ status: 404, json: { errorCode: 'NOT_FOUND' } });
   });
 
-  it('gives the status of a refusal that is no JSON', async () => {
+  it('returns the status of a refusal that is not JSON', async () => {
     const url = await serve((_request, response) => void response.writeHead(403).end('<html>'));
     expect(await newClient(url).get()).toEqual({ status: 403, json: undefined });
   });
@@ -119,7 +119,7 @@ describe('the client of a provider', () => {
     expect(paths).toEqual(['/things']);
   });
 
-  it('counts calls by how they ended, those that the circuit kept back included', async () => {
+  it('counts calls by outcome, including those that the circuit blocked', async () => {
     const registry = new Registry();
     const metrics = new ProviderMetrics(registry);
     const statuses = [200, 404, 503];
@@ -152,7 +152,7 @@ describe('the client of a provider', () => {
     expect(await registry.metrics()).toMatch(/^provider_calls_total\{.*outcome="timeout"\} 1$/m);
   });
 
-  it('calls it unavailable when nothing can have arrived', async () => {
+  it('throws ProviderUnavailable when nothing can have arrived', async () => {
     const closed = `http://127.0.0.1:${await freePort()}`;
     await expect(newClient(closed).get()).rejects.toBeInstanceOf(ProviderUnavailable);
     await expect(newClient('http://no-such-host.invalid').get()).rejects.toBeInstanceOf(ProviderUnavailable);
@@ -170,7 +170,7 @@ describe('the client of a provider', () => {
     expect(await get()).toMatchObject({ status: 200 });
   });
 
-  it('reaches a provider whose first SYN is lost, beside a dead address', async () => {
+  it('reaches a provider whose first SYN is lost, besides a dead address', async () => {
     const slow = await deafAddress('127.0.0.3', 0, 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}');
     const dead = await deafAddress('127.0.0.2', slow.port);
     closers.push(
@@ -184,14 +184,14 @@ describe('the client of a provider', () => {
     expect(await answer).toMatchObject({ status: 200 });
   });
 
-  it('calls it unavailable when no address answers within the timeout of the call', async () => {
+  it('throws ProviderUnavailable when no address responds within the timeout', async () => {
     const dead = await deafAddress('127.0.0.2');
     closers.push(() => dead.close());
     const { get } = newClient(`http://127.0.0.2:${dead.port}`, { timeoutMs: 1_000 });
     await expect(get()).rejects.toBeInstanceOf(Error);
   });
 
-  it('repeats a call that reads when a kept connection ends before its answer, and no purchase', async () => {
+  it('retries a read when a kept connection closes before the response, but never a purchase', async () => {
     const paths: unknown[] = [];
     const url = await serve((request, response) => {
       paths.push(request.url);
@@ -229,7 +229,7 @@ describe('the client of a provider', () => {
       return upstream;
     }
 
-    it('calls it unavailable when there is no TLS, or nobody that can be trusted', async () => {
+    it('throws ProviderUnavailable when there is no TLS or no trusted certificate', async () => {
       const plain = await serve((_request, response) => void response.end('{}'));
       const stranger = await serveTls({}, authority.selfSigned());
       const another = await serveTls({}, authority.issue({ names: ['other.example'] }));
@@ -238,7 +238,7 @@ describe('the client of a provider', () => {
       expect([stranger.taken, another.taken]).toEqual([[], []]);
     });
 
-    it('calls it unavailable at once when OpenSSL refuses the options', async () => {
+    it('throws ProviderUnavailable at once when OpenSSL refuses the options', async () => {
       const upstream = await serveTls();
       const connect = vi.spyOn(tls, 'connect').mockImplementation(() => {
         throw new Error('Failed to set ECDH curve');
@@ -255,7 +255,7 @@ describe('the client of a provider', () => {
       ['plain HTTP, in TLS 1.2', { version: 'TLSv1.2', breakWith: PLAIN_ANSWER }],
       ['plain HTTP, in TLS 1.3', { version: 'TLSv1.3', breakWith: PLAIN_ANSWER }],
       ['that our certificate is missing, in TLS 1.3', { wantsClientCertificate: true }],
-    ])('calls the outcome unknown when the answer to a purchase is %s', async (_what, options) => {
+    ])('throws ProviderOutcomeUnknown when the response to a purchase is %s', async (_what, options) => {
       const upstream = await serveTls(options);
       await expect(newClient(upstream.url).buy()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
       expect(upstream.taken).toEqual(options.breakWith ? ['"one"'] : []);
@@ -270,7 +270,7 @@ describe('the client of a provider', () => {
     ['ill-formed UTF-8', (_q, r) => void r.end(Buffer.from([0x22, 0xc3, 0x28, 0x22])), false],
     ['too large', (_q, r) => void r.end(`"${'x'.repeat(2_000)}"`), false],
     ['never coming', () => undefined, false],
-  ])('calls the outcome unknown when the answer is %s', async (what, listener, isCut) => {
+  ])('throws ProviderOutcomeUnknown when the response is %s', async (what, listener, isCut) => {
     const url = await serve((request, response) => {
       listener(request, response);
       if (isCut) setTimeout(() => response.destroy(), 50);
@@ -280,7 +280,7 @@ describe('the client of a provider', () => {
     await expect(get()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
   });
 
-  it('makes no call while the circuit is open, and one when it half opens', async () => {
+  it('makes no call while the circuit is open, and one when it is half open', async () => {
     let nowMs = 0;
     let calls = 0;
     let status = 503;
@@ -318,7 +318,7 @@ describe('the client of a provider', () => {
     expect(JSON.stringify(logLines)).not.toMatch(/hush|secret-thing/);
   });
 
-  it('keeps for operators how the last calls ended, the balance and the last sync', async () => {
+  it('records for operators how the last calls ended, the balance and the last sync', async () => {
     let status = 200;
     const url = await serve((_request, response) => void response.writeHead(status).end('{}'));
     // A name of its own: an earlier test’s write, which nobody waits for, may still be on its way.

@@ -14,7 +14,7 @@ import { find, newOrder } from './provider-world.js';
 /** When undici writes the head of a request; `request` is its own. */
 const LEAVES = 'undici:client:sendHeaders';
 
-describe('the pace of calls to a provider', () => {
+describe('the rate limit of provider calls', () => {
   let database: TestDatabase;
   let sources: DataSource[];
   beforeAll(async () => {
@@ -49,7 +49,7 @@ describe('the pace of calls to a provider', () => {
     return pace.inSlot({ provider: 'w', purpose, withinMs, signal }, () => Promise.resolve());
   }
 
-  it('holds the limit over all processes together, however often they come to a stop', async () => {
+  it('holds across all processes, however often they freeze', async () => {
     const world = await makeEsimAccessWorld(sources[0]!, { requestsPerSecond: 8, timeoutMs: 10_000 });
     // Arrivals would be counted by this very process, which is as late as its callers are.
     const departures: number[] = [];
@@ -76,7 +76,7 @@ describe('the pace of calls to a provider', () => {
     }
   });
 
-  it('lets a call that missed its slot leave in a later one, and keeps as much more room free', async () => {
+  it('lets a call that missed its slot use a later one, and leaves as much extra room', async () => {
     const pace = new ProviderRateLimiter(sources[0]!.manager, 10);
     const signal = new AbortController().signal;
     const closings: number[] = [];
@@ -98,7 +98,7 @@ describe('the pace of calls to a provider', () => {
     expect(performance.now() + rows[0]!.ms - startedAt).toBeGreaterThanOrEqual(105 + 105 + 100);
   });
 
-  it('lets no call leave that is late for every slot', async () => {
+  it('sends no call that is late for every slot', async () => {
     const pace = new ProviderRateLimiter(sources[0]!.manager, 100);
     const signal = new AbortController().signal;
     let tries = 0;
@@ -111,7 +111,7 @@ describe('the pace of calls to a provider', () => {
     expect(tries).toBeGreaterThan(0);
   });
 
-  it('gives slots apart by the rate, to one after the other, whichever process asks', async () => {
+  it('spaces slots by the rate and hands them out in order, whichever process asks', async () => {
     const paces = sources.map((source) => new ProviderRateLimiter(source.manager, 20));
     const startedAt = performance.now();
     const waits = await Promise.allSettled(
@@ -124,7 +124,7 @@ describe('the pace of calls to a provider', () => {
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual((20 - refused.length) * 50);
   });
 
-  it('refuses polls behind a backlog that orders and top-ups still join', async () => {
+  it('refuses polls behind a backlog that orders and top-ups may still join', async () => {
     const pace = new ProviderRateLimiter(sources[0]!.manager, 100);
     await setBacklog('w', 2_400);
     const refusal = await waitFor(pace, 'poll').catch((error: unknown) => error);
@@ -137,7 +137,7 @@ describe('the pace of calls to a provider', () => {
     expect(performance.now() - startedAt).toBeLessThan(9_000);
   });
 
-  it('lets the catalog wait until such a backlog is short, and refuses it when it would wait too long', async () => {
+  it('lets the catalog wait until the backlog is short, and refuses it when it would wait too long', async () => {
     const pace = new ProviderRateLimiter(sources[0]!.manager, 100);
     await setBacklog('w', 20_000);
     await expect(waitFor(pace, 'catalog', 2_000)).rejects.toBeInstanceOf(ProviderUnavailable);
@@ -147,7 +147,7 @@ describe('the pace of calls to a provider', () => {
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(500);
   });
 
-  it('refuses top-ups behind a backlog that orders still join', async () => {
+  it('refuses top-ups behind a backlog that orders may still join', async () => {
     const pace = new ProviderRateLimiter(sources[0]!.manager, 100);
     await setBacklog('w', 4_900);
     await expect(waitFor(pace, 'topup')).rejects.toBeInstanceOf(ProviderUnavailable);
@@ -158,7 +158,7 @@ describe('the pace of calls to a provider', () => {
     await expect(waitFor(pace, 'order')).rejects.toMatchObject({ name: 'ProviderUnavailable' });
   });
 
-  it('refuses at once what would come after the deadline', async () => {
+  it('refuses at once a call that would miss its deadline', async () => {
     const pace = new ProviderRateLimiter(sources[0]!.manager, 100);
     await setBacklog('w', 4_900);
     const startedAt = performance.now();
@@ -166,7 +166,7 @@ describe('the pace of calls to a provider', () => {
     expect(performance.now() - startedAt).toBeLessThan(2_400);
   });
 
-  it('stops waiting when the caller does', async () => {
+  it('stops waiting when the caller aborts', async () => {
     const pace = new ProviderRateLimiter(sources[0]!.manager, 100);
     await setBacklog('w', 4_000);
     const startedAt = performance.now();

@@ -12,8 +12,8 @@ import {
   ProviderResponseInvalid,
 } from '../../src/providers/http/index.js';
 
-describe('reading an answer', () => {
-  it('gives a value of the right type or says that the outcome is not known, whatever is there', () => {
+describe('reading a provider response', () => {
+  it('returns a value of the right type or throws ProviderOutcomeUnknown for any JSON', () => {
     const readers = [
       [textAt, (value: unknown) => typeof value === 'string' && value !== ''],
       [integerAt, (value: unknown) => Number.isSafeInteger(value)],
@@ -33,13 +33,13 @@ describe('reading an answer', () => {
     );
   });
 
-  it('takes controls and direction marks out of texts, which partners and operators are shown', () => {
+  it('removes control characters and direction marks from texts that people see', () => {
     const text = 'Europe\u001b[31m\u009b\u202e 5 GB\r\n';
     expect(textAt({ text }, 'text')).toBe('Europe [31m  5 GB ');
     expect(textOrNullAt({ text: 'Zoë 👩‍🚀' }, 'text')).toBe('Zoë 👩‍🚀');
   });
 
-  it('takes no text that PostgreSQL would refuse, and no number that has lost digits', () => {
+  it('refuses texts that PostgreSQL would reject, and numbers that have lost digits', () => {
     for (const text of ['a\0b', '\ud800', 'x'.repeat(5_000), ''])
       expect(() => textAt({ text }, 'text')).toThrow(ProviderResponseInvalid);
     const parsed = JSON.parse('{"n": 9007199254740993}') as Record<string, unknown>;

@@ -125,9 +125,9 @@ function makeWorld(): Promise<ProviderWorld> {
 }
 
 // It lists nothing, is read by nobody and sends no callbacks: what a provider does beyond provisioning.
-describeConformance('the sandbox upstream', makeWorld, { provisioningOnly: true });
+describeConformance('the sandbox provider', makeWorld, { provisioningOnly: true });
 
-it('shows support that a slow order of the sandbox is under way', async () => {
+it('shows support that a slow sandbox order is in progress', async () => {
   const { provider } = await makeWorld();
   const slow = { packageId: MAGIC_PACKAGES.slow, upstreamPackageId: MAGIC_PACKAGES.slow, unitCost: null };
   const order = { ...slow, reference: 'prv_slow', quantity: 2, acceptedAt: new Date() };

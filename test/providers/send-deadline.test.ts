@@ -19,7 +19,7 @@ function freezeFor(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-describe('a purchase whose process freezes before it leaves', () => {
+describe('a purchase whose process freezes before it is sent', () => {
   const taken: string[] = [];
   const sockets: Socket[] = [];
   let server: Server;
@@ -103,12 +103,12 @@ describe('a purchase whose process freezes before it leaves', () => {
     });
   }
 
-  it('leaves when there is time', async () => {
+  it('is sent when there is time', async () => {
     await expect(buy(undefined, undefined, 10_000)).resolves.toEqual({ status: 200, json: {} });
     expect(taken).toEqual(['POST /buy']);
   });
 
-  it('does not begin when the time since its note has passed', async () => {
+  it('does not start when too much time has passed since it was recorded', async () => {
     const notedAfter = performance.now();
     freezeFor(TIMEOUT_MS + 1);
     await expect(buy(notedAfter)).rejects.toBeInstanceOf(ProviderUnavailable);
@@ -123,7 +123,7 @@ describe('a purchase whose process freezes before it leaves', () => {
     expect(performance.now() - startedAt).toBeLessThan(4_000);
   });
 
-  it('does not leave after a freeze while it waited for its slot, and is not signed', async () => {
+  it('is neither sent nor signed after a freeze while it waited for its slot', async () => {
     let signatures = 0;
     await look();
     waitForSlot = async () => {
@@ -138,14 +138,14 @@ describe('a purchase whose process freezes before it leaves', () => {
     expect(signatures).toBe(0);
   });
 
-  it('does not leave after a freeze while it waited for its connection', async () => {
+  it('is not sent after a freeze while it waited for its connection', async () => {
     await freezeAtConnection();
     await expect(buy()).rejects.toThrow();
     await look();
     expect(taken).toEqual(['GET /look']);
   });
 
-  it('says nothing of the provider: its circuit and its health count only what has left', async () => {
+  it("does not affect the provider's circuit or health, which count only sent calls", async () => {
     await freezeAtConnection();
     await expect(buy()).rejects.toBeInstanceOf(ProviderUnavailable);
     expect([breaker.state, told]).toEqual(['closed', []]);

@@ -11,7 +11,7 @@ import { newOrder, provision, type ProviderWorld } from './provider-world.js';
 
 /** Nobody asks by name: after a restore the names are not known (D54). */
 export function describeSoldList(get: () => ProviderWorld): void {
-  it('lists what it sold since a time under names of ours, taken back or not, and of others nothing', async () => {
+  it('lists purchases since a time with a reference of ours, canceled or not, and no others', async () => {
     const { provider } = get();
     const since = new Date();
     const intent = { partnerId: newId('ptn'), mode: 'live', bought: [] } as const;

@@ -40,7 +40,7 @@ export async function cancelable(
 
 /** What every provider guarantees to support, which ends orders by hand: looks that change nothing. */
 export function describeSupport(get: () => ProviderWorld): void {
-  it('shows support every profile of an order, to a process that was just started, too', async () => {
+  it('shows support every profile of an order, also in a fresh process', async () => {
     const order = newOrder(get(), 2);
     const { profiles } = await provision(get().provider, order);
     const parts = await findParts(get().anotherProvider(), order);
@@ -48,7 +48,7 @@ export function describeSupport(get: () => ProviderWorld): void {
     expect(await get().sim.purchasesOf(order.reference)).toBe(2);
   });
 
-  it('shows support as many profiles as were bought when an answer was lost on either way', async () => {
+  it('shows support as many profiles as were bought when a call or a response was lost', async () => {
     for (const lose of ['dropAnswersBeforeCommit', 'dropAnswersAfterCommit'] as const) {
       const order = newOrder(get(), 2);
       await get().sim[lose](1);
@@ -58,7 +58,7 @@ export function describeSupport(get: () => ProviderWorld): void {
     }
   });
 
-  it('shows support nothing of an order that was never placed, and no profile of a refused one', async () => {
+  it('shows support nothing for an order that was never placed, and no profile of a refused one', async () => {
     await provision(get().provider, newOrder(get()));
     expect(await findParts(get().provider, newOrder(get(), 2))).toEqual(NOTHING);
     const refused = newOrder(get(), 2);
@@ -67,7 +67,7 @@ export function describeSupport(get: () => ProviderWorld): void {
     expect(await findParts(get().provider, refused)).toMatchObject({ profiles: [], running: 0, unusable: 0 });
   });
 
-  it('shows support which eSIMs were taken back, and counts them no longer as provisioned', async () => {
+  it('shows support which eSIMs were canceled, and no longer counts them as provisioned', async () => {
     const { provider } = get();
     const order = newOrder(get(), 2);
     const request = await cancelable(provider, order);
@@ -80,7 +80,7 @@ export function describeSupport(get: () => ProviderWorld): void {
     expect(await findParts(provider, order)).toMatchObject({ profiles: [], running: 0, unusable: 0 });
   });
 
-  it('tells support that a busy provider is unavailable, never that there is nothing', async () => {
+  it('reports a busy provider to support as unavailable, never as empty', async () => {
     const order = newOrder(get());
     const request = await cancelable(get().provider, order);
     await get().sim.refuseAsBusy(1);
@@ -92,7 +92,7 @@ export function describeSupport(get: () => ProviderWorld): void {
 
 /** As `describeSupport`, of what is reached by a wire. */
 export function describeSupportOverWire(get: () => ProviderWorld): void {
-  it('takes garbage for no answer to support', async () => {
+  it('does not treat garbage as a response to support', async () => {
     const order = newOrder(get());
     const request = await cancelable(get().provider, order);
     await get().sim.answerGarbage(1);
@@ -101,7 +101,7 @@ export function describeSupportOverWire(get: () => ProviderWorld): void {
     await expect(findCancelStatuses(get().provider, request)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
   });
 
-  it('says of an eSIM that the provider does not know that it does not know it', async () => {
+  it('reports an eSIM that the provider does not know as unknown', async () => {
     const stranger = {
       providerEsimId: '00000000000000',
       iccid: '8900000000000000009',

@@ -73,7 +73,7 @@ describe('a top-up is present', () => {
 });
 
 describe('a top-up is absent', () => {
-  it('where the eSIM has what was bought, and no more', () => {
+  it('where the eSIM has exactly the bought packages', () => {
     expect(judge([BASE])).toBe('absent');
     expect(judge([BASE, EARLIER], WITH_EARLIER)).toBe('absent');
     expect(judge([BASE, { ...EARLIER, transactionId: null }], WITH_EARLIER)).toBe('absent');

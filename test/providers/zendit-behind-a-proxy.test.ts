@@ -48,14 +48,14 @@ function newTopup() {
 }
 
 describe('a 4xx without an errorCode', () => {
-  it.each(OF_A_PROXY)('is no refusal of a purchase, which may have taken effect: %j', async (post) => {
+  it.each(OF_A_PROXY)('is not a refusal of a purchase, which may have taken effect: %j', async (post) => {
     const provider = await zendit({ post, get: UNKNOWN });
     await expect(provider.placeOrder(newOrder(), 'first', signal)).rejects.toThrow(ProviderOutcomeUnknown);
     await expect(provider.placeOrder(newOrder(), 'again', signal)).rejects.toThrow(ProviderOutcomeUnknown);
     await expect(provider.placeTopup(newTopup(), 'first', signal)).rejects.toThrow(ProviderOutcomeUnknown);
   });
 
-  it.each(OF_A_PROXY)('is not the word that a purchase is unknown: %j', async (get) => {
+  it.each(OF_A_PROXY)('does not prove that a purchase is unknown: %j', async (get) => {
     const provider = await zendit({ post: REFUSED, get });
     await expect(provider.findOrder(newOrder(), signal)).rejects.toThrow(ProviderUnavailable);
     await expect(provider.findTopup(newTopup(), signal)).rejects.toThrow(ProviderUnavailable);
@@ -65,7 +65,7 @@ describe('a 4xx without an errorCode', () => {
 });
 
 describe('a 4xx with Zendit’s errorCode', () => {
-  it('is its word: the purchase is unknown, or refused', async () => {
+  it('proves that the purchase is unknown or refused', async () => {
     const provider = await zendit({ post: REFUSED, get: UNKNOWN });
     expect(await provider.findOrder(newOrder(), signal)).toBeNull();
     expect(await provider.placeOrder(newOrder(), 'first', signal)).toMatchObject({ state: 'rejected' });

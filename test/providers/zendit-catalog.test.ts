@@ -5,11 +5,11 @@ import { eventually, startReceiver } from '../harness/index.js';
 import { listPackages } from './listed-packages.js';
 import { newOrder, signal, ZenditSuite } from './zendit-suite.js';
 
-describe('what zendit lists and calls back', () => {
+describe('catalog and callbacks of Zendit', () => {
   const suite = ZenditSuite.use();
 
   describe('packages', () => {
-    it('lists every offer of every page, as a base package and as a top-up', async () => {
+    it('include every offer of every page, as a base package and as a top-up', async () => {
       suite.simulator.control({ maxPageSize: 7 });
       const packages = await listPackages(suite.provider);
       const ids = (kind: string) => packages.filter((p) => p.kind === kind).map((p) => p.upstreamId);
@@ -19,7 +19,7 @@ describe('what zendit lists and calls back', () => {
       expect(suite.simulator.state().calls['GET /esim/offers']).toBe(5);
     });
 
-    it('translates a country, a region, an unlimited and a disabled offer', async () => {
+    it('translate a country, a region, an unlimited and a disabled offer', async () => {
       const packages = await listPackages(suite.provider);
       const get = (upstreamId: string) =>
         packages.find((p) => p.upstreamId === upstreamId && p.kind === 'base');
@@ -58,21 +58,21 @@ describe('what zendit lists and calls back', () => {
       });
     });
 
-    it('leaves out an offer without a usable price, and lists the others', async () => {
+    it('omit an offer without a usable price, and include the others', async () => {
       suite.simulator.control({ offers: { 'ESIM-FR-7D-1GB': { costFixed: 1.5 } } });
       const packages = await listPackages(suite.provider);
       expect(packages).toHaveLength(60);
       expect(suite.bench.log.events()).toContain('provider.offers_skipped');
     });
 
-    it('reads the balance in millionths', async () => {
+    it('come with the balance in millionths', async () => {
       suite.simulator.control({ balance: 123_456 });
       expect(await suite.provider.getBalance(signal)).toEqual({ micros: 1_234_560_000, currency: 'USD' });
     });
   });
 
   describe('numbers', () => {
-    it('turns GB into the bytes that their digits say', () => {
+    it('turn GB into bytes without a rounding error', () => {
       fc.assert(
         fc.property(fc.integer({ min: 0, max: 9_999_999_999_999 }), (bytes) => {
           const dataGB = Number(`${bytes}e-9`);
@@ -84,7 +84,7 @@ describe('what zendit lists and calls back', () => {
         expect(() => gigabytesToBytes(wrong, 'dataGB')).toThrow();
     });
 
-    it('never understates a cost', () => {
+    it('never understate a cost', () => {
       expect(toProviderCost(1, 3_000_000, 'USD').micros).toBe(1);
       expect(toProviderCost(-1, 100, 'USD').micros).toBe(-10_000);
       expect(() => toProviderCost(1, 0, 'USD')).toThrow();
@@ -92,7 +92,7 @@ describe('what zendit lists and calls back', () => {
   });
 
   describe('webhooks', () => {
-    it('gives the order as a hint for every body, early, doubled or late', async () => {
+    it('yield the order as a hint for every body, early, duplicated or late', async () => {
       const receiver = await startReceiver();
       try {
         suite.simulator.control({
@@ -116,7 +116,7 @@ describe('what zendit lists and calls back', () => {
       }
     });
 
-    it('gives the reference of a top-up as it is, and no hint for anything else', () => {
+    it('yield the reference of a top-up unchanged, and no hint for anything else', () => {
       const hints = (transactionId: unknown) => suite.provider.hintsOf({ transactionId });
       expect(hints('top_01ABC')).toEqual([{ about: 'order', reference: 'top_01ABC' }]);
       for (const strange of [7, '', 'a b', 'x'.repeat(129), null]) expect(hints(strange)).toEqual([]);

@@ -21,7 +21,7 @@ const IN_USE: KnownEsim = {
 };
 const IN_VAIN = { lookedInVainAt: ago(HOUR_MS) };
 
-describe('zendit, which lists active and queued plans only', () => {
+describe('Zendit with a list of active and queued plans only', () => {
   const suite = ZenditSuite.use();
 
   async function issue(known: Partial<KnownEsim> = {}): Promise<ProviderEsimRef> {
@@ -51,7 +51,7 @@ describe('zendit, which lists active and queued plans only', () => {
     expect(reading?.status ?? 'unread').toBe(status);
   });
 
-  it('tells the end of a plan that leaves the list with its last byte', async () => {
+  it('detects the end of a plan that leaves the list with its last byte', async () => {
     const esim = await issue(IN_VAIN);
     const startAt = ago(HOUR_MS).toISOString();
     suite.simulator.control({ endedPlansLeave: true, plans: { [esim.iccid]: { usedGB: 0.9, startAt } } });
@@ -61,7 +61,7 @@ describe('zendit, which lists active and queued plans only', () => {
   });
 });
 
-describe('zendit, asked for the plans of several eSIMs', () => {
+describe('Zendit queried for the plans of several eSIMs', () => {
   const suite = ZenditSuite.use();
 
   async function issue(quantity: number): Promise<readonly ProviderEsimRef[]> {
@@ -70,7 +70,7 @@ describe('zendit, asked for the plans of several eSIMs', () => {
   }
 
   it.each([400, 404, 500, 'illFormed'] as const)(
-    'keeps what it says of the others when one is answered with %s',
+    'keeps the readings of the others when one query returns %s',
     async (answer) => {
       const [before, broken, after] = await issue(3);
       suite.simulator.control({ plans: { [broken!.iccid]: { answer } } });
@@ -83,7 +83,7 @@ describe('zendit, asked for the plans of several eSIMs', () => {
     },
   );
 
-  it('is in trouble itself when three in a row get no answer that says anything; what was read is kept', async () => {
+  it('counts as unavailable when three queries in a row fail, and keeps the earlier readings', async () => {
     const esims = await issue(4);
     const [first, ...broken] = esims;
     suite.simulator.control({
@@ -95,7 +95,7 @@ describe('zendit, asked for the plans of several eSIMs', () => {
     ]);
   });
 
-  it('takes no calls at all while it answers 503, whichever eSIM is asked for', async () => {
+  it('counts as unavailable when it returns 503 for any eSIM', async () => {
     const [esim] = await issue(1);
     suite.simulator.control({ unavailable: 1 });
     await expect(suite.provider.fetchUsage([esim!], signal)).rejects.toBeInstanceOf(ProviderUnavailable);

@@ -4,7 +4,7 @@ import { recoverOrder } from './provider-world.js';
 import { newOrder, signal, ZenditSuite } from './zendit-suite.js';
 import { BASE } from './zendit-world.js';
 
-describe('zendit', () => {
+describe('Zendit', () => {
   const suite = ZenditSuite.use();
 
   describe('orders', () => {
@@ -35,7 +35,7 @@ describe('zendit', () => {
       });
     });
 
-    it('blames our empty wallet on nobody else, and says so in the log', async () => {
+    it('reports our empty wallet as provider_unavailable, and logs it', async () => {
       suite.simulator.control({ balance: 200 });
       const order = newOrder(2);
       await suite.provider.placeOrder(order, 'first', signal);
@@ -47,7 +47,7 @@ describe('zendit', () => {
       expect(suite.bench.log.events()).toContain('provider.funds_exhausted');
     });
 
-    it('provisions the others when one of the batch is out of stock', async () => {
+    it('provisions the others when one purchase of the batch is out of stock', async () => {
       suite.simulator.control({ outcomes: [null, 'OUT_OF_STOCK', null] });
       const order = newOrder(3);
       await suite.provider.placeOrder(order, 'first', signal);
@@ -59,7 +59,7 @@ describe('zendit', () => {
       suite.expectOnePurchaseEach(order);
     });
 
-    it('posts only what is missing when most answers of an order are lost', async () => {
+    it('posts only the missing purchases when most responses of an order are lost', async () => {
       suite.simulator.control({ dropAfterCommit: 2, dropBeforeCommit: 1 });
       const order = newOrder(12);
       await expect(suite.provider.placeOrder(order, 'first', signal)).rejects.toBeInstanceOf(
@@ -77,7 +77,7 @@ describe('zendit', () => {
       });
     });
 
-    it('does not know an order that a lagging read denies, and finds it afterwards', async () => {
+    it('reports an order as unknown while reads lag, and finds it afterwards', async () => {
       suite.simulator.control({ readLagLooks: 2 });
       const order = newOrder(2);
       await suite.provider.placeOrder(order, 'first', signal);
@@ -88,7 +88,7 @@ describe('zendit', () => {
     });
 
     it.each([true, false])(
-      'takes no refusal of a known purchase for an end (vague: %s)',
+      'treats a refusal of a known purchase as no end (vague: %s)',
       async (vagueDuplicates) => {
         const order = newOrder();
         suite.simulator.control({ readLagLooks: 9, vagueDuplicates });
@@ -101,7 +101,7 @@ describe('zendit', () => {
       },
     );
 
-    it('follows a purchase that a refused post turns out to have made already', async () => {
+    it('follows a purchase that exists although its repetition was refused', async () => {
       const order = newOrder();
       suite.simulator.control({ readLagLooks: 1, vagueDuplicates: true });
       await suite.provider.placeOrder(order, 'first', signal);
@@ -110,7 +110,7 @@ describe('zendit', () => {
       suite.expectOnePurchaseEach(order);
     });
 
-    it('buys once when a purchase was made although 503 was answered', async () => {
+    it('buys once when a purchase was made despite a 503', async () => {
       suite.simulator.control({ unavailableAfterCommit: 1 });
       const order = newOrder();
       await expect(suite.provider.placeOrder(order, 'first', signal)).rejects.toBeInstanceOf(
@@ -120,7 +120,7 @@ describe('zendit', () => {
       suite.expectOnePurchaseEach(order);
     });
 
-    it('does not take a 503 for "not known"', async () => {
+    it('does not treat a 503 as "not known"', async () => {
       const order = newOrder();
       await suite.provider.placeOrder(order, 'first', signal);
       suite.simulator.control({ unavailable: 2 });
@@ -131,7 +131,7 @@ describe('zendit', () => {
       expect((await suite.provider.findOrder(order, signal))?.state).toBe('provisioned');
     });
 
-    it('calls itself unavailable only when nothing of the order has left', async () => {
+    it('throws ProviderUnavailable only when nothing of the order was sent', async () => {
       suite.simulator.control({ busy: 3 });
       const order = newOrder(3);
       await expect(suite.provider.placeOrder(order, 'first', signal)).rejects.toBeInstanceOf(
@@ -145,7 +145,7 @@ describe('zendit', () => {
       suite.expectOnePurchaseEach(order);
     });
 
-    it('keeps its pace, so that a limit of little more than 8 a second refuses nothing', async () => {
+    it('keeps its pace, so that a limit of barely over 8 a second refuses nothing', async () => {
       suite.simulator.control({ maxPerSecond: 9 });
       // Time for each of its calls on a busy machine, too.
       const patience = { timeoutMs: 60_000, deadlineMs: 120_000 };
@@ -157,7 +157,7 @@ describe('zendit', () => {
       suite.expectOnePurchaseEach(order);
     });
 
-    it('ends an order that takes more calls than a lower limit than ours lets through at our pace', async () => {
+    it("completes an order even if the provider's limit is below our pace", async () => {
       suite.simulator.control({ maxPerSecond: 4, dropBeforeCommit: 1 });
       const hasty = suite.bench.provider({ ...suite.simulator, requestsPerSecond: 6 });
       const order = newOrder(3);
@@ -177,7 +177,7 @@ describe('zendit', () => {
       expect(suite.simulator.state().purchases).toEqual({});
     });
 
-    it('ends an order of which only a part was sold before the offer was disabled', async () => {
+    it('completes an order of which only a part was sold before the offer was disabled', async () => {
       suite.simulator.control({ dropBeforeCommit: 1 });
       const order = newOrder(2);
       await expect(suite.provider.placeOrder(order, 'first', signal)).rejects.toBeInstanceOf(
@@ -191,7 +191,7 @@ describe('zendit', () => {
       });
     });
 
-    it('delivers what was bought at a changed price, and warns about the price', async () => {
+    it('delivers eSIMs bought at a changed price, and warns about the price', async () => {
       suite.simulator.control({ offers: { [BASE.upstreamPackageId]: { costFixed: 150 } } });
       const order = newOrder();
       expect(await suite.provision(order)).toHaveLength(1);
@@ -205,7 +205,7 @@ describe('zendit', () => {
     });
 
     it.each(['html', 'truncated', 'huge', 'empty', 'wrongShape'] as const)(
-      'buys once when the purchase is answered with %s',
+      'buys once when the response to the purchase is %s',
       async (badAnswer) => {
         suite.simulator.control({ badAnswer, badAnswers: 1 });
         const order = newOrder();
@@ -219,7 +219,7 @@ describe('zendit', () => {
       },
     );
 
-    it('buys once when the answer comes later than anybody waits', async () => {
+    it('buys once when the response comes after the timeout', async () => {
       suite.simulator.control({ slowMs: 60_000 });
       const hasty = suite.bench.provider({ ...suite.simulator, timeoutMs: 3_000 });
       const order = newOrder();
@@ -229,7 +229,7 @@ describe('zendit', () => {
       suite.expectOnePurchaseEach(order);
     });
 
-    it('posts nothing with a key that is not let in, and says so in the log', async () => {
+    it('posts nothing with a refused key, and logs it', async () => {
       const stranger = suite.bench.provider({ ...suite.simulator, apiKey: 'no'.concat('body') });
       await expect(stranger.placeOrder(newOrder(), 'first', signal)).rejects.toBeInstanceOf(
         ProviderUnavailable,

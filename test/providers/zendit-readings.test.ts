@@ -5,7 +5,7 @@ import { TOPUP } from './zendit-world.js';
 
 const DAY_MS = 86_400_000;
 
-describe('what zendit says of eSIMs', () => {
+describe("Zendit's data about eSIMs", () => {
   const suite = ZenditSuite.use();
 
   describe('readings', () => {
@@ -18,7 +18,7 @@ describe('what zendit says of eSIMs', () => {
       return (await suite.provider.fetchUsage([esim], signal))[0];
     }
 
-    it('reads the use of an active eSIM to the byte, at the time of the call', async () => {
+    it('contain the usage of an active eSIM to the byte, at the time of the call', async () => {
       const esim = await issue('ESIM-PT-1D-0.1GB');
       const startAt = new Date(Date.now() - 3_600_000);
       const plan = {
@@ -41,7 +41,7 @@ describe('what zendit says of eSIMs', () => {
       expect(reading!.asOf.getTime()).toBeGreaterThanOrEqual(before.getTime());
     });
 
-    it('tells issued, depleted and expired apart', async () => {
+    it('distinguish issued, depleted and expired', async () => {
       const esim = await issue();
       expect(await read(esim)).toMatchObject({ status: 'issued', profileStatus: 'unknown', expiresAt: null });
       const startAt = new Date(Date.now() - DAY_MS).toISOString();
@@ -55,13 +55,13 @@ describe('what zendit says of eSIMs', () => {
       expect(await read(esim)).toMatchObject({ status: 'issued', usedBytes: null, totalBytes: null });
     });
 
-    it('counts no bytes for an unlimited plan', async () => {
+    it('count no bytes for an unlimited plan', async () => {
       const esim = await issue('ESIM-FR-10D-UNLIMITED');
       suite.simulator.control({ plans: { [esim.iccid]: { startAt: new Date().toISOString() } } });
       expect(await read(esim)).toMatchObject({ status: 'active', usedBytes: null, totalBytes: null });
     });
 
-    it('adds a top-up that waits behind a spent plan, and knows no end until it starts', async () => {
+    it('include a top-up that waits behind a used-up plan, without an end until it starts', async () => {
       const esim = await issue();
       const topup = {
         reference: newReference(),
@@ -81,7 +81,7 @@ describe('what zendit says of eSIMs', () => {
       });
     });
 
-    it('skips an eSIM whose plans cannot be read, reads the others, and says so in the log', async () => {
+    it('skip an eSIM with unreadable plans, include the others, and log it', async () => {
       const [before, broken, after] = [await issue(), await issue(), await issue()];
       const startAt = new Date(Date.now() - 3_600_000).toISOString();
       const ofOthers = { usedGB: 0.5, startAt };
@@ -150,14 +150,14 @@ describe('what zendit says of eSIMs', () => {
         { status: 'active', usedBytes: null, totalBytes: null },
       ],
       ['a hair left', { remainingDataGB: 1e-7 }, { status: 'active', usedBytes: 999_999_900 }],
-    ])('is read with %s', async (_what, figures, wanted) => {
+    ])('are correct with %s', async (_what, figures, wanted) => {
       const esim = await issue();
       const startAt = new Date(Date.now() - DAY_MS).toISOString();
       suite.simulator.control({ plans: { [esim.iccid]: { usedGB: 0.5, startAt, figures } } });
       expect(await read(esim)).toMatchObject({ providerEsimId: esim.providerEsimId, ...wanted });
     });
 
-    it('does not take the ended plan of an earlier owner of the ICCID for its own', async () => {
+    it('ignore the ended plan of an earlier owner of the ICCID', async () => {
       const esim = await issue();
       const plan = { usedGB: 1, startAt: '2026-01-01T00:00:00Z', endAt: '2026-01-08T00:00:00Z' };
       suite.simulator.control({ plans: { [esim.iccid]: plan } });

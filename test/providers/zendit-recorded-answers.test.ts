@@ -6,7 +6,7 @@ import { newOrder, newReference, signal, ZenditSuite } from './zendit-suite.js';
 import { BASE, TOPUP } from './zendit-world.js';
 
 /** What the official SDKs allow and our first reading of the contract did not expect. */
-describe('zendit as its official SDKs have it', () => {
+describe('Zendit as described by its official SDKs', () => {
   const suite = ZenditSuite.use();
 
   async function bought(quantity = 1) {
@@ -38,7 +38,7 @@ describe('zendit as its official SDKs have it', () => {
 
   describe('top-ups', () => {
     it.each(['empty', 'absent'] as const)(
-      'are completed when their confirmation is %s: the eSIM has its profile',
+      'are completed when their confirmation is %s, because the eSIM has its profile',
       async (topupConfirmation) => {
         suite.simulator.control({ topupConfirmation });
         const topup = await newTopup();
@@ -55,14 +55,14 @@ describe('zendit as its official SDKs have it', () => {
       { noRefundStatus: 404 },
       { noRefundStatus: 400, refundInPurchase: false },
       { noRefundStatus: 404, refundInPurchase: false },
-    ])('are posted once when none is known, and followed to their end: %j', async (switches) => {
+    ])('are posted once when none exists, and followed to their end: %j', async (switches) => {
       const { cancellation } = await bought(2);
       suite.simulator.control({ ...switches, looks: 3 });
       expect(await suite.provider.cancelOrder(cancellation, signal)).toEqual({ state: 'canceled' });
       expect(await suite.provider.cancelOrder(cancellation, signal)).toEqual({ state: 'canceled' });
     });
 
-    it('are not posted while nobody can tell whether there is one', async () => {
+    it('are not posted while it is unknown whether one exists', async () => {
       const { cancellation } = await bought();
       suite.simulator.control({ noRefundStatus: 500 });
       await expect(suite.provider.cancelOrder(cancellation, signal)).rejects.toBeInstanceOf(
@@ -72,7 +72,7 @@ describe('zendit as its official SDKs have it', () => {
       expect(purchase).toMatchObject({ refund: null });
     });
 
-    it('are read from the purchase by reconciliation and by support, one call for each eSIM', async () => {
+    it('are read from the purchase by reconciliation and by support, with one call per eSIM', async () => {
       const { order, cancellation } = await bought(2);
       const [first] = cancellation.esims;
       await suite.provider.cancelOrder({ ...cancellation, esims: [first!] }, signal);
@@ -89,7 +89,7 @@ describe('zendit as its official SDKs have it', () => {
       expect(callsOf('GET /esim/purchases') - before).toBe(4);
     });
 
-    it('show where eSIMs stand that support looks at', async () => {
+    it('show support the state of the eSIMs', async () => {
       const { cancellation } = await bought(2);
       const [first] = cancellation.esims;
       await suite.provider.cancelOrder({ ...cancellation, esims: [first!] }, signal);
@@ -98,7 +98,7 @@ describe('zendit as its official SDKs have it', () => {
       expect(cancelStatuses.map(({ cancelStatus }) => cancelStatus)).toEqual(['canceled', 'unused']);
     });
 
-    it('of what nobody has yet end it: what was given back is not sold', async () => {
+    it('of a whole order end it as rejected', async () => {
       const { order, cancellation } = await bought();
       await suite.provider.cancelOrder(cancellation, signal);
       expect(await suite.provider.findOrder(order, signal)).toMatchObject({
@@ -110,7 +110,7 @@ describe('zendit as its official SDKs have it', () => {
 
   describe('fees', () => {
     it.each([true, false])(
-      'count when a purchase is judged dearer (beside the cost: %s)',
+      'count when a purchase is checked for a price rise (beside the cost: %s)',
       async (feeBesideCost) => {
         suite.simulator.control({ purchaseFee: 30, feeBesideCost });
         const order = newOrder();
@@ -124,7 +124,7 @@ describe('zendit as its official SDKs have it', () => {
   });
 
   describe('refusals', () => {
-    it.each([400, 404] as const)('with %i of an offer that is not sold end the order', async (status) => {
+    it.each([400, 404] as const)('end the order when %i says that the offer is not sold', async (status) => {
       suite.simulator.control({
         unknownOfferStatus: status,
         offers: { [BASE.upstreamPackageId]: { enabled: false } },
@@ -137,7 +137,7 @@ describe('zendit as its official SDKs have it', () => {
       expect(suite.simulator.state().purchases).toEqual({});
     });
 
-    it('with a number as their code are refusals, and what failed with one has failed', async () => {
+    it('with a number as their code count as refusals, and fail a failed purchase', async () => {
       suite.simulator.control({ numericCodes: true, outcomes: ['OUT_OF_STOCK'] });
       const failed = newOrder();
       expect((await suite.provider.placeOrder(failed, 'again', signal)).state).toBe('in_progress');

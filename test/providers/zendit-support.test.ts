@@ -37,7 +37,7 @@ async function zendit(
   return bench.provider({ baseUrl: `${server.url}/v1`, apiKey: SIMULATOR_API_KEY, ...limits });
 }
 
-describe('an order that support looks at, of whose purchases one is not as the contract has it', () => {
+describe('an order with one malformed purchase, as shown to support', () => {
   const order = newOrder(3);
   const odd = `${order.reference}-3`;
   const ids = [`${order.reference}-1`, `${order.reference}-2`];
@@ -80,7 +80,7 @@ describe('an order that support looks at, of whose purchases one is not as the c
       { status: 200, json: { transactionId: odd, status: 'DONE', refund: { status: '' } } },
       [0, 1],
     ],
-  ] as const)('hides no other one, when it %s', async (_what, answer, [running, unusable]) => {
+  ] as const)('still shows the other purchases when it %s', async (_what, answer, [running, unusable]) => {
     const parts = await findParts(await withOdd(answer), order);
     expect(parts).toMatchObject({ running, unusable, failure: null });
     expect(parts.profiles.map(({ providerEsimId }) => providerEsimId)).toEqual(ids);
@@ -91,20 +91,20 @@ describe('an order that support looks at, of whose purchases one is not as the c
     ['gets no answer within the deadline of all', null],
     ['gets the answer about another purchase', purchase('po_other-1')],
     ['gets an answer that is no object', { status: 200, json: [] }],
-  ])('is to be looked at again when that one %s', async (_what, answer) => {
+  ])('must be queried again when the malformed one %s', async (_what, answer) => {
     await expect(findParts(await withOdd(answer), order)).rejects.toBeInstanceOf(ProviderUnavailable);
   });
 
   it.each([
     ['gets a word', SILENCE],
     ['gets an answer within the deadline', null],
-  ])('has no answer only when none %s', async (_what, answer) => {
+  ])('has an unknown outcome only when none of them %s', async (_what, answer) => {
     const silent = await zendit(() => answer, deadlineFor(answer));
     await expect(findParts(silent, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
   });
 });
 
-describe('a cancellation that support looks at, of whose eSIMs one cannot be read', () => {
+describe('a cancellation with one unreadable eSIM, as shown to support', () => {
   const issuedAt = new Date(Date.now() - 60_000);
   const [used, unread] = ['8910300000000000001', '8910300000000000002'];
   const request = {
@@ -121,7 +121,7 @@ describe('a cancellation that support looks at, of whose eSIMs one cannot be rea
       return path.includes(unread) ? answer : USED;
     }, deadlineFor(answer));
 
-  it('still shows which one is in use when the plan of that one has a status that nobody knows', async () => {
+  it('still shows which eSIM is in use when the other has an unknown plan status', async () => {
     const answer = { status: 200, json: { list: [{ status: 'SUSPENDED' }] } };
     const cancelStatuses = await findCancelStatuses(await withUnread(answer), request);
     expect(cancelStatuses.map(({ cancelStatus }) => cancelStatus)).toEqual(['in_use', 'unknown']);
@@ -130,13 +130,13 @@ describe('a cancellation that support looks at, of whose eSIMs one cannot be rea
   it.each([
     ['a word', SILENCE],
     ['an answer within the deadline of all', null],
-  ])('is to be looked at again when that one gets not %s: it may be in use', async (_what, answer) => {
+  ])('must be queried again without %s for one eSIM, which may be in use', async (_what, answer) => {
     await expect(findCancelStatuses(await withUnread(answer), request)).rejects.toBeInstanceOf(
       ProviderUnavailable,
     );
   });
 
-  it('has no answer only when none can be read', async () => {
+  it('has an unknown outcome only when no eSIM can be read', async () => {
     const silent = await zendit(() => SILENCE, deadlineFor(SILENCE));
     await expect(findCancelStatuses(silent, request)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
   });

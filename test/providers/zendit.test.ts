@@ -6,17 +6,17 @@ import { newOrder, newReference, signal, ZenditSuite } from './zendit-suite.js';
 import { cancelable, findParts, findCancelStatuses } from './support-conformance.js';
 import { makeZenditWorld, TOPUP, ZenditBench } from './zendit-world.js';
 
-describe('the adapter of Zendit', () => {
+describe('the Zendit adapter', () => {
   let bench: ZenditBench;
   beforeAll(async () => {
     bench = await ZenditBench.open();
   });
   afterAll(() => bench.close());
 
-  describeConformance('zendit', () => makeZenditWorld(bench));
+  describeConformance('Zendit', () => makeZenditWorld(bench));
 });
 
-describe('zendit', () => {
+describe('Zendit', () => {
   const suite = ZenditSuite.use();
 
   describe('profiles', () => {
@@ -71,7 +71,7 @@ describe('zendit', () => {
       ]);
     });
 
-    it('does not post a refund again whose answer was lost', async () => {
+    it('does not post a refund again whose response was lost', async () => {
       const request = await cancelable(1);
       suite.simulator.control({ dropAfterCommit: 1 });
       await expect(suite.provider.cancelOrder(request, signal)).rejects.toBeInstanceOf(
@@ -80,7 +80,7 @@ describe('zendit', () => {
       expect(await suite.provider.cancelOrder(request, signal)).toEqual({ state: 'canceled' });
     });
 
-    it('says which eSIMs were taken back when the others were not', async () => {
+    it('names the canceled eSIMs when the others were not canceled', async () => {
       const request = await cancelable(2);
       const [first] = request.esims;
       await suite.provider.cancelOrder({ ...request, esims: [first!] }, signal);
@@ -98,7 +98,7 @@ describe('zendit', () => {
       expect((await suite.provider.cancelOrder(request, signal)).state).toBe('refused');
     });
 
-    it('does not know the outcome while a refund runs', async () => {
+    it('has an unknown outcome while a refund runs', async () => {
       const request = await cancelable(1);
       suite.simulator.control({ looks: 100 });
       await expect(suite.provider.cancelOrder(request, signal)).rejects.toBeInstanceOf(
@@ -107,8 +107,8 @@ describe('zendit', () => {
     });
   });
 
-  describe('what support is shown', () => {
-    it('are the parts of an order whose last one was lost and is refused ever since, without a reason', async () => {
+  describe('the data for support', () => {
+    it('includes the parts of an order whose last purchase was lost and then refused without a reason', async () => {
       suite.simulator.control({ dropBeforeCommit: 1, sellsOnly: 2 });
       const order = newOrder(3);
       for (const placement of ['first', 'again'] as const)
@@ -124,7 +124,7 @@ describe('zendit', () => {
       expect(parts).toMatchObject({ profiles: { length: 2 }, running: 0, unusable: 0, failure: null });
     });
 
-    it('tells running, failed, refunded and unreadable parts from those that can be issued', async () => {
+    it('distinguishes running, failed, refunded and unreadable parts from usable ones', async () => {
       const order = newOrder(2);
       const [first] = await suite.provision(order);
       const esim = { ...first!, issuedAt: new Date() };
@@ -145,7 +145,7 @@ describe('zendit', () => {
       });
     });
 
-    it('are refunds that run, and eSIMs in use, though the ICCID had another owner before', async () => {
+    it('includes running refunds and eSIMs in use, even if the ICCID had an earlier owner', async () => {
       const request = await cancelable(suite.provider, newOrder(3));
       const [running, used, reused] = request.esims;
       const [before, after] = [-60_000, 60_000].map((ms) => new Date(Date.now() + ms).toISOString());

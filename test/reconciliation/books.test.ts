@@ -41,7 +41,7 @@ async function onCopy<T>(statements: string, work: (url: string) => Promise<T>):
 }
 
 describe('npm run reconcile', () => {
-  it('exits with 0 and counts what it checked when the books agree', async () => {
+  it('exits with 0 and counts its checks when the books agree', async () => {
     const result = await reconcileCommand(world.database.url, NO_PROVIDER);
     expect([result.code, result.stderr]).toEqual([0, '']);
     expect(differencesOf(result)).toEqual([]);
@@ -51,7 +51,7 @@ describe('npm run reconcile', () => {
     );
   });
 
-  it('has a breach of every invariant to find', () => {
+  it('finds a breach of every invariant', () => {
     expect(BOOK_BREACHES.map(({ check }) => check)).toEqual(BOOK_CHECKS.map(({ check }) => check));
   });
 
@@ -66,7 +66,7 @@ describe('npm run reconcile', () => {
   );
 
   it.each(['wallet_posted_is_its_entries', 'wallet_held_is_its_holds'])(
-    'finds no breach of %s after the runbook was followed',
+    'finds no breach of %s after the steps in the runbook',
     (check) =>
       onCopy(BOOK_BREACHES.find((breach) => breach.check === check)!.statements(sold), async (url) => {
         expect((await reconcileHere(url, NO_PROVIDER)).code).toBe(1);
@@ -82,7 +82,7 @@ describe('npm run reconcile', () => {
     expect(JSON.parse(stdout)).toMatchObject({ checked: { wallets: 1, orders: 7 }, differences: [] });
   });
 
-  it('explains itself with --help, without settings', async () => {
+  it('prints its usage with --help, without settings', async () => {
     const { code, stdout } = await reconcileHere('', { args: ['--help'], env: { ADMIN_TOKENS: '' } });
     expect(code).toBe(0);
     for (const word of ['--since', '--no-upstream', '--json', 'Exit code']) expect(stdout).toContain(word);
@@ -109,7 +109,7 @@ describe('npm run reconcile with the providers', () => {
   const linesOf = (result: CommandResult, check: string): string[] =>
     differencesOf(result).flatMap(([name, line]) => (name === check ? [line] : []));
 
-  it('agrees with both when nothing is wrong, and names their balances', async () => {
+  it('agrees with both when nothing is wrong, and prints their balances', async () => {
     const result = await reconcileHere(world.database.url, { env: world.env });
     expect([result.code, result.stderr]).toEqual([0, '']);
     for (const name of ['esim_access', 'zendit'])
@@ -162,7 +162,7 @@ describe('npm run reconcile with the providers', () => {
         WHERE id = '${topup}';
         UPDATE topups SET status = 'completed', completed_at = now(), failed_at = NULL WHERE id = '${failedTopup}'`,
     ],
-  ])('finds what was %s', async (_what, check, ids, statements) => {
+  ])('finds a purchase that was %s', async (_what, check, ids, statements) => {
     const result = await reconcile(statements(sold));
     expect(result.code).toBe(1);
     const lines = linesOf(result, check);
@@ -170,13 +170,13 @@ describe('npm run reconcile with the providers', () => {
     for (const id of ids) expect(lines.join('\n')).toContain(sold[id]);
   });
 
-  it('asks only about what changed since the given time', async () => {
+  it('queries only changes since the given time', async () => {
     const old = `UPDATE orders SET status = 'failed', updated_at = now() - interval '3 hours' WHERE id = '${sold.zendit}'`;
     expect(linesOf(await reconcile(old, '--since', '2h'), 'upstream_has_no_more')).toEqual([]);
     expect(linesOf(await reconcile(old, '--since', '4h'), 'upstream_has_no_more')[0]).toContain(sold.zendit);
   });
 
-  it('exits with 2 when a provider does not answer, and says what was not compared', async () => {
+  it('exits with 2 when a provider does not respond, and names what was not compared', async () => {
     const env = { ...world.env, ZENDIT_BASE_URL: 'http://127.0.0.1:9/v1' };
     const result = await reconcileHere(world.database.url, { env });
     expect(result.code).toBe(2);
@@ -185,7 +185,7 @@ describe('npm run reconcile with the providers', () => {
     expect(result.stdout).toMatch(/0 differences .*, 5 queries unanswered/);
   });
 
-  it('exits with 2 when a provider that has sold something is not connected', async () => {
+  it('exits with 2 when a provider with sold eSIMs is not connected', async () => {
     const { ZENDIT_BASE_URL: _url, ZENDIT_API_KEY: _key, ...env } = world.env;
     const result = await reconcileHere(world.database.url, { env });
     expect(result.code).toBe(2);
@@ -229,7 +229,7 @@ describe('the scheduled reconciliation of two workers', () => {
       return rows.length >= count ? rows : null;
     });
 
-  it('keeps each run with what it checked and found, providers included', async () => {
+  it('stores each run with its checks and findings, including the providers', async () => {
     const [run] = await completedRuns(1);
     expect(run).toMatchObject({ differences: 3, unanswered: 0, lease_until: null });
     expect(run!['checked']).toMatchObject({ orders: 7, topups: 2, wallets: 1 });
@@ -246,7 +246,7 @@ describe('the scheduled reconciliation of two workers', () => {
     expect((await service.admin.get('/metrics')).text).toMatch(/^reconciliation_differences\{.*\} 3$/m);
   });
 
-  it('runs once per interval, and alerts support once of an order or a top-up with a difference', async () => {
+  it('runs once per interval, and alerts support once about an order or a top-up with a difference', async () => {
     const starts = (await completedRuns(3)).map((run) => (run['started_at'] as Date).getTime());
     for (let i = 1; i < starts.length; i++)
       expect(starts[i]! - starts[i - 1]!).toBeGreaterThanOrEqual(EVERY_MS);

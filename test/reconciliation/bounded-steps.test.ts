@@ -112,7 +112,7 @@ afterAll(async () => {
 const config = () => ({ ...loadConfig(testEnvironment(database.url)), reconcilePageSize: PAGE_SIZE });
 
 describe('the steps of a reconciliation of thousands of orders', () => {
-  it('ask a provider about a page at a time, few at once, and count what has no answer', async () => {
+  it('query a provider page by page, few pages at once, and count lookups without a result', async () => {
     const provider = new IgnorantProvider();
     provider.silentAbout = 'many-1001';
     const registry = { liveProviders: [provider as unknown as LiveProvider] } as unknown as ProviderRegistry;

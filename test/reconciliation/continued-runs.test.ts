@@ -90,8 +90,8 @@ function interruptAt(questions: number, interrupt: () => Promise<void>): Promise
   });
 }
 
-describe('a run of a worker that dies', () => {
-  it('is continued by another at its cursor: only the rest is asked, each difference kept once', async () => {
+describe('a reconciliation run whose worker dies', () => {
+  it('is continued by another worker at its cursor, queries only the rest, and stores each difference once', async () => {
     await allowOneRun();
     const dying = await startWorker();
     await interruptAt(INTERRUPTED_AT, () => dying.kill());
@@ -112,7 +112,7 @@ describe('a run of a worker that dies', () => {
     expect(page).toEqual(expect.arrayContaining(again));
   });
 
-  it('stays with a worker that renews its lease, beside another worker', async () => {
+  it('stays with a worker that renews its lease, despite another worker', async () => {
     const leaseUntil = async () => {
       const { rows } = await database.pool.query<{ until: Date }>(
         `SELECT lease_until AS until FROM reconciliation_runs WHERE status = 'running'`,

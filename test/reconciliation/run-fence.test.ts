@@ -65,7 +65,7 @@ async function kept(): Promise<unknown> {
 }
 
 describe('a run whose lease lapsed', () => {
-  it('is continued where it was, and its former worker keeps nothing, renews nothing and ends nothing', async () => {
+  it('is continued at its cursor, and its former worker can no longer write, renew or end it', async () => {
     const first = (await claim())!;
     const former = await journalOf(first);
     await former.record(part, stepTo('1'));
@@ -91,7 +91,7 @@ describe('a run whose lease lapsed', () => {
     ]);
   });
 
-  it('is given up when five workers came no further', async () => {
+  it('is abandoned when five workers made no progress', async () => {
     await database.pool.query('DELETE FROM reconciliation_runs');
     const { id } = (await claim())!;
     for (let nth = 2; nth <= 5; nth++) {

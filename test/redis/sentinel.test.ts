@@ -166,7 +166,7 @@ describe.skipIf(missing !== null)('with Redis behind sentinels (D1)', () => {
     onStderr.mockRestore();
   });
 
-  it('takes orders, retries deliveries and limits', { timeout: TEST_MS }, async () => {
+  it('accepts orders, retries deliveries and limits calls', { timeout: TEST_MS }, async () => {
     await shop.makeRound();
     const jobs = await askRedis(setup.optionsOf(await setup.primaryPort()), (client) =>
       client.keys('bull:*'),
@@ -178,7 +178,7 @@ describe.skipIf(missing !== null)('with Redis behind sentinels (D1)', () => {
     ['dies', 'SIGKILL'],
     ['freezes, and keeps its connections', 'SIGSTOP'],
   ] as const)(
-    'loses no order when the primary %s, and goes on with the next primary by itself',
+    'loses no order when the primary %s, and continues with the next primary by itself',
     { timeout: TEST_MS },
     async (_, signal) => {
       const sweeper = await shop.start('worker', { SWEEP_INTERVAL_MS: '250' });
@@ -199,7 +199,7 @@ describe.skipIf(missing !== null)('with Redis behind sentinels (D1)', () => {
     },
   );
 
-  it('says what is wrong with a password, and not the password', { timeout: TEST_MS }, async () => {
+  it('reports what is wrong with a password, without the password', { timeout: TEST_MS }, async () => {
     const wrong = `wrong@${setup.passwords[0]}`;
     const stranger = await Shop.open(setup.url({ password: wrong }), () => Promise.resolve([]));
     await eventually('the refusal is logged', () =>

@@ -20,7 +20,7 @@ describe.skipIf(missing !== null)('signals over Redis (D51)', () => {
   });
   afterAll(() => server?.kill());
 
-  it('are heard once the server lets the user subscribe, and until then the log says why not', async () => {
+  it('are received once the server allows the user to subscribe, and until then the log says why not', async () => {
     await askRedis({ port }, (client) => client.call('ACL', 'SETUSER', 'default', 'resetchannels'));
     const lines: string[] = [];
     const logger = pino({}, { write: (line: string) => void lines.push(line) });

@@ -65,7 +65,7 @@ describe.skipIf(missing !== null)('with TLS by a private CA (D1)', () => {
 
     const ownOptions = () => ({ port, tls: { ca: certificates.ca, servername: 'localhost' } });
 
-    it('is not believed by a process that was not told of the CA', { timeout: TEST_MS }, async () => {
+    it('is refused by a process that does not know the CA', { timeout: TEST_MS }, async () => {
       const client = open(url.replace('rediss', 'REDISS'));
       let said = '';
       client.on('error', (error: Error) => (said = error.message));
@@ -74,7 +74,7 @@ describe.skipIf(missing !== null)('with TLS by a private CA (D1)', () => {
       expect(said).toMatch(/certificate/);
     });
 
-    it('may tell two errors of a connection, which end nothing', { timeout: TEST_MS }, async () => {
+    it('may raise two errors on one connection, which are not fatal', { timeout: TEST_MS }, async () => {
       setDefaultCACertificates([...defaults, certificates.ca]);
       const client = open(url);
       try {
@@ -87,7 +87,7 @@ describe.skipIf(missing !== null)('with TLS by a private CA (D1)', () => {
       }
     });
 
-    it('serves the roles, which NODE_EXTRA_CA_CERTS tells of the CA', { timeout: TEST_MS }, async () => {
+    it('serves the roles, which get the CA from NODE_EXTRA_CA_CERTS', { timeout: TEST_MS }, async () => {
       const office = await startTestService({ role: 'admin' });
       const receiver = await startReceiver();
       const env = {
@@ -126,7 +126,7 @@ describe.skipIf(missing !== null)('with TLS by a private CA (D1)', () => {
     });
   });
 
-  it('is spoken with sentinels and the primary that they name', { timeout: TEST_MS }, async () => {
+  it('also works with sentinels and the primary that they name', { timeout: TEST_MS }, async () => {
     setDefaultCACertificates([...defaults, certificates.ca]);
     const setup = await SentinelSetup.start({ replicas: 0, certificates });
     const client = open(setup.url());

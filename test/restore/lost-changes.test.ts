@@ -27,7 +27,7 @@ async function restoreEpoch(...args: readonly string[]): Promise<{ code: number;
 }
 
 describe('npm run restore-epoch', () => {
-  it('lists what the audit log has lost, from the log of the process that changed it, and ends portal sessions', async () => {
+  it('lists changes missing from the audit log, based on the log of the process, and ends portal sessions', async () => {
     const { id, sandboxKey } = await service.createPartner();
     const keys = await service.admin.get(`/internal/v1/partners/${id}/api-keys`);
     const keyId = keys.body.data[0].id as string;
@@ -51,7 +51,7 @@ describe('npm run restore-epoch', () => {
     expect(text + logLines.join('\n')).not.toContain(sandboxKey);
   });
 
-  it('goes on with the time that it was begun with, unless it is told that another one takes its place', async () => {
+  it('resumes with its original time, unless it is told to use another', async () => {
     const [first, second] = ['2026-11-20T09:30:00Z', '2026-11-20T10:20:00Z'] as const;
     expect(await restoreEpoch('--to', first)).toMatchObject({ code: 0 });
     const other = await restoreEpoch('--to', second);

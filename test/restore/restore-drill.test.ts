@@ -209,8 +209,8 @@ function bought(upstream: Upstream): number {
   return upstream.references().reduce((sum, reference) => sum + upstream.account(reference).bought, 0);
 }
 
-describe('a database that is put back to an earlier time', () => {
-  it('buys nothing twice, and a reader that kept its cursor misses nothing', async () => {
+describe('a database that is restored to an earlier time', () => {
+  it('buys nothing twice, and a reader with its old cursor misses nothing', async () => {
     const reader = new FeedReader();
     const kept = await Promise.all(upstreams.map(({ packageId }) => buy(buyer, packageId)));
     await house.worker.kill();

@@ -99,7 +99,7 @@ async function wholeOrders(): Promise<string[]> {
 }
 
 describe('the purge of Sandbox orders', () => {
-  it('takes what is older than 90 days, of every partner, and never Live, open or lately topped up', async () => {
+  it('deletes orders older than 90 days of every partner, but no Live, open or recently topped-up ones', async () => {
     await insertOrders([
       { id: 'past_1', age: '90 days 1 minute' },
       { id: 'past_2', partner: 'ptn_2', age: '400 days', status: 'failed' },
@@ -125,7 +125,7 @@ describe('the purge of Sandbox orders', () => {
     expect(await sandboxOrderPurge(service).purge()).toBe(0);
   });
 
-  it('passes over an order that somebody has locked, and takes it later', async () => {
+  it('skips an order that somebody has locked, and deletes it later', async () => {
     await insertOrders(['a', 'b', 'c'].map((id) => ({ id, age: '91 days' })));
     const other = await service.database.pool.connect();
     await other.query(`BEGIN; SELECT 1 FROM orders WHERE id = 'b' FOR UPDATE`);
@@ -136,7 +136,7 @@ describe('the purge of Sandbox orders', () => {
     expect(await sandboxOrderPurge(service).purge()).toBe(1);
   });
 
-  it('that is killed in the middle leaves whole steps behind, and the next one ends it', async () => {
+  it('leaves complete steps behind when it is killed, and the next run finishes', async () => {
     const ids = Array.from({ length: 120 }, (_, n) => `o_${String(n).padStart(3, '0')}`);
     await insertOrders(ids.map((id, n) => ({ id, age: `${300 - n} days`, topupAge: '200 days' })));
     const other = await service.database.pool.connect();
@@ -173,7 +173,7 @@ const cure = () => query('DROP TABLE IF EXISTS kept_orders, kept_esims');
 describe('an order that cannot be purged', () => {
   afterEach(cure);
 
-  it('is stepped over and said, all others go, and the next run tries it again', async () => {
+  it('is skipped and logged, the others are deleted, and the next run retries it', async () => {
     const ids = Array.from({ length: 120 }, (_, n) => `o_${String(n).padStart(3, '0')}`);
     await insertOrders(ids.map((id, n) => ({ id, age: `${300 - n} days`, topupAge: '200 days' })));
     await poison('o_000');
@@ -191,7 +191,7 @@ describe('an order that cannot be purged', () => {
     expect(await wholeOrders()).toEqual(['o_000']);
   });
 
-  it('within the time of a statement is no other than one that is refused', async () => {
+  it('is treated the same whether it times out or is rejected', async () => {
     await insertOrders(['a', 'b', 'c'].map((id, n) => ({ id, age: `${200 - n} days` })));
     await query(
       `CREATE FUNCTION takes_long() RETURNS trigger LANGUAGE plpgsql AS
@@ -239,7 +239,7 @@ describe('an order with many top-ups', () => {
     }
   }
 
-  it('goes in steps of 500 of them, the order and its neighbors with the last', async () => {
+  it('is deleted in steps of 500 top-ups, with its neighbors and itself in the last step', async () => {
     await insertOrders(['a', 'b', 'c'].map((id, n) => ({ id, age: `${200 - n} days` })));
     await topUpOften('b_2', 2_100);
     let purged = 0;
@@ -251,7 +251,7 @@ describe('an order with many top-ups', () => {
     expect(await wholeOrders()).toEqual([]);
   });
 
-  it('keeps all of them while one is young or open', async () => {
+  it('keeps all of them while one is recent or open', async () => {
     await insertOrders([
       { id: 'a', age: '200 days', topupAge: '89 days' },
       { id: 'b', age: '200 days' },
@@ -266,7 +266,7 @@ describe('an order with many top-ups', () => {
     expect((await query('SELECT count(*)::int AS n FROM topups')).rows).toEqual([{ n: 1_201 }]);
   });
 
-  it('costs a step no more reading than it deletes, however many they are', async () => {
+  it('costs no more reads per step than it deletes, however many they are', async () => {
     await insertOrders([{ id: 'a', age: '200 days' }]);
     await topUpOften('a_1', 20_000);
     await query('ANALYZE orders, esims, topups, sandbox_upstream_topups');
@@ -280,7 +280,7 @@ describe('an order with many top-ups', () => {
     for (const { text, rows } of queries) expect(rows, text).toBeLessThanOrEqual(2_100);
   });
 
-  it('is found as quickly behind any number of others that stay', async () => {
+  it('is found just as quickly behind any number of orders that stay', async () => {
     const kept = Array.from({ length: 3_000 }, (_, n) => ({
       id: `o_${n}`,
       age: `${3_100 - n} days`,
@@ -308,7 +308,7 @@ describe('an order with many top-ups', () => {
 describe('the purges of other tables', () => {
   const manager = () => service.process.resources.dataSource.manager;
 
-  it('take alerts at their age, in steps', async () => {
+  it('delete old alerts, in steps', async () => {
     await query(
       `INSERT INTO alerts (id, type, subject_id, created_at)
        SELECT 'alr_old_' || n, 't', 's', now() - interval '90 days 1 minute' FROM generate_series(1, 2500) AS n
@@ -320,7 +320,7 @@ describe('the purges of other tables', () => {
     expect((await query('SELECT id FROM alerts')).rows).toEqual([{ id: 'alr_young' }]);
   });
 
-  it('take prices and synchronizations at their age; the last price of a package stays', async () => {
+  it('delete old prices and synchronizations, but keep the last price of a package', async () => {
     await query(
       `INSERT INTO package_price_history (package_id, price_amount, currency, available, changed_at)
        SELECT p, 1, 'USD', true, now() - age FROM (VALUES
@@ -341,7 +341,7 @@ describe('the purges of other tables', () => {
     expect((await query('SELECT id FROM catalog_syncs')).rows).toEqual([{ id: 'young' }]);
   });
 
-  it('look at no more prices than they take, however many there are', async () => {
+  it('read no more prices than they delete, however many there are', async () => {
     await fillTable(service.database.pool, 'package_price_history', 10_000, {
       package_id: `'pkg_one'`,
       changed_at: `now() - (i * 7919 % 10000) * interval '2 hours'`,

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-it('a top-up that waits while its order is purged is the same 404 as for an eSIM that never was', async () => {
+it('returns the same 404 for a top-up that waits during the purge of its order as for an unknown eSIM', async () => {
   const { pool } = service.database;
   const placed = await placeOrder(partner.sandbox, { package_id: BASE, quantity: 1 });
   const orderId = String(placed['id']);

@@ -39,8 +39,8 @@ class CountedRoom {
   }
 }
 
-describe('with 3,000 groups that hang', () => {
-  it('requests room no more often than there are slots, whether one is free or none', () => {
+describe('3,000 hanging groups', () => {
+  it('are checked for room at most once per slot, whether one slot is free or none', () => {
     const shares = newShares();
     const room = new CountedRoom(shares);
     const waiting = new WaitingGroups(room);

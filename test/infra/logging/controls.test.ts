@@ -14,7 +14,7 @@ const CONTROLS = [
   '\u061c',
 ];
 
-it('shows what a stranger chose without a control that a terminal would obey', () => {
+it('escapes control characters that a terminal would obey in text from strangers', () => {
   const lines: string[] = [];
   const logger = createLogger('info', 'test', { write: (line) => void lines.push(line) });
   const text = `a${CONTROLS.join('b')}c‍é😀`;

@@ -47,8 +47,8 @@ const CHATTERBOX = `
   setInterval(() => logger.info({ event: 'later' }), 100);
 `;
 
-describe('a reader of stdout that takes nothing (D43)', () => {
-  it('costs lines, not memory: they are counted in a metric, and said in one line once it reads', async () => {
+describe('a stdout reader that never reads (D43)', () => {
+  it('costs lines, not memory: a metric counts them, and one line reports them once it reads', async () => {
     const { child: noisy, said } = launch(['--input-type=module', '-e', CHATTERBOX]);
     await eventually('all is said', () => said().includes('\n'));
     const { most, counted, dropped } = JSON.parse(said()) as Record<string, number>;
@@ -70,7 +70,7 @@ describe('a reader of stdout that takes nothing (D43)', () => {
     expect(reports().every(({ level }) => level === 'warn')).toBe(true);
   });
 
-  it('does not hold up a stop: SIGTERM ends with 0', async () => {
+  it('does not delay a stop: SIGTERM exits with 0', async () => {
     const database = await createTestDatabase();
     const port = await freePort();
     const env = testEnvironment(database.url, {

@@ -40,7 +40,7 @@ async function connected(list: string[], port: number, signal = patient()): Prom
 }
 
 describe('connecting to a host with several addresses', () => {
-  it('takes the first that accepts, and loses a quarter of a second to a dead one before it', async () => {
+  it('uses the first address that accepts, and loses a quarter of a second to a dead one before it', async () => {
     const { port, sockets } = await live();
     await deaf('127.0.0.2', port);
     const startedAt = performance.now();
@@ -49,13 +49,13 @@ describe('connecting to a host with several addresses', () => {
     expect(sockets.size).toBe(1);
   });
 
-  it('takes the IPv4 address when the IPv6 address is dead', async () => {
+  it('uses the IPv4 address when the IPv6 address is dead', async () => {
     const { port } = await live();
     await deaf('::1', port);
     expect(await connected(['::1', LIVE], port)).toBe(LIVE);
   });
 
-  it('waits for a slow address while another is dead, whichever comes first', async () => {
+  it('waits for a slow address while another is dead, in either order', async () => {
     for (const order of [
       ['127.0.0.3', '127.0.0.2'],
       ['127.0.0.2', '127.0.0.3'],
@@ -70,7 +70,7 @@ describe('connecting to a host with several addresses', () => {
     }
   });
 
-  it('skips addresses that refuse at once, and throws the error of the first when all do', async () => {
+  it('skips addresses that refuse at once, and throws the first error when all refuse', async () => {
     const { port } = await live();
     const refusing = Array.from({ length: MAX_ADDRESSES - 1 }, (_, i) => `127.0.1.${i + 1}`);
     expect(await connected([...refusing, LIVE], port)).toBe(LIVE);
@@ -79,7 +79,7 @@ describe('connecting to a host with several addresses', () => {
     });
   });
 
-  it('reaches the fifth when four are dead, with at most four attempts at once', async () => {
+  it('reaches the fifth when four are dead, with at most four concurrent attempts', async () => {
     const { port } = await live('127.0.0.9');
     const dead = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'];
     for (const host of dead) await deaf(host, port);
@@ -104,7 +104,7 @@ describe('connecting to a single address', () => {
     expect(await connecting).toBe('127.0.0.2');
   });
 
-  it('ends with the reason of the caller that aborts', async () => {
+  it("ends with the reason of a caller's abort", async () => {
     const { port } = await deaf('127.0.0.2', 0);
     const reason = new Error('too late');
     const control = new AbortController();

@@ -20,7 +20,7 @@ describe('allowed networks', () => {
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2:3:4:5:6/128'],
     ['2001:db8::8000/113', '2001:db8::8000/113'],
     ['64:ff9b::192.0.2.0/120', '64:ff9b::192.0.2.0/120'],
-  ])('takes %s', (text, network) => {
+  ])('accepts %s', (text, network) => {
     expect(parseNetwork(text)).toBe(network);
   });
 
@@ -71,7 +71,7 @@ describe('elements of X-Forwarded-For', () => {
     ['::ffff:203.0.113.7:', '203.0.113.7'],
     ['fe80::1%eth0', 'fe80::1'],
     ['[fe80::1%25eth0]:80', 'fe80::1'],
-  ])('takes %j for %s', (element, address) => {
+  ])('parses %j as %s', (element, address) => {
     expect(parseForwardedAddress(element)).toBe(address);
   });
 
@@ -121,7 +121,7 @@ describe('addresses', () => {
     ['2001:0DB8:0:0::1', '2001:db8::1'],
     ['fe80::1%eth0', 'fe80::1'],
     ['::', '::'],
-  ])('takes %s for %s', (text, address) => {
+  ])('parses %s as %s', (text, address) => {
     expect(parseAddress(text)).toBe(address);
   });
 
@@ -158,12 +158,12 @@ describe('a list of networks', () => {
     },
   );
 
-  it('does not take host bits', () => {
+  it('does not accept host bits', () => {
     expect(() => new NetworkList(['10.1.2.3/8'])).toThrow('not a network');
   });
 });
 
-describe('what one caller has to itself', () => {
+describe('the address range of one caller', () => {
   it.each([
     ['203.0.113.7', '203.0.113.7'],
     ['::ffff:203.0.113.7', '203.0.113.7'],
@@ -173,7 +173,7 @@ describe('what one caller has to itself', () => {
     ['::1', '0:0:0:0'],
     ['fe80::1%eth0', 'fe80:0:0:0'],
     ['', ''],
-  ])('takes %j for %j', (address, network) => {
+  ])('reduces %j to %j', (address, network) => {
     expect(callerNetwork(address)).toBe(network);
   });
 });

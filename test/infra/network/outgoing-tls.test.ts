@@ -2,8 +2,8 @@ import { createSecureContext } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { knownCurves, OUTGOING_TLS } from '../../../src/infra/network/outgoing-tls.js';
 
-describe('the curves of outgoing TLS', () => {
-  it('drops a curve that this OpenSSL does not know', () => {
+describe('the TLS curves of outgoing connections', () => {
+  it('omit a curve that this OpenSSL does not know', () => {
     const names = ['NoSuchCurve', 'X25519', 'NoSuchEither', 'P-256'];
     expect(() => createSecureContext({ ecdhCurve: names.join(':') })).toThrow('Failed to set ECDH curve');
     expect(knownCurves(names)).toBe('X25519:P-256');

@@ -11,7 +11,7 @@ const V6 = { address: AAAA, family: 6 };
 /** A port of loopback on which nobody answers. */
 const NOBODY = '127.0.0.1:9';
 
-describe('resolving with a name server that never answers one family', () => {
+describe('resolving with a name server that ignores one address family', () => {
   it.each([
     ['A', { a: [A], aaaa: [AAAA], silent: ['AAAA'] }, [V4]],
     ['AAAA', { a: [A], aaaa: [AAAA], silent: ['A'] }, [V6]],
@@ -29,7 +29,7 @@ describe('resolving with a name server that never answers one family', () => {
     expect(await nameServerResolver(() => [server.address])('late.test')).toEqual([V4, V6]);
   });
 
-  it('returns both families when both are answered', async () => {
+  it('returns both families when both respond', async () => {
     const server = await NameServer.start({ 'both.test': { a: [A], aaaa: [AAAA] } });
     expect(await nameServerResolver(() => [server.address])('both.test')).toEqual([V4, V6]);
   });
@@ -60,7 +60,7 @@ describe('resolving while the list of name servers changes', () => {
 });
 
 describe('a failed lookup', () => {
-  it('is our fault when our name servers cannot be reached', async () => {
+  it('is our fault when our name servers are unreachable', async () => {
     await expect(nameServerResolver(() => [NOBODY])('any.test')).rejects.toMatchObject({
       code: RESOLVER_UNAVAILABLE,
     });
@@ -72,7 +72,7 @@ describe('a failed lookup', () => {
     await expect(resolve('any.test')).rejects.toMatchObject({ code: RESOLVER_UNAVAILABLE });
   });
 
-  it("is the name's fault when our name server answers about others", async () => {
+  it("is the name's fault when our name server resolves other names", async () => {
     const server = await NameServer.start({ 'broken.test': { fails: true } });
     const resolve = nameServerResolver(() => [server.address]);
     await expect(resolve('broken.test')).rejects.toMatchObject({ code: 'ESERVFAIL' });

@@ -8,7 +8,7 @@ const logger = pino({ level: 'silent' });
 const HOUR_MS = 3_600_000;
 
 describe('the sweeps of a worker', () => {
-  it('begin one after another, so that a start does not take every connection', async () => {
+  it('start one after another, so that a startup does not use every connection', async () => {
     const sweeps = new Sweeps(logger);
     const begun: { name: string; atMs: number }[] = [];
     for (const name of ['a', 'b', 'c', 'd']) {
@@ -24,7 +24,7 @@ describe('the sweeps of a worker', () => {
     expect(begun[3]!.atMs - begun[0]!.atMs).toBeGreaterThanOrEqual(70);
   });
 
-  it('that can wait begin after those of a start, and not at all when a stop comes before', async () => {
+  it('start late if they can wait, and not at all when a stop comes first', async () => {
     const sweeps = new Sweeps(logger);
     const begun: string[] = [];
     const begins = (name: string, firstAfterMs: number): void =>
@@ -48,7 +48,7 @@ describe('the sweeps of a worker', () => {
     expect(begun).not.toContain('never');
   });
 
-  it('rest longer after a run that found nothing to do', async () => {
+  it('pause longer after a run that found nothing to do', async () => {
     const sweeps = new Sweeps(logger);
     const counts = { found: 0, nothing: 0 };
     const begins = (name: 'found' | 'nothing', answer: unknown): void =>
@@ -66,7 +66,7 @@ describe('the sweeps of a worker', () => {
     expect(counts.nothing).toBe(1);
   });
 
-  it('are told of a stop, which waits for the run under way and lets no other begin', async () => {
+  it('are notified of a stop, which waits for the current run and prevents further ones', async () => {
     const sweeps = new Sweeps(logger);
     let [steps, later] = [0, 0];
     const count = async (stopping: AbortSignal): Promise<void> => {
@@ -84,7 +84,7 @@ describe('the sweeps of a worker', () => {
 });
 
 describe('a purge in steps (D44)', () => {
-  it('goes on until nothing is left, however much there is', async () => {
+  it('continues until nothing is left, however much there is', async () => {
     let left = 25_400;
     const step = (limit: number): Promise<number> => {
       const deleted = Math.min(limit, left);
@@ -95,7 +95,7 @@ describe('a purge in steps (D44)', () => {
     expect(left).toBe(0);
   });
 
-  it('ends at a stop behind a whole step, also while it rests', async () => {
+  it('ends after the current step on a stop, also while it pauses', async () => {
     const stop = new AbortController();
     let steps = 0;
     const step = async (limit: number): Promise<number> => {

@@ -34,8 +34,8 @@ async function buy(service: TestService): Promise<void> {
   expect(await orderEnded(sandbox, answer.body.data.id as string)).toMatchObject({ status: 'issued' });
 }
 
-describe('a collector that answers nothing', () => {
-  it('delays no order, and a stop by half a second at most', async () => {
+describe('a collector that never responds', () => {
+  it('delays no order, and a stop by at most half a second', async () => {
     const { url } = await hangingCollector();
     // Its export would take five seconds, and the stop may take twenty.
     const stopMs = await leastOf(4_500, async () => {
@@ -48,7 +48,7 @@ describe('a collector that answers nothing', () => {
     expect(stopMs).toBeLessThan(4_500);
   });
 
-  it('costs the spans beyond the bounded queue, each counted', async () => {
+  it('drops and counts the spans beyond the bounded queue', async () => {
     const { url } = await hangingCollector();
     const { tracer, dropped } = await tracerTo(url);
     for (let nth = 0; nth < MANY; nth++) tracer.start({ name: 'one', kind: 'client' }).end();
@@ -60,14 +60,14 @@ describe('a collector that answers nothing', () => {
   });
 });
 
-describe('a collector that is not there', () => {
-  it('costs its spans, counted and said once, and no order', async () => {
+describe('an unreachable collector', () => {
+  it('loses and counts its spans, and affects no order', async () => {
     const service = await serviceWith(`http://127.0.0.1:${await freePort()}`);
     await buy(service);
     await service.stop();
   });
 
-  it('is said in one line when exports begin to fail', async () => {
+  it('is reported in one line when exports begin to fail', async () => {
     const lines: string[] = [];
     const { tracer, dropped } = await tracerTo(`http://127.0.0.1:${await freePort()}`, lines);
     tracer.start({ name: 'one', kind: 'client' }).end();

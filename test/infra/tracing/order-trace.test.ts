@@ -81,7 +81,7 @@ const only = (name: string): ReceivedSpan => {
 };
 
 describe('a live order, from its POST to its webhook', () => {
-  it('is one trace of both roles, whose parents join up', () => {
+  it('is one trace of both roles with consistent parents', () => {
     expect(accepted).toMatchObject({ kind: 2, resource: { 'esim.role': 'api' } });
     expect(accepted.parentSpanId ?? '').toBe('');
     const job = only('process order');
@@ -124,7 +124,7 @@ describe('a live order, from its POST to its webhook', () => {
       });
   });
 
-  it('has both attempts of its webhook, the second linked with the first', () => {
+  it('contains both attempts of its webhook, the second linked to the first', () => {
     const [first, second] = trace.filter(isOf('webhook order.issued')).sort((a, b) => a.startMs - b.startMs);
     expect(first).toMatchObject({ links: [], status: 2 });
     expect(first!.attributes).toMatchObject({
@@ -142,7 +142,7 @@ describe('a live order, from its POST to its webhook', () => {
     expect(second!.status).not.toBe(2);
   });
 
-  it('is carried by the rows', async () => {
+  it('is stored in the rows', async () => {
     const { pool } = traced.shop.database;
     const { rows } = await pool.query<{ traceparent: string }>(
       `SELECT traceparent FROM orders WHERE id = $1
@@ -153,12 +153,12 @@ describe('a live order, from its POST to its webhook', () => {
     expect(rows).toEqual([parentOf(accepted), parentOf(only('process order'))]);
   });
 
-  it("is linked with the caller's trace, and neither a part of it nor kept or left out by it", () => {
+  it("is linked to the caller's trace, but neither part of it nor sampled by it", () => {
     expect(accepted.traceId).not.toBe(THEIRS.traceId);
     expect(accepted.links).toEqual([THEIRS]);
   });
 
-  it('sends the receiver no header that the document does not name', () => {
+  it('sends the receiver only documented headers', () => {
     const [webhook] = traced.shop.receiver.received;
     expect(Object.keys(webhook!.headers).sort()).toEqual([
       ...['connection', 'content-length', 'content-type', 'host', 'user-agent'],
@@ -166,7 +166,7 @@ describe('a live order, from its POST to its webhook', () => {
     ]);
   });
 
-  it('tells no secret, no ICCID, no activation code and nobody’s address', () => {
+  it('contains no secret, ICCID, activation code or address', () => {
     const sent = collector.bodies.join('\n');
     // It is looked at in the right place: what may be told is there.
     for (const told of [requestId, order['id'] as string]) expect(sent).toContain(told);

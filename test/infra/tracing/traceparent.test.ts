@@ -5,7 +5,7 @@ const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const SPAN = 'b7ad6b7169203331';
 
 describe('a traceparent', () => {
-  it.each(['00', '01', '03'])('is read and written with flags %s', (flags) => {
+  it.each(['00', '01', '03'])('is parsed and formatted with flags %s', (flags) => {
     const context = parseTraceparent(`00-${TRACE}-${SPAN}-${flags}`);
     expect(context).toEqual({ traceId: TRACE, spanId: SPAN, sampled: flags !== '00' });
     expect(parseTraceparent(formatTraceparent(context!))).toEqual(context);
@@ -21,7 +21,7 @@ describe('a traceparent', () => {
     ['a span of zeros', `00-${TRACE}-${'0'.repeat(16)}-01`],
     ['something behind it', `00-${TRACE}-${SPAN}-01-more`],
     ['two of them', `00-${TRACE}-${SPAN}-01, 00-${TRACE}-${SPAN}-01`],
-  ])('of a stranger is nothing when it is %s', (_name, text) => {
+  ])('is ignored when it is %s', (_name, text) => {
     expect(parseTraceparent(text)).toBeNull();
   });
 });

@@ -46,8 +46,8 @@ afterAll(async () => {
 
 const jobs = () => collector.spans.filter(({ name }) => name === 'process order');
 
-describe('orders that are placed at once and taken up together', () => {
-  it('keep each to the trace of its own call; a claim that took several is linked with each of them', async () => {
+describe('orders that are placed together and claimed together', () => {
+  it('stay in the trace of their own call, and the shared claim links to each of them', async () => {
     const answers = await Promise.all(
       Array.from({ length: ORDERS }, () =>
         partner.sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d', quantity: 1 }),
@@ -75,7 +75,7 @@ describe('orders that are placed at once and taken up together', () => {
     }
   });
 
-  it('name on the log lines of each call and job the call, the order and the trace', async () => {
+  it('name the call, the order and the trace on every log line', async () => {
     const answer = await partner.sandbox.post('/v1/orders', { package_id: 'pkg_test_timeout', quantity: 1 });
     const orderId = answer.body.data.id as string;
     await orderEnded(partner.sandbox, orderId);
@@ -98,7 +98,7 @@ describe('orders that are placed at once and taken up together', () => {
     expect(ofOthers.filter((line) => line['trace_id'] === traced.traceId)).toEqual([]);
   });
 
-  it('go where the settings say, by the name and with the headers that they say', () => {
+  it('are exported to the configured endpoint, with its service name and headers', () => {
     expect(collector.spans[0]!.resource).toMatchObject({ 'service.name': 'esims-of-a-test' });
     for (const headers of collector.headers) expect(headers['x-tenant']).toBe('ops team');
   });
@@ -125,7 +125,7 @@ function call(
 }
 
 describe.each(PORTS)("a caller's trace on the %s port", (port) => {
-  it.each(['00', '01'] as const)('with the flags %s is linked from a trace of our own', async (flags) => {
+  it.each(['00', '01'] as const)('is linked from our own trace with the flags %s', async (flags) => {
     const { traceId, spanId, headers } = callersTrace(flags);
     const answer = await call(service, port, headers);
     await answer.text();
@@ -140,7 +140,7 @@ describe.each(PORTS)("a caller's trace on the %s port", (port) => {
   });
 });
 
-it('keeps no trace because a caller keeps its own', async () => {
+it('does not sample a trace because the caller samples its own', async () => {
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
   const sampler = { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' };
   const dropped = await startTestService({ database: service.database, env: { ...env, ...sampler } });

@@ -59,14 +59,14 @@ async function traceparentsOf(orderId: string): Promise<(string | null)[]> {
   return rows.map(({ traceparent }) => traceparent);
 }
 
-describe('without an endpoint for traces', () => {
-  it('no role loads the SDK, and no row has a trace', async () => {
+describe('a service without a trace endpoint', () => {
+  it('loads no SDK in any role and stores no trace', async () => {
     const { orderId, loaded } = await loadedBy({});
     expect(loaded).toEqual([]);
     expect(await traceparentsOf(orderId)).toEqual([null, null]);
   });
 
-  it('and this test would see both', async () => {
+  it('would fail this test if it did, as the same service with an endpoint shows', async () => {
     const endpoint = `http://127.0.0.1:${await freePort()}`;
     const { orderId, loaded } = await loadedBy({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint });
     expect(loaded.filter((line) => line.endsWith('/sdk-trace/dist/index.mjs'))).toHaveLength(2);
