@@ -298,17 +298,20 @@ describe('esim listen with a server that refuses events', () => {
     expect(child.stderr).not.toContain('--print-secret');
   });
 
-  it.each([400, 401, 403])('explains once where the secret comes from when the server returns %i', async (status) => {
-    receiver.answer = (_nth, _webhook, response) => void response.writeHead(status).end();
-    const child = await listen('--on-failure', 'skip');
-    await fail();
-    await fail();
-    await eventually('two attempts', () => attemptsOf(child).length >= 2);
-    expect(child.stderr.match(/if your server rejected the signature/g)).toHaveLength(1);
-    expect(child.stderr).toContain(
-      'give it the secret that `esim listen --print-secret` prints; see `esim verify`',
-    );
-  });
+  it.each([400, 401, 403])(
+    'explains once where the secret comes from when the server returns %i',
+    async (status) => {
+      receiver.answer = (_nth, _webhook, response) => void response.writeHead(status).end();
+      const child = await listen('--on-failure', 'skip');
+      await fail();
+      await fail();
+      await eventually('two attempts', () => attemptsOf(child).length >= 2);
+      expect(child.stderr.match(/if your server rejected the signature/g)).toHaveLength(1);
+      expect(child.stderr).toContain(
+        'give it the secret that `esim listen --print-secret` prints; see `esim verify`',
+      );
+    },
+  );
 
   it('forwards only the chosen types, and skips refused events on request', async () => {
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(404).end();

@@ -97,33 +97,36 @@ describe('request ids (D8) and the call log (D38)', () => {
     [202, ORDER],
     [404, { package_id: 'pkg_no_such' }],
     [409, { package_id: 'pkg_fr_topup_1gb_7d' }],
-  ])('returns the id of the first call in the replay of a %i, and logs the id of the replay', async (status, body) => {
-    const idempotencyKey = `replayed-${status}`;
-    const first = await api.post('/v1/orders', body, { idempotencyKey });
-    const replay = await api.post('/v1/orders', body, { idempotencyKey });
-    expect([first.status, replay.status, replay.text]).toEqual([status, status, first.text]);
-    for (const name of ['x-request-id', 'location', 'content-type']) {
-      expect(replay.headers.get(name)).toBe(first.headers.get(name));
-    }
-    expect([first, replay].map((answer) => answer.headers.get('idempotent-replayed'))).toEqual([
-      null,
-      'true',
-    ]);
+  ])(
+    'returns the id of the first call in the replay of a %i, and logs the id of the replay',
+    async (status, body) => {
+      const idempotencyKey = `replayed-${status}`;
+      const first = await api.post('/v1/orders', body, { idempotencyKey });
+      const replay = await api.post('/v1/orders', body, { idempotencyKey });
+      expect([first.status, replay.status, replay.text]).toEqual([status, status, first.text]);
+      for (const name of ['x-request-id', 'location', 'content-type']) {
+        expect(replay.headers.get(name)).toBe(first.headers.get(name));
+      }
+      expect([first, replay].map((answer) => answer.headers.get('idempotent-replayed'))).toEqual([
+        null,
+        'true',
+      ]);
 
-    const firstId = first.body.request_id as string;
-    const [call, ...more] = await loggedCalls(`replay_of=${firstId}`);
-    expect(more).toEqual([]);
-    expect(call).toMatchObject({
-      replay_of: firstId,
-      status,
-      method: 'POST',
-      route: '/v1/orders',
-      mode: 'sandbox',
-    });
-    expect(call!['request_id']).toMatch(REQUEST_ID);
-    expect(call!['request_id']).not.toBe(firstId);
-    expect(await loggedCalls(`request_id=${firstId}`)).toMatchObject([{ replay_of: null, status }]);
-  });
+      const firstId = first.body.request_id as string;
+      const [call, ...more] = await loggedCalls(`replay_of=${firstId}`);
+      expect(more).toEqual([]);
+      expect(call).toMatchObject({
+        replay_of: firstId,
+        status,
+        method: 'POST',
+        route: '/v1/orders',
+        mode: 'sandbox',
+      });
+      expect(call!['request_id']).toMatch(REQUEST_ID);
+      expect(call!['request_id']).not.toBe(firstId);
+      expect(await loggedCalls(`request_id=${firstId}`)).toMatchObject([{ replay_of: null, status }]);
+    },
+  );
 
   it('logs the error code of refused calls and of their replays', async () => {
     const idempotencyKey = 'a-logged-refusal-1';

@@ -71,24 +71,27 @@ describe.each([
     ['takes effect', () => undefined, 1],
     ['is found by its reference when the answer was lost', (u: Upstream) => u.dropAnswersAfterCommit(1), 1],
     ['is placed again when the call was lost', (u: Upstream) => u.dropCallsBeforeCommit(1), 2],
-  ] as const)('%s: buys an order and a top-up once each and charges them once each', async (_, breakIt, sent) => {
-    const buyer = await shop.buyer(price + topupPrice);
-    const ordersBefore = upstream.arrivals('order');
-    breakIt(upstream);
-    const done = await buy(buyer, upstream.packageId, 1, { reference: 'booking-1' });
-    expect(done).toMatchObject({ mode: 'live', status: 'issued', reference: 'booking-1' });
-    expect(upstream.arrivals('order') - ordersBefore, 'orders sent').toBe(sent);
-    const topupsBefore = upstream.arrivals('topup');
-    breakIt(upstream);
-    const topup = await topUp(buyer, esimIdsOf(done)[0]!, upstream.topupPackageId, { reference: 'more-1' });
-    expect(await settled(buyer, topup)).toMatchObject({ status: 'completed', reference: 'more-1' });
-    expect(upstream.arrivals('topup') - topupsBefore, 'top-ups sent').toBe(sent);
-    expect(await statement(buyer)).toEqual([
-      ['deposit', price + topupPrice],
-      ['charge', -price],
-      ['charge', -topupPrice],
-    ]);
-  });
+  ] as const)(
+    '%s: buys an order and a top-up once each and charges them once each',
+    async (_, breakIt, sent) => {
+      const buyer = await shop.buyer(price + topupPrice);
+      const ordersBefore = upstream.arrivals('order');
+      breakIt(upstream);
+      const done = await buy(buyer, upstream.packageId, 1, { reference: 'booking-1' });
+      expect(done).toMatchObject({ mode: 'live', status: 'issued', reference: 'booking-1' });
+      expect(upstream.arrivals('order') - ordersBefore, 'orders sent').toBe(sent);
+      const topupsBefore = upstream.arrivals('topup');
+      breakIt(upstream);
+      const topup = await topUp(buyer, esimIdsOf(done)[0]!, upstream.topupPackageId, { reference: 'more-1' });
+      expect(await settled(buyer, topup)).toMatchObject({ status: 'completed', reference: 'more-1' });
+      expect(upstream.arrivals('topup') - topupsBefore, 'top-ups sent').toBe(sent);
+      expect(await statement(buyer)).toEqual([
+        ['deposit', price + topupPrice],
+        ['charge', -price],
+        ['charge', -topupPrice],
+      ]);
+    },
+  );
 
   it('fails and releases the hold when the package is out of stock', async () => {
     const buyer = await shop.buyer(3 * price);

@@ -94,113 +94,124 @@ async function fill(): Promise<void> {
   );
 }
 
-describe.skipIf(missing !== null)('a portal screen without layout shifts', { timeout: BROWSER_TEST_MS }, () => {
-  beforeAll(async () => {
-    service = await startTestService({
-      env: { WEBHOOK_RETRY_DELAYS_MS: '50,50', WEBHOOK_BLOCK_MS: '100', WEBHOOK_BLOCKS_BEFORE_DISABLE: '1' },
-    });
-    partner = await service.createPartner('Quiet Travel');
-    [good, bad] = await Promise.all([startReceiver(), startReceiver()]);
-    bad.answer = (_nth, _hook, response) => void response.writeHead(503).end();
-    healthy = await registerEndpoint(service, partner.id, { url: good.url });
-    disabled = await registerEndpoint(service, partner.id, { url: bad.url });
-    await fill();
-    browser = await launchChromium();
-    portal = await openPortalPage(browser, service, partner.id);
-    page = portal.page;
-    await page.addInitScript(RECORDER);
-    await delayAnswers();
-  });
-  afterAll(async () => {
-    await browser.close();
-    await Promise.all([good.close(), bad.close()]);
-    await service.stop();
-  });
-
-  it('stays still while it loads', async () => {
-    const sums: [string, number][] = [];
-    for (const address of [
-      '/developers/api-keys',
-      '/developers/webhooks',
-      `/developers/webhooks/${healthy.id}`,
-      `/developers/webhooks/${disabled.id}`,
-      '/developers/events',
-      '/developers/requests',
-      '/orders',
-      '/esims',
-      '/balance?mode=live',
-    ]) {
-      await portal.open(address);
-      sums.push([address, await shiftsOnceQuiet()]);
-    }
-    const all = sums.reduce((total, [, sum]) => total + sum, 0);
-    expect(all, JSON.stringify(sums)).toBeLessThan(BUDGET);
-  });
-
-  it('stays still while the rows of another filter load and replace the previous ones', async () => {
-    await portal.open(`/developers/webhooks/${healthy.id}`);
-    const log = page.getByRole('table', { name: 'Delivery log' });
-    await log.waitFor();
-    await page.locator('summary').getByText('Filters').click();
-    await shiftsOnceQuiet();
-    const frame = page.getByRole('group', { name: 'Delivery log, scrollable' });
-    // The response waits until the test has seen the page without it: a busy machine may be slower than the delay.
-    const seen = Promise.withResolvers<void>();
-    await page.route(/deliveries\?.*status=delivered/, async (route) => {
-      await seen.promise;
-      await route.fallback();
-    });
-    await page.getByLabel('Delivery status').selectOption('delivered');
-    await eventually('they are on their way', async () => (await frame.getAttribute('aria-busy')) === 'true');
-    expect(await log.getByRole('row').count()).toBeGreaterThan(1);
-    seen.resolve();
-    await eventually('the new rows', async () => (await frame.getAttribute('aria-busy')) === 'false');
-    expect(await shiftsOnceQuiet()).toBeLessThan(BUDGET);
-    await page.getByLabel('Delivery status').selectOption('failed');
-    await page.getByText('No matching deliveries').waitFor();
-    expect(await shiftsOnceQuiet()).toBeLessThan(BUDGET);
-    await portal.open('/orders');
-    await page.getByRole('table', { name: 'Orders' }).waitFor();
-    await shiftsOnceQuiet();
-    await page.getByLabel('Status').selectOption('issued');
-    await page.waitForURL('**status=issued**');
-    expect(await shiftsOnceQuiet()).toBeLessThan(BUDGET);
-    expect(portal.complaints).toEqual([]);
-  });
-
-  it('requests the figures of the visible rows of a list, and the reason of a failure once', async () => {
-    const many = await service.createPartner('Many Travel');
-    for (let made = 1; made < ENDPOINTS; made += 1)
-      await registerEndpoint(service, many.id, {
-        url: `https://partner.example/${made}`,
-        event_types: ['esim.expired'],
+describe.skipIf(missing !== null)(
+  'a portal screen without layout shifts',
+  { timeout: BROWSER_TEST_MS },
+  () => {
+    beforeAll(async () => {
+      service = await startTestService({
+        env: {
+          WEBHOOK_RETRY_DELAYS_MS: '50,50',
+          WEBHOOK_BLOCK_MS: '100',
+          WEBHOOK_BLOCKS_BEFORE_DISABLE: '1',
+        },
       });
-    const failing = await registerEndpoint(service, many.id, { url: bad.url });
-    await recordEvent(service, { partnerId: many.id });
-    await eventually(
-      'one is disabled',
-      async () => (await service.admin.get(failing.path)).body.data.status === 'disabled',
-    );
-    const { page: list, open, complaints, close } = await openPortalPage(browser, service, many.id);
-    const asked: string[] = [];
-    list.on('request', (request) => {
-      const { pathname, search } = new URL(request.url());
-      asked.push(pathname + search);
+      partner = await service.createPartner('Quiet Travel');
+      [good, bad] = await Promise.all([startReceiver(), startReceiver()]);
+      bad.answer = (_nth, _hook, response) => void response.writeHead(503).end();
+      healthy = await registerEndpoint(service, partner.id, { url: good.url });
+      disabled = await registerEndpoint(service, partner.id, { url: bad.url });
+      await fill();
+      browser = await launchChromium();
+      portal = await openPortalPage(browser, service, partner.id);
+      page = portal.page;
+      await page.addInitScript(RECORDER);
+      await delayAnswers();
     });
-    const stats = () => new Set(asked.filter((path) => path.includes('/stats'))).size;
-    await open('/developers/webhooks');
-    await list.getByText('last error: returned status 503').waitFor();
-    await eventually(
-      'the list is polled',
-      () => asked.filter((path) => path.endsWith('webhook-endpoints?mode=sandbox')).length > POLLS,
-    );
-    const seen = stats();
-    expect(seen).toBeGreaterThan(0);
-    expect(seen).toBeLessThan(ENDPOINTS);
-    expect(asked.filter((path) => path.includes('status=failed'))).toHaveLength(1);
-    await list.getByRole('row').last().scrollIntoViewIfNeeded();
-    await eventually('the figures of the rows that became visible', () => stats() > seen);
-    expect(complaints).toEqual([]);
-    await close();
-  });
-});
+    afterAll(async () => {
+      await browser.close();
+      await Promise.all([good.close(), bad.close()]);
+      await service.stop();
+    });
+
+    it('stays still while it loads', async () => {
+      const sums: [string, number][] = [];
+      for (const address of [
+        '/developers/api-keys',
+        '/developers/webhooks',
+        `/developers/webhooks/${healthy.id}`,
+        `/developers/webhooks/${disabled.id}`,
+        '/developers/events',
+        '/developers/requests',
+        '/orders',
+        '/esims',
+        '/balance?mode=live',
+      ]) {
+        await portal.open(address);
+        sums.push([address, await shiftsOnceQuiet()]);
+      }
+      const all = sums.reduce((total, [, sum]) => total + sum, 0);
+      expect(all, JSON.stringify(sums)).toBeLessThan(BUDGET);
+    });
+
+    it('stays still while the rows of another filter load and replace the previous ones', async () => {
+      await portal.open(`/developers/webhooks/${healthy.id}`);
+      const log = page.getByRole('table', { name: 'Delivery log' });
+      await log.waitFor();
+      await page.locator('summary').getByText('Filters').click();
+      await shiftsOnceQuiet();
+      const frame = page.getByRole('group', { name: 'Delivery log, scrollable' });
+      // The response waits until the test has seen the page without it: a busy machine may be slower than the delay.
+      const seen = Promise.withResolvers<void>();
+      await page.route(/deliveries\?.*status=delivered/, async (route) => {
+        await seen.promise;
+        await route.fallback();
+      });
+      await page.getByLabel('Delivery status').selectOption('delivered');
+      await eventually(
+        'they are on their way',
+        async () => (await frame.getAttribute('aria-busy')) === 'true',
+      );
+      expect(await log.getByRole('row').count()).toBeGreaterThan(1);
+      seen.resolve();
+      await eventually('the new rows', async () => (await frame.getAttribute('aria-busy')) === 'false');
+      expect(await shiftsOnceQuiet()).toBeLessThan(BUDGET);
+      await page.getByLabel('Delivery status').selectOption('failed');
+      await page.getByText('No matching deliveries').waitFor();
+      expect(await shiftsOnceQuiet()).toBeLessThan(BUDGET);
+      await portal.open('/orders');
+      await page.getByRole('table', { name: 'Orders' }).waitFor();
+      await shiftsOnceQuiet();
+      await page.getByLabel('Status').selectOption('issued');
+      await page.waitForURL('**status=issued**');
+      expect(await shiftsOnceQuiet()).toBeLessThan(BUDGET);
+      expect(portal.complaints).toEqual([]);
+    });
+
+    it('requests the figures of the visible rows of a list, and the reason of a failure once', async () => {
+      const many = await service.createPartner('Many Travel');
+      for (let made = 1; made < ENDPOINTS; made += 1)
+        await registerEndpoint(service, many.id, {
+          url: `https://partner.example/${made}`,
+          event_types: ['esim.expired'],
+        });
+      const failing = await registerEndpoint(service, many.id, { url: bad.url });
+      await recordEvent(service, { partnerId: many.id });
+      await eventually(
+        'one is disabled',
+        async () => (await service.admin.get(failing.path)).body.data.status === 'disabled',
+      );
+      const { page: list, open, complaints, close } = await openPortalPage(browser, service, many.id);
+      const asked: string[] = [];
+      list.on('request', (request) => {
+        const { pathname, search } = new URL(request.url());
+        asked.push(pathname + search);
+      });
+      const stats = () => new Set(asked.filter((path) => path.includes('/stats'))).size;
+      await open('/developers/webhooks');
+      await list.getByText('last error: returned status 503').waitFor();
+      await eventually(
+        'the list is polled',
+        () => asked.filter((path) => path.endsWith('webhook-endpoints?mode=sandbox')).length > POLLS,
+      );
+      const seen = stats();
+      expect(seen).toBeGreaterThan(0);
+      expect(seen).toBeLessThan(ENDPOINTS);
+      expect(asked.filter((path) => path.includes('status=failed'))).toHaveLength(1);
+      await list.getByRole('row').last().scrollIntoViewIfNeeded();
+      await eventually('the figures of the rows that became visible', () => stats() > seen);
+      expect(complaints).toEqual([]);
+      await close();
+    });
+  },
+);

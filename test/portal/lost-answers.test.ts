@@ -152,32 +152,35 @@ describe.skipIf(missing !== null)('a lost response', { timeout: BROWSER_TEST_MS 
     it.each([
       [429, 'rate_limited'],
       [503, 'unavailable'],
-    ])('with %i does not count as a used link: the code is kept and works on the next try', async (status, code) => {
-      const stranger = await service.createPartner();
-      page = await browser.newPage();
-      page.setDefaultTimeout(PATIENCE_MS);
-      let refusals = 0;
-      await page.route('**/portal/v1/session', (route) =>
-        (refusals += 1) === 1 ? route.fulfill(refuse(status, code)) : route.continue(),
-      );
-      const link = `${service.process.portal!.url}/#code=${await mintCode(service.admin, stranger.id)}`;
-      await page.goto(link);
-      await page.getByRole('heading', { name: 'The portal is unavailable right now' }).waitFor();
-      await page.getByRole('button', { name: 'Try again' }).click();
-      await page.getByRole('button', { name: 'Sign out' }).waitFor();
-      await page.unroute('**/portal/v1/session');
+    ])(
+      'with %i does not count as a used link: the code is kept and works on the next try',
+      async (status, code) => {
+        const stranger = await service.createPartner();
+        page = await browser.newPage();
+        page.setDefaultTimeout(PATIENCE_MS);
+        let refusals = 0;
+        await page.route('**/portal/v1/session', (route) =>
+          (refusals += 1) === 1 ? route.fulfill(refuse(status, code)) : route.continue(),
+        );
+        const link = `${service.process.portal!.url}/#code=${await mintCode(service.admin, stranger.id)}`;
+        await page.goto(link);
+        await page.getByRole('heading', { name: 'The portal is unavailable right now' }).waitFor();
+        await page.getByRole('button', { name: 'Try again' }).click();
+        await page.getByRole('button', { name: 'Sign out' }).waitFor();
+        await page.unroute('**/portal/v1/session');
 
-      // The same without a code: the session of the cookie has not ended.
-      refusals = 0;
-      await page.route('**/portal/v1/session', (route) =>
-        (refusals += 1) === 1 ? route.fulfill(refuse(status, code)) : route.continue(),
-      );
-      await page.reload();
-      await page.getByRole('heading', { name: 'The portal is unavailable right now' }).waitFor();
-      await page.getByRole('button', { name: 'Try again' }).click();
-      await page.getByRole('button', { name: 'Sign out' }).waitFor();
-      await page.close();
-    });
+        // The same without a code: the session of the cookie has not ended.
+        refusals = 0;
+        await page.route('**/portal/v1/session', (route) =>
+          (refusals += 1) === 1 ? route.fulfill(refuse(status, code)) : route.continue(),
+        );
+        await page.reload();
+        await page.getByRole('heading', { name: 'The portal is unavailable right now' }).waitFor();
+        await page.getByRole('button', { name: 'Try again' }).click();
+        await page.getByRole('button', { name: 'Sign out' }).waitFor();
+        await page.close();
+      },
+    );
 
     it('does not hide that a link has been used', async () => {
       const stranger = await service.createPartner();

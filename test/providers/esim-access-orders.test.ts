@@ -94,15 +94,12 @@ describe('orders at eSIM Access', () => {
     ['101003', 60_000],
     ['101099', 60_000],
     ['401001', 60_000],
-  ])(
-    'have certainly had no effect after %s, and are retried after %i ms',
-    async (code, retryAfterMs) => {
-      world.simulator.control({ faults: { refuse: { path: 'esim/order', code, count: 1, after: 0 } } });
-      const refused = place(world.provider, newOrder(world));
-      await expect(refused).rejects.toBeInstanceOf(ProviderUnavailable);
-      await expect(refused).rejects.toMatchObject({ retryAfterMs });
-    },
-  );
+  ])('have certainly had no effect after %s, and are retried after %i ms', async (code, retryAfterMs) => {
+    world.simulator.control({ faults: { refuse: { path: 'esim/order', code, count: 1, after: 0 } } });
+    const refused = place(world.provider, newOrder(world));
+    await expect(refused).rejects.toBeInstanceOf(ProviderUnavailable);
+    await expect(refused).rejects.toMatchObject({ retryAfterMs });
+  });
 
   it.each(['000001', '200010', '310272', '310402', '999999', '310999'])(
     'are not treated as rejected after %s',

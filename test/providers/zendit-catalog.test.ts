@@ -65,7 +65,7 @@ describe('catalog and callbacks of Zendit', () => {
       expect(suite.bench.log.events()).toContain('provider.offers_skipped');
     });
 
-    it('come with the balance in millionths', async () => {
+    it('uses millionths for the balance', async () => {
       suite.simulator.control({ balance: 123_456 });
       expect(await suite.provider.getBalance(signal)).toEqual({ micros: 1_234_560_000, currency: 'USD' });
     });

@@ -88,7 +88,7 @@ describe('Zendit', () => {
     });
 
     it.each([true, false])(
-      'treats a refusal of a known purchase as no end (vague: %s)',
+      'does not end a known purchase because of a refusal (vague: %s)',
       async (vagueDuplicates) => {
         const order = newOrder();
         suite.simulator.control({ readLagLooks: 9, vagueDuplicates });

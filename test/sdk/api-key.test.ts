@@ -74,19 +74,19 @@ function storeOf(open: readonly Intent[]): IntentStore {
   };
 }
 
-describe('the API key is not in', () => {
+describe('the API key does not appear in', () => {
   it('the client', () => {
     expectWithoutKey(esim);
     expectUnreachable(esim);
     expect(structuredClone(JSON.parse(JSON.stringify(esim)))).toMatchObject({ mode: 'sandbox' });
   });
 
-  it.each(RESOURCES)('its resource %s', (name) => {
+  it.each(RESOURCES)('the resource %s', (name) => {
     expectWithoutKey(esim[name]);
     expectUnreachable(esim[name]);
   });
 
-  it('a list, its pages and what the hooks are told', async () => {
+  it('a list, its pages and the arguments of hooks', async () => {
     const list = esim.catalog.list({ limit: 1 });
     expectWithoutKey(list);
     expectUnreachable(list);
@@ -98,7 +98,7 @@ describe('the API key is not in', () => {
     expectWithoutKey(facts);
   });
 
-  it('a refusal and a connection that failed', async () => {
+  it('an API error or a connection error', async () => {
     const refused = await thrownBy(esim.orders.place({ package_id: 'pkg_nobody' }));
     expect(refused).toBeInstanceOf(EsimApiError);
     const nobody = clientAt(`http://127.0.0.1:${await freePort()}`);
@@ -111,7 +111,7 @@ describe('the API key is not in', () => {
     }
   });
 
-  it('the error for a key that no header can carry, which comes before a call; a line end behind it is taken', async () => {
+  it('the error for a key that no header can carry, while a key with a trailing newline is accepted', async () => {
     const options = { baseUrl: service.process.api!.url, maxTries: 1 };
     const wrong = (): Promise<unknown> =>
       Promise.resolve().then(() => new EsimClient({ ...options, apiKey: `${apiKey}\nX` }).me());
@@ -122,7 +122,7 @@ describe('the API key is not in', () => {
     expect(me.mode).toBe('sandbox');
   });
 
-  it('purchases, and what became of them', async () => {
+  it('purchases and their results', async () => {
     const intent = { id: 'key-1', idempotencyKey: crypto.randomUUID(), kind: 'order' } as const;
     const purchases = new Purchases(
       esim,

@@ -46,7 +46,7 @@ const arrivals = fc
   );
 
 describe('applyLatest', () => {
-  it(`ends in the ordered state, whatever the order and however often events come, in ${RUNS} cases`, () => {
+  it(`reaches the final state for any order and any number of repetitions of events, in ${RUNS} cases`, () => {
     expect([...ORDERED.keys()]).toEqual(['ord_1', 'esim_1', 'top_1']);
     fc.assert(
       fc.property(arrivals, (events) => {
@@ -56,7 +56,7 @@ describe('applyLatest', () => {
     );
   });
 
-  it('is needed: a handler that takes what came last ends elsewhere', () => {
+  it('is needed, because a handler that keeps the last arrival reaches another state', () => {
     const naive = fc.property(arrivals, (events) => {
       expect(Object.fromEntries(stateAfter(events, (_known, event) => event))).toEqual(
         Object.fromEntries(ORDERED),
@@ -65,7 +65,7 @@ describe('applyLatest', () => {
     expect(fc.check(naive, { numRuns: 1_000 }).failed).toBe(true);
   });
 
-  it('takes objects of the API, too', () => {
+  it('accepts objects of the API as well', () => {
     const older = { id: 'ord_1', version: 2, status: 'processing' };
     const newer = { id: 'ord_1', version: 3, status: 'issued' };
     expect(applyLatest(older, newer)).toBe(newer);

@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 describe('events.reconcile', () => {
-  it(`finds exactly those of ${DELIVERIES} events that no webhook brought, and goes on where it ended`, async () => {
+  it(`finds exactly those of ${DELIVERIES} events that no webhook delivered, and resumes where it ended`, async () => {
     await recordEvents(
       service,
       Array.from({ length: DELIVERIES }, () => ({ partnerId: partner.id })),
@@ -77,7 +77,7 @@ describe('events.reconcile', () => {
 });
 
 describe('events.stream', () => {
-  it('has every event once, in feed order, as it comes, and ends quietly with its signal', async () => {
+  it('yields every event once, in feed order, as it arrives, and ends quietly on abort', async () => {
     await recordEvents(service, [{ partnerId: partner.id, iccid: '8910000000000000000' }]);
     const stop = new AbortController();
     const seen: string[] = [];
@@ -90,7 +90,7 @@ describe('events.stream', () => {
     expect(seen).toEqual([0, 1, 2, 3].map((n) => `891000000000000000${n}`));
   });
 
-  it('ends quietly while it waits for events, and gives none of a page behind the signal', async () => {
+  it('ends quietly while it waits for events, and yields nothing of a page after the abort', async () => {
     for await (const _event of esim.events.stream({ signal: AbortSignal.timeout(1_000) }))
       expect.unreachable('nothing happened');
     for await (const _event of esim.events.stream({ signal: AbortSignal.abort() }))
@@ -109,7 +109,7 @@ describe('events.stream', () => {
     expect({ seen, saved }).toEqual({ seen: 1, saved: [] });
   });
 
-  it('throws what is not its signal, also when that has aborted', async () => {
+  it("throws errors other than its signal's, even after an abort", async () => {
     const stop = new AbortController();
     const save = (): Promise<void> => {
       stop.abort();
@@ -126,7 +126,7 @@ describe('events.stream', () => {
     await expect(refused).rejects.toMatchObject({ code: 'invalid_cursor' });
   });
 
-  it('begins behind the event that the caller has', async () => {
+  it('starts after the event that the caller has', async () => {
     await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
     const [first, second] = (await esim.events.list()).data;
     for await (const event of esim.events.stream({ after: first!.id })) {
@@ -136,8 +136,8 @@ describe('events.stream', () => {
   });
 });
 
-describe('a reader of the feed that was away', () => {
-  it('goes on at its stored cursor after its events are gone, where the id of an event is refused', async () => {
+describe('a reader of the feed after a long absence', () => {
+  it('resumes at its stored cursor after its events are gone, where an event id is refused', async () => {
     const cursorStore = new SqlCursorStore(async (text, parameters) => {
       return (await service.database.pool.query<Record<string, unknown>>(text, [...parameters])).rows;
     }, partner.id);

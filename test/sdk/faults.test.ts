@@ -25,8 +25,8 @@ afterAll(() => service.stop());
 const clientOf = (baseUrl: string, more: object = {}): EsimClient =>
   new EsimClient({ apiKey: partner.sandboxKey, baseUrl, ...more });
 
-describe('a client behind a network that breaks', () => {
-  it(`places exactly ${PLACEMENTS} orders in ${PLACEMENTS} placements, whatever happens to calls and answers`, async () => {
+describe('a client behind a faulty network', () => {
+  it(`places exactly ${PLACEMENTS} orders for ${PLACEMENTS} placements, whatever happens to calls and responses`, async () => {
     // Two of three tries meet a fault, in turns: every kind comes, and no placement needs more tries than it has.
     let call = 0;
     const proxy = await startFaultProxy(service.process.api!.url, () => {
@@ -54,7 +54,7 @@ describe('a client behind a network that breaks', () => {
     for (const fault of FAULTS) expect(proxy.counts[fault], fault).toBeGreaterThan(0);
   }, 300_000);
 
-  it('gives up a drip that outlasts the time-out, and says that the call may have arrived', async () => {
+  it('aborts a slow drip at the timeout, and reports that the call may have arrived', async () => {
     const proxy = await startFaultProxy(service.process.api!.url, () => 'slow drip');
     const esim = clientOf(proxy.url, { timeoutMs: 300, maxTries: 1 });
     const error = await esim.orders.place({ package_id: 'pkg_fr_1gb_7d' }).catch((thrown: unknown) => thrown);
@@ -87,7 +87,7 @@ describe('a client behind a network that breaks', () => {
     await proxy.close();
   });
 
-  it('does not try again what the service refuses for good', async () => {
+  it('does not retry permanent refusals', async () => {
     const answers: number[] = [];
     const esim = clientOf(service.process.api!.url, {
       onAnswer: ({ status }: { status: number }) => answers.push(status),
@@ -98,19 +98,19 @@ describe('a client behind a network that breaks', () => {
     expect(answers).toEqual([404]);
   });
 
-  it('tries what is left of a deadline that is shorter than a time-out, in whole milliseconds', async () => {
+  it('limits an attempt to the rest of the deadline, in whole milliseconds', async () => {
     const esim = clientOf(service.process.api!.url, { timeoutMs: 60_000, deadlineMs: 40_000 });
     expect((await esim.me()).partner_id).toBe(partner.id);
   });
 
-  it('says that nothing has left when nobody is there', async () => {
+  it('reports that nothing was sent when the connection is refused', async () => {
     const error = await clientOf(`http://127.0.0.1:${await freePort()}`, { maxTries: 1 })
       .me()
       .catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ name: 'EsimConnectionError', mayHaveArrived: false });
   });
 
-  it('says that an order may have been placed, when the answer was lost and then nobody was there', async () => {
+  it('reports that an order may have been placed when a response was lost and later connections failed', async () => {
     const proxy = await startFaultProxy(service.process.api!.url, () => 'answer cut after the commit');
     // Not the proxy's own port: when it is closed, the system gives it to the next server that asks for any.
     const nobody = `http://127.0.0.1:${await freePort()}`;
@@ -140,7 +140,7 @@ describe('a client behind a network that breaks', () => {
     [['answer cut after the commit', '503'], { code: 'service_unavailable', mayHaveArrived: true }],
     [['503', '429 with Retry-After'], { code: 'rate_limited', mayHaveArrived: true }],
     [['429 with Retry-After', '429 with Retry-After'], { code: 'rate_limited', mayHaveArrived: false }],
-  ])('tells by a refusal after %j whether the order may have been placed', async (faults, told) => {
+  ])('reports after %j whether the order may have been placed', async (faults, told) => {
     const turns = [...faults];
     const proxy = await startFaultProxy(service.process.api!.url, () => turns.shift()!);
     const esim = clientOf(proxy.url, { maxTries: 2 });
@@ -151,7 +151,7 @@ describe('a client behind a network that breaks', () => {
     expect({ code, mayHaveArrived: call.mayHaveArrived }).toEqual(told);
   });
 
-  it('knows from a refusal that is kept under the key that the lost try did nothing', async () => {
+  it('knows from the refusal stored under the key that the lost attempt did nothing', async () => {
     const turns: Fault[] = ['answer cut after the commit', 'none'];
     const proxy = await startFaultProxy(service.process.api!.url, () => turns.shift()!);
     const error = await clientOf(proxy.url)
@@ -161,7 +161,7 @@ describe('a client behind a network that breaks', () => {
     expect(error).toMatchObject({ code: 'not_found', call: { tries: 2, mayHaveArrived: false } });
   });
 
-  it('throws the reason of a signal that aborts behind the commit, and has told the key before it left', async () => {
+  it('throws the reason of an abort after the commit, and reports the key before each attempt', async () => {
     const stop = new AbortController();
     const reason = new Error('the traveler went away');
     const target = service.process.api!.url;
@@ -184,7 +184,7 @@ describe('a client behind a network that breaks', () => {
     ]);
   });
 
-  it('ends a call, its pauses too, when its signal aborts', async () => {
+  it('ends a call and its pauses when its signal aborts', async () => {
     const proxy = await startFaultProxy(service.process.api!.url, () => '503');
     const stop = new AbortController();
     const esim = clientOf(proxy.url, { onAnswer: () => stop.abort(new Error('stopped by the test')) });
@@ -193,21 +193,21 @@ describe('a client behind a network that breaks', () => {
   });
 });
 
-describe('the message of a refusal', () => {
+describe('the message of an API error', () => {
   const messageOf = async (call: Promise<unknown>): Promise<string> =>
     call.then(
       () => expect.unreachable('it was refused'),
       (error: unknown) => (error as Error).message,
     );
 
-  it('says the status, the code, the words of the service, the call and what support asks for', async () => {
+  it("contains the status, the code, the service's message, the call and the request id", async () => {
     const esim = clientOf(service.process.api!.url);
     expect(await messageOf(esim.orders.place({ package_id: 'pkg_nobody' }))).toMatch(
       /^404 not_found: [A-Z].+\. \(POST http:\S+\/v1\/orders with a Sandbox key, request req_\w+\)$/,
     );
   });
 
-  it('names each field that is wrong, and why', async () => {
+  it('names each invalid field and the reason', async () => {
     const esim = clientOf(service.process.api!.url);
     const order = { package_id: 'pkg_fr_1gb_7d', quantity: 0, reference: '' };
     const message = await messageOf(esim.orders.place(order));

@@ -34,7 +34,7 @@ const BUY_AGAIN =
   /The call may have taken effect\. Repeat it with the same idempotencyKey, which is in error\.call\.$/;
 
 describe('the message of an SDK error', () => {
-  it('names host and cause when nobody listens there, and says that nothing was sent', async () => {
+  it('names host and cause when nothing listens there, and says that nothing was sent', async () => {
     const baseUrl = `http://localhost:${await freePort()}`;
     const message = await messageOf(baseUrl, buy);
     expect(message).toContain(`POST ${baseUrl}/v1/orders: the connection failed: connect ECONNREFUSED `);
@@ -43,7 +43,7 @@ describe('the message of an SDK error', () => {
     );
   });
 
-  it('names a host that there is not', async () => {
+  it('names a host that does not exist', async () => {
     const message = await messageOf('https://no-such-host.invalid', read);
     expect(message).toMatch(
       /^GET https:\/\/no-such-host\.invalid\/v1\/orders\/ord_1: the connection failed: /,
@@ -51,7 +51,7 @@ describe('the message of an SDK error', () => {
     expect(message).toMatch(/(ENOTFOUND|EAI_AGAIN) no-such-host\.invalid\. Nothing was sent\. /);
   });
 
-  it('says how a connection broke, and what that means for a purchase', async () => {
+  it('explains how a connection broke, and what that means for a purchase', async () => {
     const baseUrl = await listening(createTcpServer((socket) => socket.once('data', () => socket.destroy())));
     const message = await messageOf(baseUrl, buy);
     expect(message).toMatch(/: the connection failed: \S.* \(?(UND_ERR_SOCKET|ECONNRESET)/);
@@ -59,14 +59,14 @@ describe('the message of an SDK error', () => {
     expect(await messageOf(baseUrl, read)).toMatch(/\. Try again later\.$/);
   });
 
-  it('names host and time when no answer came in time', async () => {
+  it('names host and time when no response arrived in time', async () => {
     const baseUrl = await answering(() => undefined);
     const message = await messageOf(baseUrl, buy);
     expect(message).toContain(`POST ${baseUrl}/v1/orders: no response within 500 ms. `);
     expect(message).toMatch(BUY_AGAIN);
   });
 
-  it('tells the answer of another program from one of the service', async () => {
+  it('distinguishes the response of another program from that of the service', async () => {
     const baseUrl = await answering((_request, response) =>
       response.writeHead(502).end('<h1>Bad Gateway</h1>'),
     );
@@ -82,7 +82,7 @@ describe('the message of an SDK error', () => {
     ['without a scheme', 'api.example.com', 'baseUrl does not start with http:// or https://.'],
     ['a host and a port', 'localhost:3000', 'baseUrl does not start with http:// or https://.'],
     ['of another scheme', 'ftp://api.example.com', 'baseUrl does not start with http:// or https://.'],
-  ])('says of a baseUrl that is %s what to pass', (_name, baseUrl, begins) => {
+  ])('explains what to pass when the baseUrl is %s', (_name, baseUrl, begins) => {
     const make = (): EsimClient => new EsimClient({ apiKey, baseUrl: baseUrl as string });
     expect(make).toThrow(TypeError);
     expect(make).toThrow(begins);
@@ -93,7 +93,7 @@ describe('the message of an SDK error', () => {
     ['undefined', undefined],
     ['empty', ''],
     ['white space', '\n'],
-  ])('says of an apiKey that is %s what to pass', (_name, key) => {
+  ])('explains what to pass when the apiKey is %s', (_name, key) => {
     const make = (): EsimClient => new EsimClient({ apiKey: key as string, baseUrl: 'http://localhost' });
     expect(make).toThrow(
       'apiKey is missing. Pass a key from the portal, and check that ESIM_API_KEY is set.',

@@ -189,7 +189,7 @@ interface OrderOfPage {
   readonly esims: readonly { readonly esim_id: string }[];
 }
 
-describe('each example of the README, one after the other', () => {
+describe('each example of the README, in order', () => {
   it('has a test here', () => {
     expect(PROGRAMS.map(({ heading }) => heading)).toEqual([
       ORDER,
@@ -201,12 +201,12 @@ describe('each example of the README, one after the other', () => {
     ]);
   });
 
-  it('orders, in plain JavaScript, and lists', async () => {
+  it('orders and lists in plain JavaScript', async () => {
     const output = await run(fileOf(ORDER));
     expect(output).toMatch(/^issued ord_\w+ LPA:1\$.+\n1 issued\n$/);
   }, 300_000);
 
-  it('tells refusals apart', async () => {
+  it('distinguishes refusals', async () => {
     const buy = (id: string): Promise<string> =>
       runText(
         `buy-${id}.ts`,
@@ -218,7 +218,7 @@ describe('each example of the README, one after the other', () => {
     );
   }, 300_000);
 
-  it('buys once, behind the order of the quick start, and tops up; run again, it buys nothing', async () => {
+  it('buys once after the order of the quick start, and tops up, and buys nothing when run again', async () => {
     // A reader of the guides has placed this order before.
     const body = { package_id: 'pkg_fr_1gb_7d', reference: 'booking-4711' };
     expect((await partner.sandbox.post('/v1/orders', body)).status).toBe(202);
@@ -227,7 +227,7 @@ describe('each example of the README, one after the other', () => {
     expect(await run(fileOf(BUY_ONCE))).toBe(first);
   }, 300_000);
 
-  it('believes webhooks that are signed, answers 401 to others, and says when its secret is not set', async () => {
+  it('accepts signed webhooks, returns 401 to others, and reports a missing secret', async () => {
     const { body } = await partner.sandbox.get('/v1/events');
     const [event] = (body as { data: { id: string }[] }).data;
     const receiver = await startReceiver(secret);
@@ -246,7 +246,7 @@ describe('each example of the README, one after the other', () => {
     expect(await runText('receive.ts', program)).toBe('204\n401\n');
   }, 300_000);
 
-  it('names the events that no webhook brought, and ends its stream by the clock', async () => {
+  it('finds the events that no webhook delivered, and ends its stream after a time', async () => {
     const data = await eventsOfAll();
     const known = readFileSync(path.join(home, 'known-events'), 'utf8').trim().split('\n');
     for (const { id } of data.slice(1, -1).filter((each) => !known.includes(each.id)))
@@ -274,7 +274,7 @@ describe('the package', () => {
     },
   );
 
-  it('types the codes of every operation and compiles with the examples under strict settings', () => {
+  it('types the codes of every operation, and compiles with the examples under strict settings', () => {
     const { paths } = JSON.parse(
       readFileSync(path.join(PROJECT_ROOT, 'docs/openapi/partner.json'), 'utf8'),
     ) as { paths: Record<string, Record<string, { operationId?: string }>> };

@@ -174,7 +174,7 @@ describe('a purchase whose process dies', () => {
   );
 
   it.each(['file', 'sql'])(
-    'is stored before the first byte leaves, and known again by its id, in %s',
+    'is stored before the first byte is sent, and recognized by its id, in %s',
     async (kind) => {
       await service.database.pool.query(SQL_STORE_TABLES);
       const store = kind === 'file' ? new FileIntentStore(path.join(folder, 'one')) : sqlStore();
@@ -197,7 +197,7 @@ describe('a purchase whose process dies', () => {
     },
   );
 
-  it('is found by its reference when the service has forgotten its key', async () => {
+  it('is found by its reference after the service has dropped its key', async () => {
     const store = new FileIntentStore(path.join(folder, 'late'));
     const intent = { id: 'late-1', idempotencyKey: crypto.randomUUID(), kind: 'order' } as const;
     const body = { package_id: 'pkg_fr_1gb_7d', reference: 'late-1' };
@@ -209,7 +209,7 @@ describe('a purchase whose process dies', () => {
     expect(await ordersOf('late-')).toHaveLength(1);
   });
 
-  it('ends when it is refused for good, and stays open when nobody answers', async () => {
+  it('ends on a permanent refusal, and stays open when nothing responds', async () => {
     const store = new FileIntentStore(path.join(folder, 'refused'));
     const refused = new Purchases(esim, store).placeOrder('refused-1', { package_id: 'pkg_nobody' });
     expect(isApiError(await refused.catch((thrown: unknown) => thrown), 'not_found')).toBe(true);

@@ -89,10 +89,10 @@ async function boughtBefore(store: IntentStore, id: string): Promise<Order> {
   return order;
 }
 
-describe.each(['file', 'sql'])('a purchase that is refused, its intents in %s', (kind) => {
+describe.each(['file', 'sql'])('a refused purchase with its intents in %s', (kind) => {
   const id = (name: string): string => `${kind}-${name}`;
 
-  it('has been bought when its reference is there, though the package has gone since', async () => {
+  it('counts as bought when its reference exists, even if the package is gone', async () => {
     const store = openStore(kind);
     const bought = await boughtBefore(store, id('delisted'));
     const resumed = await whileNotSold(() => new Purchases(esim, store).resume());
@@ -104,7 +104,7 @@ describe.each(['file', 'sql'])('a purchase that is refused, its intents in %s', 
     expect(again.id).toBe(bought.id);
   });
 
-  it('stays open when nobody can say whether its reference is there', async () => {
+  it('stays open when nobody knows whether its reference exists', async () => {
     const store = openStore(kind);
     const bought = await boughtBefore(store, id('unsure'));
     const cut = clientOf((request) =>
@@ -118,7 +118,7 @@ describe.each(['file', 'sql'])('a purchase that is refused, its intents in %s', 
     expect(resumed).toMatchObject([{ error: null, result: { id: bought.id } }]);
   });
 
-  it('is tried anew with a new key, open before its first byte leaves', async () => {
+  it('is retried with a new key, which is stored before the first byte is sent', async () => {
     const store = openStore(kind);
     const sent: { key: string | null; open: (string | null)[] }[] = [];
     const watching = clientOf(async (request) => {
@@ -153,7 +153,7 @@ describe.each(['file', 'sql'])('a purchase that is refused, its intents in %s', 
     expect((await esim.orders.list({ reference: id('again') })).data).toHaveLength(1);
   });
 
-  it('is opened again by one of many processes, and all buy with its key', async () => {
+  it('is reopened by one of many processes, and all use its key', async () => {
     const refused = await whileNotSold(() =>
       new Purchases(esim, openStore(kind)).placeOrder(id('many'), ORDER).catch(caught),
     );
@@ -171,7 +171,7 @@ describe.each(['file', 'sql'])('a purchase that is refused, its intents in %s', 
     expect(await openStore(kind).listOpen()).toEqual([]);
   });
 
-  it('stays bought when a slower process says that it was refused, and ends only itself', async () => {
+  it('stays bought when a slower process reports a refusal, which ends only its own attempt', async () => {
     const store = openStore(kind);
     const intentOf = (name: string): Intent => {
       const body = { ...ORDER, reference: id(name) };
@@ -193,7 +193,7 @@ describe.each(['file', 'sql'])('a purchase that is refused, its intents in %s', 
     expect(await store.listOpen()).toEqual([]);
   });
 
-  it('gives its id to another order; one that is open or bought does not', async () => {
+  it('frees its id for another order, unlike an open or bought one', async () => {
     const purchases = new Purchases(esim, openStore(kind));
     const other = { ...ORDER, quantity: 2 };
     expect(
@@ -208,7 +208,7 @@ describe.each(['file', 'sql'])('a purchase that is refused, its intents in %s', 
     expect((await purchases.placeOrder(id('other'), same)).quantity).toBe(2);
   });
 
-  it('knows an order and a top-up of one id apart, as the service does', async () => {
+  it('distinguishes an order and a top-up with the same id, like the service', async () => {
     const purchases = new Purchases(esim, openStore(kind));
     const order = await esim.orders.waitFor((await purchases.placeOrder(id('both'), ORDER)).id);
     const esimId = order.esims[0]!.esim_id;
@@ -222,7 +222,7 @@ describe.each(['file', 'sql'])('a purchase that is refused, its intents in %s', 
     expect(await openStore(kind).listOpen()).toEqual([]);
   });
 
-  it('refuses an id that the service would not take, before anything is stored', async () => {
+  it('rejects an id that the service would refuse, before anything is stored', async () => {
     const store = openStore(kind);
     const wrong = new Purchases(esim, store).placeOrder('\n', ORDER);
     await expect(wrong).rejects.toThrow(TypeError);
@@ -230,7 +230,7 @@ describe.each(['file', 'sql'])('a purchase that is refused, its intents in %s', 
   });
 });
 
-describe('what version 0.1.0 stored', () => {
+describe('a purchase stored by version 0.1.0', () => {
   const intentOf = (id: string, kind: 'order' | 'topup'): Intent =>
     ({
       id,
@@ -239,7 +239,7 @@ describe('what version 0.1.0 stored', () => {
       body: { package_id: PACKAGE, reference: id },
     }) as Intent;
 
-  it('is listed and ended, in SQL', async () => {
+  it('is listed and ended in SQL', async () => {
     const [order, topup] = [intentOf('old-order', 'order'), intentOf('old-topup', 'topup')];
     for (const intent of [order, topup])
       await service.database.pool.query('INSERT INTO esim_intents (id, intent) VALUES ($1, $2)', [
@@ -253,7 +253,7 @@ describe('what version 0.1.0 stored', () => {
     expect(await store.listOpen()).toEqual([]);
   });
 
-  it('is listed and ended, in files', async () => {
+  it('is listed and ended in files', async () => {
     const store = new FileIntentStore(path.join(folder, 'old'));
     expect(await store.listOpen()).toEqual([]);
     const [order, topup, ended] = [

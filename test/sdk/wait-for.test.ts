@@ -26,7 +26,7 @@ async function issuedEsim(): Promise<string> {
 }
 
 describe('orders', () => {
-  it('are placed, waited for by events, listed page by page, and canceled', async () => {
+  it('can be placed, awaited through events, listed page by page, and canceled', async () => {
     expect(esim.mode).toBe('sandbox');
     const placed = await esim.orders.place({ package_id: 'pkg_fr_1gb_7d', reference: 'sdk-1' });
     calls.length = 0;
@@ -44,7 +44,7 @@ describe('orders', () => {
     expect((await esim.orders.waitFor(placed.id)).status).toBe('canceled');
   });
 
-  it('are answered as they are when the time is over, and with its reason when the signal aborts', async () => {
+  it('are returned unfinished on timeout, and throw the reason of an abort', async () => {
     const { id } = await esim.orders.place({ package_id: 'pkg_test_slow' });
     const late = await esim.orders.waitFor(id, { timeoutMs: 1_500 });
     expect(['pending', 'processing']).toContain(late.status);
@@ -54,7 +54,7 @@ describe('orders', () => {
 });
 
 describe('top-ups', () => {
-  it('are placed and waited for by events, until they are completed or have failed', async () => {
+  it('can be placed and awaited through events until they complete or fail', async () => {
     const esim_id = await issuedEsim();
     const [fitting] = (await esim.esims.topupPackages(esim_id)).data;
     const placed = await esim.topups.place({ esim_id, package_id: fitting!.id });
@@ -67,7 +67,7 @@ describe('top-ups', () => {
     expect(failed).toMatchObject({ status: 'failed', failure: { code: expect.any(String) } });
   });
 
-  it('are answered as they are when the time is over, and with its reason when the signal aborts', async () => {
+  it('are returned unfinished on timeout, and throw the reason of an abort', async () => {
     const esim_id = await issuedEsim();
     const { id } = await esim.topups.place({ esim_id, package_id: 'pkg_test_topup_fail' });
     calls.length = 0;

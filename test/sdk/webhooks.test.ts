@@ -58,11 +58,11 @@ describe('unwrapWebhook', () => {
     ['half a header', body, { 'x-service-signature': 'v1=00' }, 'malformed_signature'],
     ['a parsed body', JSON.parse(body), own(), 'body_was_parsed'],
     ['no event', '[]', own(NOW, '[]'), 'invalid_body'],
-  ])('says of %s: %s', async (_name, raw, headers, expected) => {
+  ])('judges %s as %s', async (_name, raw, headers, expected) => {
     expect(await reasonOf(raw, headers as WebhookHeaders)).toBe(expected);
   });
 
-  it('takes either of two secrets during a rotation', async () => {
+  it('accepts either of two secrets during a rotation', async () => {
     expect(await reasonOf(body, own(), [newSigningSecret(), secret])).toBe('ok esim.activated');
     expect(await reasonOf(body, standard(), [secret, newSigningSecret()])).toBe('ok esim.activated');
     expect(await reasonOf(body, own(), [secret, ''])).toBe('ok esim.activated');
@@ -75,7 +75,7 @@ describe('unwrapWebhook', () => {
     ['two that are empty', ['', '']],
     ['one that is empty in quotes', '""'],
     ['a variable that is not set', undefined],
-  ])('says of %s that the secret is empty, instead of blaming the signature', async (_name, secrets) => {
+  ])('reports an empty secret for %s, instead of blaming the signature', async (_name, secrets) => {
     const unwrapped = unwrapWebhook(body, own(), secrets as string | string[], { nowSeconds: NOW });
     await expect(unwrapped).rejects.toThrow(
       new TypeError(
@@ -86,7 +86,7 @@ describe('unwrapWebhook', () => {
     await expect(unwrapWebhook('', {}, secrets as string)).rejects.toThrow(TypeError);
   });
 
-  it('judges the vectors of the documentation as the service does', async () => {
+  it('judges the vectors of the documentation like the service', async () => {
     for (const { name, header, body: base64, secret: used, now, expected } of sharedVectors()) {
       const headers = header === null ? {} : { 'x-service-signature': header };
       const options = now === null ? {} : { nowSeconds: now };
@@ -161,7 +161,7 @@ describe.each(Object.entries(FORMS))('unwrapWebhook with %s', (_name, form) => {
     );
   });
 
-  it('says that there is no signature when there is none', async () => {
+  it('reports a missing signature', async () => {
     expect(await reasonOf(body, form(OTHERS))).toBe('no_signature');
   });
 });
@@ -174,7 +174,7 @@ describe('unwrapWebhook', () => {
     ['a byte order mark', `\uFEFF${secret}\n`],
     ['quotes', `"${secret}"\n`],
     ['single quotes and white space', ` '${secret} ' `],
-  ])('takes a secret from a file with %s', async (_name, read) => {
+  ])('accepts a secret from a file with %s', async (_name, read) => {
     expect(await reasonOf(body, own(), read)).toBe('ok esim.activated');
     expect(await reasonOf(body, standard(), [newSigningSecret(), read])).toBe('ok esim.activated');
   });
@@ -192,17 +192,17 @@ describe('unwrapWebhook', () => {
     ],
     ['shared memory', sharedCopyOf(inFrame)],
     ['a view of shared memory', new Uint8Array(sharedCopyOf(inFrame))],
-  ])('takes the bytes of %s', async (_name, raw) => {
+  ])('accepts the bytes of %s', async (_name, raw) => {
     expect(await reasonOf(raw, own())).toBe('ok esim.activated');
   });
 
-  it('takes words of two bytes for the bytes that they are', async () => {
+  it('reads a Uint16Array as its bytes', async () => {
     const even = `${body}${' '.repeat(Buffer.byteLength(body) % 2)}`;
     const words = new Uint16Array(new Uint8Array(Buffer.from(even)).buffer);
     expect(await reasonOf(words, own(NOW, even))).toBe('ok esim.activated');
   });
 
-  it.each([',', ', '])('takes headers that a proxy has doubled and joined with %j', async (separator) => {
+  it.each([',', ', '])('accepts headers that a proxy has doubled and joined with %j', async (separator) => {
     const doubled = (headers: Record<string, string>): Record<string, string> =>
       Object.fromEntries(
         Object.entries(headers).map(([name, value]) => [name, `${value}${separator}${value}`]),
@@ -214,7 +214,7 @@ describe('unwrapWebhook', () => {
     expect(await reasonOf(body, joined)).toBe('malformed_signature');
   });
 
-  it('takes headers that a gateway hands on in two spellings, and no second signature time', async () => {
+  it('accepts a header under two spellings, but not with two different signatures', async () => {
     const { 'X-Service-Signature': signature = '' } = own();
     const twice = { 'X-Service-Signature': signature, 'x-service-signature': signature };
     expect(await reasonOf(body, twice)).toBe('ok esim.activated');
@@ -226,7 +226,7 @@ describe('unwrapWebhook', () => {
     ['undefined', undefined],
     ['null', null],
     ['text', 'x-service-signature'],
-  ])('says of headers that are %s what to pass', async (_name, headers) => {
+  ])('explains what to pass when the headers are %s', async (_name, headers) => {
     const unwrapped = unwrapWebhook(body, headers as unknown as WebhookHeaders, secret);
     await expect(unwrapped).rejects.toThrow(/^The headers are missing\. Pass the headers of the request/);
   });
@@ -239,7 +239,7 @@ describe('unwrapWebhook', () => {
     'timestamp_in_future',
     'body_was_parsed',
     'invalid_body',
-  ] as const)('says of %s what happened and what to do', (reason) => {
+  ] as const)('explains the error and its fix for %s', (reason) => {
     expect(new WebhookVerificationError(reason).message).toMatch(/^[A-Z].*[.:] .*\.$/);
   });
 });

@@ -31,11 +31,11 @@ beforeEach(async () => {
   await eventually('the call is under way', () => resolve !== null);
 });
 
-describe('the word that a worker gets after another has taken the top-up', () => {
+describe('a late response to a worker that has lost the top-up', () => {
   it.each([
     ['refuse', REFUSED],
     ['complete', DONE],
-  ])('does not %s it', async (_, word) => {
+  ])('does not %s the top-up', async (_, word) => {
     await shop.database.pool.query(
       `UPDATE topups SET fence = fence + 1, lease_until = now() + interval '1 hour' WHERE id = $1`,
       [topupId],
@@ -48,8 +48,8 @@ describe('the word that a worker gets after another has taken the top-up', () =>
   });
 });
 
-describe('a stop', () => {
-  it('waits for the call that is under way, and records its word', async () => {
+describe('a worker stop', () => {
+  it('waits for the provider call in progress, and records its result', async () => {
     const stopping = shop.stopWorker();
     // Long after a stop that waits for nothing, and long before the end of its time.
     setTimeout(() => answer(DONE), 500);

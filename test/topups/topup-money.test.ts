@@ -49,7 +49,7 @@ describe('the price of a live top-up', () => {
     expect(charge).toMatchObject({ type: 'charge', topup_id: id, amount: { amount: -PRICE } });
   });
 
-  it('keeps what it cost at the provider, and the name it was bought under', async () => {
+  it("is stored with the provider's cost and package id", async () => {
     const { rows } = await shop.database.pool.query(
       'SELECT DISTINCT provider, upstream_package_id, unit_cost_micros::int, unit_cost_currency FROM topups',
     );
@@ -63,7 +63,7 @@ describe('the price of a live top-up', () => {
     ]);
   });
 
-  it('that the wallet does not cover is refused, and no top-up is left', async () => {
+  it('is refused when the wallet does not cover it, and no top-up is created', async () => {
     const setPrice = (amount: number) =>
       shop.database.pool.query(`UPDATE packages SET price_amount = $2 WHERE mode = 'live' AND id = $1`, [
         TOPUP_1GB_7D,
@@ -86,7 +86,7 @@ describe('a live top-up through the partner API', () => {
       available,
     ]);
 
-  it('of a package that another provider provides is neither offered nor taken', async () => {
+  it('is neither offered nor accepted for a package of another provider', async () => {
     const offered = (await shop.live.get(`/v1/esims/${shop.esimId}/topup-packages`)).body.data as Json[];
     expect(offered.map((item) => item['id'])).toEqual([TOPUP_1GB_7D]);
     const request = { esim_id: shop.esimId, package_id: TOPUP_DAYS };
@@ -97,7 +97,7 @@ describe('a live top-up through the partner API', () => {
     expectProblem(await shop.live.post('/v1/topups', request), 409, 'topup_not_supported');
   });
 
-  it('of a package that fits and is not sold now is package_unavailable, whatever it may cost', async () => {
+  it('returns package_unavailable for a matching package that is not sold now, whatever its price', async () => {
     const max_price = { amount: 1, currency: 'USD' };
     await setAvailable(TOPUP_1GB_7D, false);
     const request = { esim_id: shop.esimId, package_id: TOPUP_1GB_7D, max_price };
@@ -106,7 +106,7 @@ describe('a live top-up through the partner API', () => {
     expectProblem(await shop.live.post('/v1/topups', request), 409, 'price_changed');
   });
 
-  it('is 503 while its provider is not connected, and holds nothing', async () => {
+  it('returns 503 while its provider is not connected, and holds no money', async () => {
     const before = await shop.balance();
     const answer = await shop.live.post('/v1/topups', { esim_id: shop.esimId, package_id: TOPUP_1GB_7D });
     expectProblem(answer, 503, 'service_unavailable');
@@ -133,7 +133,7 @@ const own = (price: object, margin_bps: number | null = null) => ({
   prices: [{ package_id: TOPUP_1GB_7D, price }],
 });
 
-describe('what a live top-up costs', () => {
+describe('the price of a top-up', () => {
   beforeAll(() => shop.connectPartnerApi());
 
   it.each<[string, object | null, number]>([
@@ -163,7 +163,7 @@ describe('what a live top-up costs', () => {
     expect(charges).toEqual(price > 0 ? [[topup['id'], usd(-price)]] : []);
   });
 
-  it('is in the currency of the own price: dollars do not pay for it', async () => {
+  it("has the currency of the partner's own price, and dollars do not pay for it", async () => {
     const { live, esimId } = await buyerWith(own({ amount: 299, currency: 'EUR' }));
     const request = { esim_id: esimId, package_id: TOPUP_1GB_7D };
     const limited = { ...request, max_price: usd(PRICE) };

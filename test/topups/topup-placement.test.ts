@@ -105,8 +105,8 @@ const denialsOf = (topup: Given) => {
 
 const callsOf = ({ reference }: Given): string[] => upstream.callsFor(reference).map(({ call }) => call);
 
-describe('a placement without an answer', () => {
-  it('is asked for, and placed again only when the provider still denies it after its read lag', async () => {
+describe('a placement without a response', () => {
+  it('is looked up, and repeated only when the provider does not show it after its read lag', async () => {
     const topup = await givenTopup(FAR_MS);
     const denials = denialsOf(topup);
     upstream.script(topup.reference, [silence, ...denials]);
@@ -122,7 +122,7 @@ describe('a placement without an answer', () => {
     expect((await device.read(topup.esimId))['data'].total_bytes).toBe(2 * GB);
   });
 
-  it('is placed again only when the read lag is over since that call ended, however long it took', async () => {
+  it('is repeated only after a read lag since the end of that call, however long the call took', async () => {
     const topup = await givenTopup(FAR_MS);
     const { readLagMs } = upstream;
     upstream.readLagMs = 2_500;
@@ -147,7 +147,7 @@ describe('a placement without an answer', () => {
     expect((await device.read(topup.esimId))['data'].total_bytes).toBe(2 * GB);
   });
 
-  it('that took effect is found and not placed again; what the provider says of the eSIM counts', async () => {
+  it("is found and not repeated if it took effect, and the provider's figures apply", async () => {
     const topup = await givenTopup(FAR_MS);
     const expiresAt = new Date(Date.now() + 90 * DAY_MS);
     const found: ProviderTopupState = { state: 'completed', totalBytes: 3 * GB, expiresAt };
@@ -159,7 +159,7 @@ describe('a placement without an answer', () => {
     });
   });
 
-  it('is not counted twice when a poll has read the new total before', async () => {
+  it('is not counted twice when a poll has already read the new total', async () => {
     const topup = await givenTopup(FAR_MS);
     await database.pool.query('UPDATE esims SET total_bytes = $2 WHERE id = $1', [topup.esimId, 2 * GB]);
     await run(topup, [() => Promise.resolve({ ...DONE, totalBytes: 2 * GB })]);
@@ -167,14 +167,14 @@ describe('a placement without an answer', () => {
   });
 });
 
-describe('a provider', () => {
-  it('that refused the call as busy is called again as for the first time', async () => {
+describe('a provider response', () => {
+  it('that it is busy leads to another first placement', async () => {
     const topup = await givenTopup(FAR_MS);
     await run(topup, [busy, busy, done]);
     expect(callsOf(topup)).toEqual(['first', 'first', 'first']);
   });
 
-  it('that works on it is asked until it has ended', async () => {
+  it('that it is in progress leads to lookups until it has ended', async () => {
     const topup = await givenTopup(FAR_MS);
     const working = (): Promise<ProviderTopupState> =>
       Promise.resolve({ state: 'in_progress', checkAfterMs: 50 });
@@ -182,7 +182,7 @@ describe('a provider', () => {
     expect(callsOf(topup)).toEqual(['first', 'find', 'find']);
   });
 
-  it('that refuses ends it as failed, with its code and reason', async () => {
+  it('that it is refused fails the top-up, with its code and reason', async () => {
     const topup = await givenTopup(FAR_MS);
     const failure = { code: 'provider_unavailable', reason: 'The upstream has no credit.' } as const;
     const ended = await run(topup, [() => Promise.resolve({ state: 'rejected', failure })]);
@@ -191,8 +191,8 @@ describe('a provider', () => {
   });
 });
 
-describe('a worker whose lease has gone to another', () => {
-  it('writes nothing of what the provider answers it', async () => {
+describe('a worker that has lost its lease', () => {
+  it("writes nothing of the provider's response", async () => {
     const topup = await givenTopup(FAR_MS);
     const lateAnswer = async (): Promise<ProviderTopupState> => {
       await database.pool.query('UPDATE topups SET fence = fence + 1, lease_until = now() WHERE id = $1', [
@@ -211,7 +211,7 @@ describe('an eSIM that ends between acceptance and completion', () => {
   it.each([
     ['expired', 'esim_expired'],
     ['canceled', 'topup_not_supported'],
-  ])('costs nothing while nothing has left for the provider: %s', async (status, code) => {
+  ])('costs nothing while nothing was sent to the provider: %s', async (status, code) => {
     const topup = await givenTopup(FAR_MS);
     await database.pool.query('UPDATE esims SET status = $2 WHERE id = $1', [topup.esimId, status]);
     const ended = await run(topup, []);
@@ -220,7 +220,7 @@ describe('an eSIM that ends between acceptance and completion', () => {
     expect((await device.read(topup.esimId))['data'].total_bytes).toBe(GB);
   });
 
-  it('has what was bought for it once the provider has applied it, and stays ended', async () => {
+  it('gets its top-up once the provider has applied it, and stays ended', async () => {
     const topup = await givenTopup(FAR_MS);
     const expire = async (): Promise<ProviderTopupState> => {
       await device.played(topup.esimId, 'expire');
@@ -280,13 +280,13 @@ async function whileLocked(id: string, work: () => Promise<void>): Promise<void>
   }
 }
 
-describe('the notes of placements that are about to be sent', () => {
+describe('recording placements before they are sent', () => {
   beforeAll(async () => {
     esimId = await device.activeEsim();
   });
   afterEach(() => vi.restoreAllMocks());
 
-  it('of Live are written without those of Sandbox, whose rows somebody holds (D41)', async () => {
+  it('does not delay Live when Sandbox rows are locked (D41)', async () => {
     const sandbox = await claimed('sandbox');
     const live = [await claimed('live'), await claimed('live')];
     const written = vi.spyOn(worker.app.get(TopupJobsRepository, { strict: false }), 'markPlaced');
@@ -301,7 +301,7 @@ describe('the notes of placements that are about to be sent', () => {
     expect(batches.slice(0, 2)).toEqual([[sandbox.id], live.map(({ id }) => id)]);
   });
 
-  it('wait half a second for a row that somebody holds, and the rest are written without it (D43)', async () => {
+  it('waits half a second for a locked row, and then records the rest without it (D43)', async () => {
     const [held, ...others] = [await claimed('live'), await claimed('live'), await claimed('live')];
     let placed: readonly Promise<ProviderTopupState | null>[] = [];
     await whileLocked(held.id, async () => {

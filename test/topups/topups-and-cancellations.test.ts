@@ -66,21 +66,21 @@ const topupsOf = async ({ esimId }: Sold): Promise<Json[]> =>
   (await api.get(`/v1/topups?esim_id=${esimId}`)).body.data as Json[];
 
 describe('an order whose eSIM was topped up', () => {
-  it('is not cancelable when the top-up has completed: its data could not be taken back', async () => {
+  it('cannot be canceled when the top-up has completed, because its data cannot be taken back', async () => {
     const sold = await untouchedEsim();
     expect(await topUp(api, sold.esimId)).toMatchObject({ status: 'completed' });
     expectProblem(await cancel(sold), 409, 'order_not_cancelable');
     expect(await order(sold)).toMatchObject({ status: 'issued' });
   });
 
-  it('is not cancelable while the top-up is under way', async () => {
+  it('cannot be canceled while the top-up is in progress', async () => {
     const sold = await untouchedEsim();
     await stopWorker();
     await placeTopup(api, { esim_id: sold.esimId, package_id: TOPUP_1GB_7D });
     expectProblem(await cancel(sold), 409, 'order_not_cancelable');
   });
 
-  it('is cancelable when the top-up has failed', async () => {
+  it('can be canceled when the top-up has failed', async () => {
     const sold = await untouchedEsim();
     expect(await topUp(api, sold.esimId, TOPUP_FAIL)).toMatchObject({ status: 'failed' });
     expect((await cancel(sold)).status).toBe(202);
@@ -89,7 +89,7 @@ describe('an order whose eSIM was topped up', () => {
 });
 
 describe('an order that is being canceled', () => {
-  it('takes no top-up for its eSIMs', async () => {
+  it('accepts no top-up for its eSIMs', async () => {
     const sold = await untouchedEsim();
     await stopWorker();
     expect((await cancel(sold)).status).toBe(202);
@@ -98,7 +98,7 @@ describe('an order that is being canceled', () => {
   });
 });
 
-describe('a top-up and a cancellation at the same time', () => {
+describe('a concurrent top-up and cancellation', () => {
   /** Both stand at the row of the order, in this order, until it is free. */
   async function race(
     sold: Sold,

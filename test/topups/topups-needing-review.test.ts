@@ -133,7 +133,7 @@ async function listed(query = 'limit=100'): Promise<Json> {
 }
 
 describe('top-ups that need review', () => {
-  it('are those without an answer for too long, oldest first, with what support needs', async () => {
+  it('lists top-ups that have been pending for too long, oldest first, with what support needs', async () => {
     const older = await stuck.topup();
     const younger = await stuck.topup(unavailable);
     expect((await listed())['data']).toEqual([]);
@@ -178,7 +178,7 @@ describe('top-ups that need review', () => {
 });
 
 describe('reconcile', () => {
-  it('requery has a worker ask at once', async () => {
+  it('requery makes a worker query at once', async () => {
     const topup = await stuck.topupThen(done);
     const before = shop.upstream.callsFor(topup.reference).length;
     const answer = await stuck.reconcile(topup, 'requery');
@@ -189,7 +189,7 @@ describe('reconcile', () => {
   });
 
   it.each(['mark_completed', 'mark_failed'])(
-    '%s is 503 while the provider takes no calls: nobody has asked it',
+    '%s returns 503 while the provider refuses calls, because it was not queried',
     async (action) => {
       const topup = await stuck.topupThen(unavailable);
       const before = await stuck.state(topup);
@@ -200,7 +200,7 @@ describe('reconcile', () => {
     },
   );
 
-  it('mark_completed is for support to decide when the provider says nothing', async () => {
+  it('mark_completed lets support decide when the provider reports nothing', async () => {
     const [posted, held] = await shop.balance();
     const before = await stuck.esim();
     const topup = await stuck.topupThen(silence);
@@ -226,7 +226,7 @@ describe('reconcile', () => {
     });
   });
 
-  it('mark_completed takes what the provider says of the eSIM', async () => {
+  it("mark_completed applies the provider's figures", async () => {
     const totalBytes = (await stuck.totalBytes()) + 5 * GB;
     const expiresAt = new Date(Date.now() + 300 * DAY_MS);
     await shop.database.pool.query(
@@ -258,7 +258,7 @@ describe('reconcile', () => {
     ]);
   });
 
-  it('mark_failed says why the provider has refused it', async () => {
+  it("mark_failed records the provider's reason", async () => {
     const topup = await stuck.topupThen(refused);
     expect((await stuck.reconcile(topup, 'mark_failed')).body.data).toMatchObject({ failure: FAILURE });
     expect(await stuck.events(topup)).toMatchObject([{ data: { ...FAILURE } }]);
@@ -280,7 +280,7 @@ describe('reconcile', () => {
       working,
       'The wholesaler is still working on the top-up. Try again later.',
     ],
-  ])('%s is 409 when the provider %s, also in the replay', async (action, _what, answer, detail) => {
+  ])('%s returns 409 when the provider %s, also in the replay', async (action, _what, answer, detail) => {
     const topup = await stuck.topupThen(answer);
     const before = await stuck.state(topup);
     const key = randomUUID();
@@ -293,19 +293,19 @@ describe('reconcile', () => {
     expect((await stuck.reconcile(topup, 'mark_failed')).status).toBe(200);
   });
 
-  it('mark_completed is 409 for what has never left, whatever the provider says; mark_failed ends it', async () => {
+  it('mark_completed returns 409 for a top-up that was never sent, and mark_failed ends it', async () => {
     const topup = await stuck.topup(unavailable);
     expectProblem(await stuck.reconcile(topup, 'mark_completed'), 409, 'conflict');
     expect((await stuck.reconcile(topup, 'mark_failed')).body.data.status).toBe('failed');
   });
 
-  it('is for support to decide when the provider is not connected any more', async () => {
+  it('lets support decide when the provider is no longer connected', async () => {
     const topup = await stuck.topup();
     await shop.database.pool.query(`UPDATE topups SET provider = 'gone' WHERE id = $1`, [topup.id]);
     expect((await stuck.reconcile(topup, 'mark_failed')).body.data.status).toBe('failed');
   });
 
-  it('refuses what has ended with 409, unknown top-ups with 404, and unknown actions with 400', async () => {
+  it('returns 409 for an ended top-up, 404 for an unknown top-up, and 400 for an unknown action', async () => {
     const topup = await stuck.topup();
     await stuck.reconcile(topup, 'mark_failed');
     for (const action of ['requery', 'mark_failed', 'mark_completed']) {
@@ -319,11 +319,11 @@ describe('reconcile', () => {
   });
 });
 
-describe('a worker and support', () => {
+describe('a worker and support at the same time', () => {
   it.each([
     ['mark_failed', nothing, { type: 'order.topup.failed', charged: [], added: 0 }],
     ['mark_completed', silence, { type: 'order.topup.completed', charged: [-PRICE], added: GB }],
-  ])('do not both end it: what a worker without its lease hears after %s is void', async (...given) => {
+  ])('do not both end it: the result of a worker without its lease is ignored after %s', async (...given) => {
     const [action, answer, { type, charged, added }] = given;
     const total = await stuck.totalBytes();
     const upstream = new HeldAnswer();
@@ -346,7 +346,7 @@ describe('a worker and support', () => {
     expect(await stuck.totalBytes()).toBe(total + added + GB);
   });
 
-  it('settle it once when support settles it twice at the same moment', async () => {
+  it('settle it once when support settles it twice', async () => {
     const topup = await stuck.topupThen(silence);
     const answers = await Promise.all(
       ['mark_completed', 'mark_failed'].map((each) => stuck.reconcile(topup, each)),

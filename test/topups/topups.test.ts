@@ -111,7 +111,7 @@ describe('POST /v1/topups', () => {
     expect(await topupEvents(topup['id'] as string)).toEqual([event]);
   });
 
-  it('says null where a top-up adds days only', async () => {
+  it('has null in the fields that a days-only top-up does not change', async () => {
     const esimId = await device.activeEsim();
     const topup = await topUp(api, esimId, TOPUP_DAYS);
     expect(topup).toMatchObject({ status: 'completed', data_added_bytes: null, validity_added_days: 7 });
@@ -151,14 +151,14 @@ describe('POST /v1/topups', () => {
     },
   );
 
-  it('takes a reference once forever, apart from those of orders', async () => {
+  it('accepts a reference once, separately from those of orders', async () => {
     await placeOrder(api, { package_id: BASE, reference: 'shared' });
     const body = { esim_id: await issueEsim(api, BASE), package_id: TOPUP_1GB_7D, reference: 'shared' };
     await placeTopup(api, body);
     expectProblem(await api.post('/v1/topups', body), 409, 'reference_taken');
   });
 
-  it('makes one top-up, applied once, when the same key arrives fifty times at once', async () => {
+  it('creates one top-up, applied once, for fifty concurrent calls with the same key', async () => {
     const esimId = await device.activeEsim();
     const body = { esim_id: esimId, package_id: TOPUP_1GB_7D };
     const answers = await postAtOnce(api, '/v1/topups', body, 50);
@@ -171,7 +171,7 @@ describe('POST /v1/topups', () => {
     expect(await device.eventTypes(esimId)).toEqual(['esim.activated', 'order.topup.completed']);
   });
 
-  it('applies every one of twenty top-ups of one eSIM that come at once', async () => {
+  it('applies each of twenty concurrent top-ups of one eSIM', async () => {
     const esimId = await device.activeEsim();
     const { expires_at } = await device.read(esimId);
     const topups = await Promise.all(Array.from({ length: 20 }, () => topUp(api, esimId)));
@@ -184,9 +184,9 @@ describe('POST /v1/topups', () => {
   });
 });
 
-describe('the packages of GET /v1/esims/{id}/topup-packages', () => {
+describe('GET /v1/esims/{id}/topup-packages', () => {
   it.each([BASE, 'pkg_fr_unlimited_7d', 'pkg_test_timeout'])(
-    'are those that POST takes, and no others: %s',
+    'lists exactly the packages that POST accepts: %s',
     async (base) => {
       const esimId = await issueEsim(api, base);
       const offered = ((await api.get(`/v1/esims/${esimId}/topup-packages?limit=100`)).body.data as Json[])
@@ -259,7 +259,7 @@ describe('a data top-up', () => {
     });
   });
 
-  it('opens a cycle: of the new total each level is announced once, none below it', async () => {
+  it('starts a cycle: each level of the new total is announced once, and none that is below it already', async () => {
     const id = await device.activeEsim();
     expect((await usedUpTo(id, 0.8 * GB)).announced).toEqual([50, 80]);
     await topUp(api, id);
@@ -276,7 +276,7 @@ describe('a data top-up', () => {
     expect(last['data']).toMatchObject({ threshold_percent: 100, used_bytes: 2 * GB, total_bytes: 2 * GB });
   });
 
-  it('counts levels that the usage has already reached of the new total as announced', async () => {
+  it('counts levels of the new total that the usage has already reached as announced', async () => {
     const id = await device.activeEsim();
     await usedUpTo(id, GB);
     await topUp(api, id);
@@ -289,7 +289,7 @@ describe('a data top-up', () => {
     });
   });
 
-  it('is compared in integers: a byte below half is below half, even where floats say otherwise', async () => {
+  it('is compared in integers: one byte below half is below half, even if floats disagree', async () => {
     const total = 9_000_000_000_000_003;
     for (const [usedBytes, crossed] of [
       [4_500_000_000_000_001, []],
@@ -308,7 +308,7 @@ describe('a data top-up', () => {
 });
 
 describe('the days of a top-up', () => {
-  it('extend the present end of a running eSIM', async () => {
+  it('extend the expiry of a running eSIM', async () => {
     const id = await device.activeEsim();
     const before = Date.parse((await device.read(id))['expires_at'] as string);
     await topUp(api, id);
@@ -316,7 +316,7 @@ describe('the days of a top-up', () => {
     expect(Date.parse((await device.read(id))['expires_at'] as string)).toBe(before + 14 * DAY_MS);
   });
 
-  it('wait for the start of an eSIM that has not started', async () => {
+  it('start with an eSIM that has not started yet', async () => {
     const id = await issueEsim(api, BASE);
     await topUp(api, id);
     const waiting = await device.read(id);
@@ -332,7 +332,7 @@ describe('the days of a top-up', () => {
     expect(validityMs).toBe(14 * DAY_MS);
   });
 
-  it('leave data, cycle and status as they are when the top-up adds nothing else', async () => {
+  it('change neither data, cycle nor status when the top-up adds nothing else', async () => {
     const id = await device.activeEsim();
     await usedUpTo(id, GB);
     await topUp(api, id, TOPUP_DAYS);
@@ -376,7 +376,7 @@ describe('a refused top-up', () => {
     ['a package that is not sold now', { package_id: TOPUP_5GB_30D }, 409, 'package_unavailable'],
     ['a price above the maximum', { max_price: { amount: 1, currency: 'USD' } }, 409, 'price_changed'],
     ['another currency', { max_price: { amount: 100_000, currency: 'EUR' } }, 409, 'price_changed'],
-  ])('for %s has the documented code', async (_name, body, status, code) => {
+  ])('has the documented code for %s', async (_name, body, status, code) => {
     const request = { esim_id: esimId, package_id: TOPUP_1GB_7D, ...body };
     expectProblem(await api.post('/v1/topups', request), status, code);
   });
@@ -385,7 +385,7 @@ describe('a refused top-up', () => {
     ['suspended', 'esim_not_ready'],
     ['canceled', 'esim_not_ready'],
     ['expired', 'esim_expired'],
-  ] as const)('for a %s eSIM is %s', async (status, code) => {
+  ] as const)('for a %s eSIM returns %s', async (status, code) => {
     const id = await issueEsim(api, BASE);
     await service.database.pool.query('UPDATE esims SET status = $2 WHERE id = $1', [id, status]);
     const answer = await api.post('/v1/topups', { esim_id: id, package_id: TOPUP_1GB_7D });
@@ -393,7 +393,7 @@ describe('a refused top-up', () => {
     expect((await api.get(`/v1/esims/${id}/topup-packages`)).body.data).toEqual([]);
   });
 
-  it('is esim_expired from the very moment its validity ends, before any sweep', async () => {
+  it('returns esim_expired from the moment the validity ends, before any sweep', async () => {
     const { pool } = service.database;
     const id = await device.activeEsim();
     const client = await pool.connect();
@@ -419,12 +419,12 @@ describe('a refused top-up', () => {
     [{ reference: '' }, '/reference'],
     [{ max_price: 100 }, '/max_price'],
     [{ metadata: { a: 1 } }, '/metadata'],
-  ])('with %j is a validation failure', async (body, pointer) => {
+  ])('is a validation failure with %j', async (body, pointer) => {
     const request = { esim_id: esimId, package_id: TOPUP_1GB_7D, ...body };
     expect(new Set(invalidFields(await api.post('/v1/topups', request)))).toEqual(new Set([pointer]));
   });
 
-  it('has left no top-up and no change behind', async () => {
+  it('leaves no top-up and no change behind', async () => {
     expect((await api.get(`/v1/topups?esim_id=${esimId}`)).body.data).toEqual([]);
     expect(await device.read(esimId)).toEqual(unchanged);
   });

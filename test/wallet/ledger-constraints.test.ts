@@ -69,7 +69,7 @@ beforeEach(async () => {
 });
 
 describe('a ledger transaction', () => {
-  it('is taken when its entries sum to 0 in its currency', async () => {
+  it('is accepted when its entries sum to 0 in its currency', async () => {
     expect(await attempt((client) => post(client, BALANCED))).toBe('committed');
     await expectBooksToAddUp(database);
   });
@@ -110,7 +110,7 @@ describe('a ledger transaction', () => {
     'UPDATE ledger_entries SET amount = amount',
     'DELETE FROM ledger_entries',
     'TRUNCATE ledger_entries',
-  ])('stays as it was written: %s is refused', async (statement) => {
+  ])('cannot be changed: %s is refused', async (statement) => {
     await attempt((client) => post(client, BALANCED));
     expect(await attempt((client) => client.query(statement))).toBe('ledger_append_only');
   });
@@ -145,7 +145,7 @@ describe('a hold', () => {
   it.each([
     [`status = 'captured', captured = 101, resolved_at = now()`, 'wallet_holds_captured'],
     [`status = 'captured', captured = 60, refunded = 61, resolved_at = now()`, 'wallet_holds_refunded'],
-  ])('cannot give more than it has: %s', async (change, constraint) => {
+  ])('cannot release more than it has: %s', async (change, constraint) => {
     const refused = await attempt(async (client) => {
       await hold(client, 'ord_b');
       await client.query(`UPDATE wallet_holds SET ${change} WHERE order_id = 'ord_b'`);

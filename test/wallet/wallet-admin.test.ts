@@ -46,7 +46,7 @@ async function signals(): Promise<number[]> {
 }
 
 describe('deposits and adjustments', () => {
-  it('move the balance of their currency, and show on both statements, newest first', async () => {
+  it('change the balance of their currency, and appear on both statements, newest first', async () => {
     const deposit = await post('deposits', 10_000, { reference: 'inv-1', note: 'bank transfer' });
     expect(deposit.status, deposit.text).toBe(201);
     expect(deposit.body.data).toMatchObject({
@@ -87,7 +87,7 @@ describe('deposits and adjustments', () => {
     await expectBooksToAddUp(service.database);
   });
 
-  it('are listed page by page without a gap, and only to their partner and mode', async () => {
+  it('are listed page by page without a gap, and only for their partner and mode', async () => {
     for (let i = 1; i <= 5; i++) await post('deposits', i);
     const amounts: number[] = [];
     for (let query = '?limit=2'; query !== '';) {
@@ -107,7 +107,7 @@ describe('deposits and adjustments', () => {
     expectProblem(await sandbox.get(`/v1/transactions?cursor=${next_cursor}`), 400, 'invalid_cursor');
   });
 
-  it('take a reference once per partner, deposits and adjustments together', async () => {
+  it('accept a reference once per partner, across deposits and adjustments', async () => {
     await post('deposits', 100, { reference: 'once' });
     expectProblem(await post('deposits', 100, { reference: 'once' }), 409, 'reference_taken');
     expectProblem(await post('adjustments', 100, { reference: 'once' }), 409, 'reference_taken');
@@ -120,7 +120,7 @@ describe('deposits and adjustments', () => {
     expect(elsewhere.status).toBe(201);
   });
 
-  it('book twenty deposits at once one after the other, and one when the key is repeated', async () => {
+  it('are booked one after another when concurrent, and once when the key is repeated', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => post('deposits', i + 1)));
     expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([201]));
     const body = { amount: { amount: 1_000, currency: 'USD' }, reference: 'same' };
@@ -130,7 +130,7 @@ describe('deposits and adjustments', () => {
     await expectBooksToAddUp(service.database);
   });
 
-  it('never take more than is available: 409, also from a wallet that does not exist', async () => {
+  it('never take more than is available: 409, also for a wallet that does not exist', async () => {
     expectProblem(await post('adjustments', -1), 409, 'conflict');
     await post('deposits', 500);
     await service.database.pool.query(`UPDATE wallets SET held = 200 WHERE partner_id = $1`, [partnerId]);
@@ -144,7 +144,7 @@ describe('deposits and adjustments', () => {
     await service.database.pool.query(`UPDATE wallets SET held = 0 WHERE partner_id = $1`, [partnerId]);
   });
 
-  it('refuse amounts that are no money, and answer 404 for unknown partners', async () => {
+  it('refuse invalid amounts, and return 404 for unknown partners', async () => {
     expect(invalidFields(await post('deposits', 0))).toEqual(['/amount/amount']);
     expect(invalidFields(await post('deposits', -5))).toEqual(['/amount/amount']);
     expect(invalidFields(await post('deposits', 1.5))).toEqual(['/amount/amount']);
@@ -158,7 +158,7 @@ describe('deposits and adjustments', () => {
     expectProblem(await service.admin.get(wallet()), 404, 'not_found');
   });
 
-  it('leave an audit entry with who, how much and why', async () => {
+  it('write an audit entry with actor, amount and reason', async () => {
     const deposit = await post('deposits', 900, { reference: 'inv-9', note: 'cash' });
     const { data } = (await service.admin.get(`/internal/v1/audit-log?subject_id=${deposit.body.data.id}`))
       .body;
@@ -172,11 +172,11 @@ describe('deposits and adjustments', () => {
   });
 });
 
-describe('the low-balance signal', () => {
+describe('the low-balance alert', () => {
   const setLow = (amount: number | null): Promise<ApiAnswer> =>
     service.admin.call('PATCH', wallet(), { body: { currency: 'USD', low_balance_amount: amount } });
 
-  it('is given once each time that the available amount falls below the amount set', async () => {
+  it('is raised each time that the available amount falls below the threshold', async () => {
     await post('deposits', 1_000);
     const set = await setLow(500);
     expect(set.body.data).toMatchObject({ currency: 'USD', low_balance_amount: 500, low_since: null });
@@ -194,7 +194,7 @@ describe('the low-balance signal', () => {
     expect(await signals()).toEqual([499, 300]);
   });
 
-  it('is given when the amount set makes the wallet low, and never without one', async () => {
+  it('is raised when a new threshold makes the wallet low, and never without a threshold', async () => {
     await post('deposits', 100);
     await setLow(101);
     await setLow(102);
@@ -206,7 +206,7 @@ describe('the low-balance signal', () => {
     expect(invalidFields(absent)).toContain('/low_balance_amount');
   });
 
-  it('that cannot become an alert keeps back no other, and becomes one when it can (D43)', async () => {
+  it('does not block others when it cannot be stored, and is raised once it can (D43)', async () => {
     const { pool } = service.database;
     const refused = partnerId;
     await post('deposits', 100);

@@ -27,7 +27,7 @@ async function auditActions(subjectId: string): Promise<string[]> {
 }
 
 describe('registration', () => {
-  it('shows the secret once: in that answer, not in its replay, a list, the audit log or the table', async () => {
+  it('returns the secret only once: not in its replay, a list, the audit log or the table', async () => {
     const key = randomUUID();
     const answer = await create({ description: 'orders', event_types: ['order.issued'] }, key);
     expect(answer.status, answer.text).toBe(201);
@@ -89,7 +89,7 @@ describe('registration', () => {
     [{ event_types: 'order.issued' }, '/event_types'],
     [{ description: 'a'.repeat(201) }, '/description'],
     [{ secret: 'mine' }, '/secret'],
-  ])('refuses %j with the pointer %s and leaves nothing', async (body, pointer) => {
+  ])('refuses %j with the pointer %s and stores nothing', async (body, pointer) => {
     const key = randomUUID();
     const answer = await create(body, key);
     expect([answer.status, answer.body.code]).toEqual([400, 'validation_failed']);
@@ -98,7 +98,7 @@ describe('registration', () => {
     expect((await create({}, key)).status).toBe(201);
   });
 
-  it('takes at most twenty per partner and mode, however many arrive at once', async () => {
+  it('accepts at most twenty endpoints per partner and mode, also concurrently', async () => {
     const answers = await Promise.all(Array.from({ length: 26 }, () => create()));
     expect(answers.filter((answer) => answer.status === 201)).toHaveLength(20);
     for (const { status, body } of answers)
@@ -109,7 +109,7 @@ describe('registration', () => {
     expect((await create({ mode: first.mode })).status).toBe(201);
   });
 
-  it('answers 404 for a partner that does not exist', async () => {
+  it('returns 404 for a partner that does not exist', async () => {
     for (const id of ['ptn_01KAEXAMPLE000000000000000', 'ptn_x']) {
       const nowhere = `/internal/v1/partners/${id}/webhook-endpoints`;
       expect((await service.admin.post(nowhere, { mode: 'live', url: URL })).status).toBe(404);
@@ -119,7 +119,7 @@ describe('registration', () => {
 });
 
 describe('an endpoint', () => {
-  it('is changed field by field; null empties the description and chooses every type', async () => {
+  it('can be changed field by field: null clears the description and selects every type', async () => {
     const { id } = (await create({ description: 'a', event_types: ['esim.activated'] })).body.data as {
       id: string;
     };
@@ -149,7 +149,7 @@ describe('an endpoint', () => {
     ]);
   });
 
-  it('does not exist for another partner, whatever is asked of it', async () => {
+  it('is a 404 for another partner in every operation', async () => {
     const { id } = (await create()).body.data as { id: string };
     const other = (await service.admin.post('/internal/v1/partners', { name: 'Other' })).body.data
       .id as string;
@@ -168,7 +168,7 @@ describe('an endpoint', () => {
     expect((await service.admin.get(`${path}/${id}`)).body.data.status).toBe('enabled');
   });
 
-  it('is listed across partners by its status', async () => {
+  it('can be listed across partners by status', async () => {
     const on = (await create()).body.data as { id: string };
     const off = (await create()).body.data as { id: string };
     const blocked = (await create()).body.data as { id: string };
@@ -200,7 +200,7 @@ describe('an endpoint', () => {
 });
 
 describe('the secret', () => {
-  it('rotates with a grace, shown once, and the grace can be ended', async () => {
+  it('is rotated with a grace, shown once, and the grace can be ended', async () => {
     const { id, secret } = (await create()).body.data as { id: string; secret: string };
     const key = randomUUID();
     const answer = await service.admin.post(`${path}/${id}/rotate-secret`, undefined, {
@@ -241,7 +241,7 @@ describe('the secret', () => {
 });
 
 describe('the delivery log', () => {
-  it('filters by status, type, event and time, and pages without losing or repeating', async () => {
+  it('filters by status, type, event and time, and pages without loss or repetition', async () => {
     const endpoint = await registerEndpoint(service, partner.id, { url: URL });
     await recordEvents(
       service,

@@ -13,8 +13,8 @@ import { send, senderWith } from './sending/sender.js';
 const many = (count: number, value: string): string[] =>
   Array.from({ length: count }, (_, i) => [`X-${i}`, value]).flat();
 
-describe('the headers that the log keeps', () => {
-  it('have lower-case names, and repeated ones are joined', () => {
+describe('the stored response headers', () => {
+  it('have lowercase names, and repeated ones are joined', () => {
     expect(keptHeaders(['Content-Type', 'text/plain', 'Via', 'a', 'VIA', 'b'])).toEqual({
       'content-type': 'text/plain',
       via: 'a, b',
@@ -33,11 +33,11 @@ describe('the headers that the log keeps', () => {
     'X-Api-Key',
     'X-Session-Id',
     'Client-Secret',
-  ])('%s is there without its value', (name) => {
+  ])('include %s without its value', (name) => {
     expect(keptHeaders([name, 'abc', name, 'def'])).toEqual({ [name.toLowerCase()]: REDACTED });
   });
 
-  it('are safe text: UTF-8 is read as such, anything else replaced', () => {
+  it('are valid text: UTF-8 is decoded, anything else is replaced', () => {
     const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
     expect(keptHeaders(['A', latin1('Zoë 🦊'), 'B', 'a\xffb', 'C', 'a\0b'])).toEqual({
       a: 'Zoë 🦊',
@@ -48,7 +48,7 @@ describe('the headers that the log keeps', () => {
     expect(cut).toEqual({ a: 'x'.repeat(MAX_HEADER_VALUE_BYTES - 1) });
   });
 
-  it('are capped: how many, how long each, how long together', () => {
+  it('are capped in number, in length and in total size', () => {
     expect(Object.keys(keptHeaders(many(MAX_KEPT_HEADERS + 20, 'v')))).toHaveLength(MAX_KEPT_HEADERS);
     expect(keptHeaders(['A', 'x'.repeat(5_000)]).a).toHaveLength(MAX_HEADER_VALUE_BYTES);
     const long = keptHeaders([...many(30, '\xff'.repeat(900)), 'Last', 'short']);
@@ -57,13 +57,13 @@ describe('the headers that the log keeps', () => {
     expect(long).toMatchObject({ 'x-0': '\ufffd'.repeat(900), last: 'short' });
   });
 
-  it('may be called as every object is', () => {
+  it('may have names that every object inherits', () => {
     const kept = keptHeaders(['__proto__', 'a', 'constructor', 'b']);
     expect(JSON.stringify(kept)).toBe('{"__proto__":"a","constructor":"b"}');
     expect(Object.getPrototypeOf(kept)).toBe(Object.prototype);
   });
 
-  it('come from the final answer, not from 1xx or from trailers', async () => {
+  it('come from the final response, not from 1xx responses or trailers', async () => {
     const url = await raw((socket) => {
       socket.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n');
       socket.write('HTTP/1.1 200 OK\r\nX-A: b\r\nSet-Cookie: c=d\r\nTransfer-Encoding: chunked\r\n\r\n');
@@ -74,15 +74,15 @@ describe('the headers that the log keeps', () => {
   });
 });
 
-describe('the text that the log keeps', () => {
-  it('replaces invalid UTF-8, removes NUL, keeps everything else', () => {
+describe('the stored response body', () => {
+  it('replaces invalid UTF-8, removes NUL, and keeps everything else', () => {
     expect(toSafeText(Buffer.from('Zoë 🦊\r\n'), false)).toBe('Zoë 🦊\r\n');
     expect(toSafeText(Buffer.from([0x61, 0xff, 0xc3, 0x28, 0x62]), false)).toBe('a\ufffd\ufffd(b');
     expect(toSafeText(Buffer.from('a\0b\0'), false)).toBe('ab');
     expect(toSafeText(Buffer.from([0xed, 0xa0, 0x80]), false).isWellFormed()).toBe(true);
   });
 
-  it('drops a character that the cap has cut in two', () => {
+  it('drops a character that the cap has split', () => {
     const cut = Buffer.from('ab🦊').subarray(0, 4);
     expect(toSafeText(cut, true)).toBe('ab');
     expect(toSafeText(cut, false)).toBe('ab\ufffd');

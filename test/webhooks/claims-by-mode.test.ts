@@ -35,7 +35,7 @@ afterAll(async () => {
 const recordBoth = (): Promise<void> =>
   recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id, mode: 'live' }]);
 
-it('sends webhooks of Live while a claim of Sandbox waits for a lock, from the first claim of a process on (D41)', async () => {
+it('sends Live webhooks while a Sandbox claim waits for a lock, from the first claim of a process (D41)', async () => {
   const other = await service.database.pool.connect();
   try {
     await other.query('BEGIN');
@@ -59,7 +59,7 @@ it('sends webhooks of Live while a claim of Sandbox waits for a lock, from the f
   await eventually('those of Sandbox arrive as well', () => sandbox!.received.length === 3);
 });
 
-it('gives the place of a Live webhook back while the outcome of a Sandbox one waits for a lock (D41)', async () => {
+it('releases the slot of a Live webhook while the outcome of a Sandbox webhook waits for a lock (D41)', async () => {
   const held: ServerResponse[] = [];
   const before = live!.received.length;
   for (const receiver of [sandbox!, live!])

@@ -59,7 +59,7 @@ async function laterOneIsDelivered(): Promise<void> {
   }
 }
 
-describe(`an endpoint, of two workers that allow ${CAP} attempts in flight`, () => {
+describe(`an endpoint with two workers and a limit of ${CAP} attempts in flight`, () => {
   let holding: HoldingReceiver;
   let endpoint: RegisteredEndpoint;
 
@@ -87,7 +87,7 @@ describe(`an endpoint, of two workers that allow ${CAP} attempts in flight`, () 
     expect(holding.most).toBe(CAP);
   }
 
-  it('never has more in flight in total, while it hangs and while it answers, and uses all of them', async () => {
+  it('uses the whole limit and never exceeds it, while it hangs and while it responds', async () => {
     await record(60);
     await fullEndpoint();
     await expectNoMore();
@@ -97,7 +97,7 @@ describe(`an endpoint, of two workers that allow ${CAP} attempts in flight`, () 
     expect(holding.received).toHaveLength(60);
   });
 
-  it('has no more when what failed is resent, although that is older than what hangs (D32)', async () => {
+  it('stays within the limit when older failed deliveries are resent besides hanging ones (D32)', async () => {
     // Given up before any worker sees them: an outage that this test need not live through.
     const events = Array.from({ length: CAP * 20 }, () => ({ partnerId: partner.id }));
     await recordEvents(office, events, async ({ manager }) => {
@@ -119,7 +119,7 @@ describe(`an endpoint, of two workers that allow ${CAP} attempts in flight`, () 
     expect(holding.most).toBe(CAP);
   });
 
-  it('has no more when what hangs is given up: its attempts are still under way (D32)', async () => {
+  it('stays within the limit when hanging deliveries are discarded, because their attempts still run (D32)', async () => {
     await record(CAP);
     await fullEndpoint();
     await office.admin.post(`${endpoint.path}/disable`);
@@ -132,8 +132,8 @@ describe(`an endpoint, of two workers that allow ${CAP} attempts in flight`, () 
   });
 });
 
-describe('an endpoint that hangs', () => {
-  it('does not delay another one at the same origin', async () => {
+describe('a hanging endpoint', () => {
+  it('does not delay another endpoint at the same origin', async () => {
     const quick = await office.createPartner();
     receiver.answer = (_nth, webhook, response) => {
       if (!webhook.body.includes('"iccid":"hang"')) response.writeHead(200).end();

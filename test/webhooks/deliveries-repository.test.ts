@@ -59,7 +59,7 @@ async function statesOf(prefix: string) {
 }
 
 describe('the statement that records attempts', () => {
-  it('writes the state that the rules say, for every delivery that has an attempt under way (D30)', async () => {
+  it('applies the delivery rules to every delivery with an attempt in progress (D30)', async () => {
     await bed.insertEndpoints([{ ...IN_SERVICE, id: 'whe_record', discards: true }]);
     const deliveries = withIds(
       'dlv_record',
@@ -103,7 +103,7 @@ describe('the statement that records attempts', () => {
     });
   });
 
-  it('writes nothing for an owner that has lost the endpoint, nor for what was started again since', async () => {
+  it('writes nothing for a former owner of the endpoint, and nothing for a restarted delivery', async () => {
     await bed.insertEndpoints([{ ...IN_SERVICE, id: 'whe_lost' }]);
     const deliveries = withIds('dlv_lost', [
       { ...PENDING, endpointId: 'whe_lost', startedFence: Number(FENCE) },
@@ -160,7 +160,7 @@ describe('attempts that end together', () => {
     expect(rows).toEqual([{ blocked: true, consecutive_blocks: 0 }]);
   });
 
-  it('set the count of an endpoint that was blocked to 0 when one is a success (D31)', async () => {
+  it('reset the count of a blocked endpoint to 0 when one is a success (D31)', async () => {
     await bed.insertEndpoints([{ ...IN_SERVICE, id: 'whe_again', consecutiveBlocks: 2 }]);
     const row = { ...PENDING, id: 'dlv_again', endpointId: 'whe_again', startedFence: Number(FENCE) };
     await bed.insertDeliveries([row]);
@@ -174,7 +174,7 @@ describe('attempts that end together', () => {
 });
 
 describe('the claim', () => {
-  it('starts what is due, kept and not in flight, at endpoints that take attempts, and the sweep finds these (D31, D32)', async () => {
+  it('starts due deliveries that are neither discarded nor in flight, at available endpoints, as the sweep finds them (D31, D32)', async () => {
     const endpoints = withIds('whe_claim', endpointStates()).map((row) => ({ ...row, discards: true }));
     await bed.insertEndpoints(endpoints);
     const deliveries: DeliveryRow[] = withIds(
@@ -219,7 +219,7 @@ describe('the claim', () => {
     }
   });
 
-  it('starts as many as are asked for, the oldest first, and each once', async () => {
+  it('starts as many as requested, oldest first, and each once', async () => {
     await bed.insertEndpoints([{ ...IN_SERVICE, id: 'whe_limit' }]);
     await bed.insertDeliveries(
       withIds(
@@ -240,7 +240,7 @@ describe('the claim', () => {
     ]);
   });
 
-  it('starts nothing under a lease that has lapsed, or is another’s', async () => {
+  it('starts nothing under a lease that has expired or belongs to another worker', async () => {
     await bed.insertEndpoints(['whe_lapsed', 'whe_taken', 'whe_held'].map((id) => ({ ...IN_SERVICE, id })));
     await bed.insertDeliveries(
       ['whe_lapsed', 'whe_taken', 'whe_held'].map((endpointId) => ({
@@ -347,7 +347,7 @@ describe('a claim and the record of attempts', () => {
     return Object.fromEntries(rows.map(({ name, scans }) => [name, scans]));
   }
 
-  it('read none of what came in after PostgreSQL had found the queue empty', async () => {
+  it('read no rows that arrived after PostgreSQL had found the queue empty', async () => {
     const before = await scans();
     const rows = await claimAndRecord(ENDPOINTS);
     const after = await scans();

@@ -25,7 +25,7 @@ const NEW: DeliveryState = { kind: 'event', countedAttempts: 0, interruptions: 0
 const ENABLED: EndpointState = { enabled: true, deleted: false, blocked: false, consecutiveBlocks: 0 };
 
 describe('a delivery after an attempt', () => {
-  it('is tried again after the delays of the document, and has failed with the sixth failure', () => {
+  it('is retried after the documented delays, and fails with the sixth failure', () => {
     let delivery: DeliveryState = NEW;
     const delays: (number | null)[] = [];
     for (let attempt = 1; attempt <= 6; attempt++) {
@@ -52,7 +52,7 @@ describe('a delivery after an attempt', () => {
       }
   });
 
-  it('is due as before when it was interrupted, until the third interruption in a row counts as a failure', () => {
+  it('keeps its due time after an interruption, and every third one in a row counts as a failure', () => {
     const first = afterAttempt(RULES, NEW, 'interrupted');
     expect(first).toEqual({
       status: 'pending',
@@ -72,12 +72,12 @@ describe('a delivery after an attempt', () => {
     expect(last).toMatchObject({ status: 'failed', exhausted: true });
   });
 
-  it('has failed with its first failure when it is a test', () => {
+  it('fails with its first failure if it is a test', () => {
     const after = afterAttempt(RULES, { ...NEW, kind: 'test' }, 'failed');
     expect(after).toMatchObject({ status: 'failed', exhausted: false });
   });
 
-  it('is delivered by a 2xx and discarded by everything else when it was given up meanwhile', () => {
+  it('is delivered by a 2xx and otherwise stays discarded if it was discarded meanwhile', () => {
     for (const outcome of ATTEMPT_OUTCOMES)
       for (const countedAttempts of [0, 5]) {
         const after = afterAttemptOfDiscarded(RULES, { ...NEW, countedAttempts }, outcome);
@@ -88,13 +88,13 @@ describe('a delivery after an attempt', () => {
 });
 
 describe('an endpoint', () => {
-  it('takes attempts while it is enabled, not deleted and not blocked', () => {
+  it('accepts attempts while it is enabled, not deleted and not blocked', () => {
     expect(takesAttempts(ENABLED)).toBe(true);
     for (const other of [{ enabled: false }, { deleted: true }, { blocked: true }])
       expect(takesAttempts({ ...ENABLED, ...other })).toBe(false);
   });
 
-  it('is blocked by each exhausted delivery, and disabled by the fifth block in a row', () => {
+  it('is blocked by each exhausted delivery, and disabled by the fifth consecutive block', () => {
     let endpoint = ENABLED;
     for (let block = 1; block <= 5; block++) {
       endpoint = afterExhausted(RULES, { ...endpoint, blocked: false });
@@ -102,19 +102,19 @@ describe('an endpoint', () => {
     }
   });
 
-  it('is not blocked again in a block, while disabled, or when deleted', () => {
+  it('is not blocked again while it is blocked, disabled or deleted', () => {
     for (const other of [{ enabled: false }, { deleted: true }, { blocked: true }]) {
       const endpoint = { ...ENABLED, ...other, consecutiveBlocks: 2 };
       expect(afterExhausted(RULES, endpoint)).toEqual(endpoint);
     }
   });
 
-  it('counts its blocks from zero after a 2xx, which does not end a running block', () => {
+  it('counts its blocks from zero after a 2xx, which does not end a current block', () => {
     const endpoint = { ...ENABLED, blocked: true, consecutiveBlocks: 4 };
     expect(afterDelivered(endpoint)).toEqual({ ...endpoint, consecutiveBlocks: 0 });
   });
 
-  it('is after several attempts what each in turn makes of it; tests and retries make nothing', () => {
+  it('applies several attempts in order, and ignores tests and retries', () => {
     const delivered: EndedAttempt = { kind: 'event', outcome: 'delivered', exhausted: false };
     const exhausted: EndedAttempt = { kind: 'event', outcome: 'failed', exhausted: true };
     const after = (...attempts: EndedAttempt[]): EndpointState =>
@@ -141,7 +141,7 @@ describe('the window of an endpoint', () => {
   const widthAfter = (width: number | null, seen: typeof good, afterMs = SLOW_START_STEP_MS): number | null =>
     windowAfter(rules, { width, changedAtMs: 0 }, seen, afterMs).width;
 
-  it('leaves as many attempts as the setting says, or as it is wide', () => {
+  it('allows as many attempts as the setting or its current width', () => {
     expect(freeSlots(rules, FULL_WINDOW, 0)).toBe(16);
     expect(freeSlots(rules, FULL_WINDOW, 16)).toBe(0);
     expect(freeSlots(rules, FULL_WINDOW, 17)).toBe(0);
@@ -149,19 +149,19 @@ describe('the window of an endpoint', () => {
     expect(freeSlots(rules, { width: 20, changedAtMs: 0 }, 3)).toBe(13);
   });
 
-  it('doubles with a 2xx while it starts slowly, at most once in a second, until it is full', () => {
+  it('doubles with a 2xx during slow start, at most once a second, until it is full', () => {
     expect([1, 2, 4, 8].map((width) => widthAfter(width, good))).toEqual([2, 4, 8, null]);
     expect(widthAfter(2, good, SLOW_START_STEP_MS - 1)).toBe(2);
     expect(widthAfter(null, good)).toBeNull();
   });
 
-  it('halves with a failure while it starts slowly, and stays full otherwise', () => {
+  it('halves with a failure during slow start, and stays full otherwise', () => {
     expect([1, 2, 8].map((width) => widthAfter(width, bad))).toEqual([1, 1, 4]);
     expect(widthAfter(null, bad)).toBeNull();
     expect(widthAfter(4, { ...bad, delivered: true })).toBe(2);
   });
 
-  it('is one after a time-out, whatever it was, and half when a 2xx came with it', () => {
+  it('drops to one after a timeout, or to half when a 2xx came with it', () => {
     expect([null, 8, 1].map((width) => widthAfter(width, late))).toEqual([1, 1, 1]);
     expect([null, 8, 1].map((width) => widthAfter(width, { ...late, delivered: true }))).toEqual([8, 4, 1]);
   });

@@ -66,7 +66,7 @@ async function pythonSays(webhook: ReceivedWebhook, secret: string): Promise<str
 }
 
 describe('a delivery', () => {
-  it('is one POST of the stored bytes with the documented headers and nothing else', async () => {
+  it('is one POST of the stored bytes with exactly the documented headers', async () => {
     const receiver = await receiverThatAnswers(200);
     const endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
     await recordEvent(service, { partnerId: partner.id });
@@ -107,7 +107,7 @@ describe('a delivery', () => {
     expect(Date.parse(String(delivery.delivered_at))).toBeGreaterThanOrEqual(Date.parse(delivery.created_at));
   });
 
-  it('has a signature that another implementation verifies, and that any change breaks', async () => {
+  it('has a signature that another implementation verifies, and that any change invalidates', async () => {
     const receiver = await receiverThatAnswers(200);
     const { secret } = await registerEndpoint(service, partner.id, { url: receiver.url });
     await recordEvent(service, { partnerId: partner.id });
@@ -119,7 +119,7 @@ describe('a delivery', () => {
     expect(verifyWebhookSignature({ header, body: webhook.body, secret })).toBe(true);
   });
 
-  it('goes to the endpoints of its partner, mode and event types only, in the transaction of the event', async () => {
+  it('goes only to endpoints of its partner, mode and event types, in the transaction of the event', async () => {
     const stranger = await service.createPartner();
     const receiver = await receiverThatAnswers(200);
     const { url } = receiver;
@@ -146,8 +146,8 @@ describe('a delivery', () => {
   });
 });
 
-describe('an attempt that waits for its answer', () => {
-  it('is shown with its number and start, in the delivery and in the log, until it has ended', async () => {
+describe('an attempt that waits for its response', () => {
+  it('is shown with its number and start, in the delivery and in the log, until it ends', async () => {
     let answer = (): void => undefined;
     const receiver = await receiverThatAnswers();
     receiver.answer = (nth, _webhook, response) => {
@@ -171,7 +171,7 @@ describe('an attempt that waits for its answer', () => {
 });
 
 describe('the log of attempts', () => {
-  it('has the start of the request and the latency until the status line, however long the body takes', async () => {
+  it('records the start of the request and the latency until the status line, however long the body takes', async () => {
     const receiver = await receiverThatAnswers();
     receiver.answer = (_nth, _webhook, response) => {
       response.writeHead(200).write('slow');
@@ -221,7 +221,7 @@ describe('the log of attempts', () => {
     expect(attempts[0]).toMatchObject({ number: 1, outcome: 'delivered', error: null, response_body });
   });
 
-  it('has nothing that a receiver would accept as a signature, of either scheme', async () => {
+  it('contains nothing that a receiver would accept as a signature, in either scheme', async () => {
     const receiver = await receiverThatAnswers(200);
     const fields = { url: receiver.url, signature_schemes: ['document', 'standard'] };
     const endpoint = await registerEndpoint(service, partner.id, fields);
@@ -247,8 +247,8 @@ describe('the log of attempts', () => {
   });
 });
 
-describe('a process whose clock is wrong', () => {
-  it.each([10, -40])('records events and delivers and resends them: by %i days', async (days) => {
+describe('a process with a wrong clock', () => {
+  it.each([10, -40])('records, delivers and resends events: off by %i days', async (days) => {
     const { url } = await receiverThatAnswers(200);
     const endpoint = await registerEndpoint(service, partner.id, { url });
     // Only the time of day: timers and due times go on.
@@ -274,7 +274,7 @@ describe('a process whose clock is wrong', () => {
 });
 
 describe('webhook.test', () => {
-  it('is one attempt that changes nothing and is in no feed', async () => {
+  it('makes one attempt that changes nothing and appears in no feed', async () => {
     const receiver = await receiverThatAnswers(500);
     const endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
     const answer = await service.admin.post(`${endpoint.path}/test`);
@@ -308,7 +308,7 @@ describe('webhook.test', () => {
 });
 
 describe('resend', () => {
-  it('makes a new delivery of the same event and bytes', async () => {
+  it('creates a new delivery of the same event and bytes', async () => {
     const receiver = await receiverThatAnswers(200);
     const endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
     await recordEvent(service, { partnerId: partner.id });
@@ -337,7 +337,7 @@ describe('resend', () => {
     expect((await service.admin.post('/internal/v1/deliveries/dlv_nothing/resend')).status).toBe(404);
   });
 
-  it('leaves a delivery that has failed as it is, however often its event is resent', async () => {
+  it('leaves a failed delivery unchanged, however often its event is resent', async () => {
     const receiver = await receiverThatAnswers(500);
     const endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
     await recordEvent(service, { partnerId: partner.id });
@@ -359,8 +359,8 @@ describe('resend', () => {
   });
 });
 
-describe('a database that ends every connection again and again', () => {
-  it('makes no delivery lost and none sent without need', async () => {
+describe('a database that repeatedly closes every connection', () => {
+  it('loses no delivery and sends none needlessly', async () => {
     const receiver = await receiverThatAnswers(200);
     receiver.answer = (_nth, _webhook, response) => {
       setTimeout(() => response.writeHead(200).end(), 20);

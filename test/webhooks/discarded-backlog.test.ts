@@ -56,7 +56,7 @@ async function insertPending(
   );
 }
 
-describe(`an endpoint that has given up ${GIVEN_UP} deliveries, which are not written down yet (D32, D34)`, () => {
+describe(`an endpoint with ${GIVEN_UP} discarded deliveries that are not updated yet (D32, D34)`, () => {
   const endpoints = Array.from({ length: ENDPOINTS }, (_, nth) => `whe_${nth}`);
 
   beforeAll(async () => {
@@ -72,7 +72,7 @@ describe(`an endpoint that has given up ${GIVEN_UP} deliveries, which are not wr
     await query('ANALYZE webhook_deliveries, webhook_endpoints');
   });
 
-  it('costs the look for due endpoints, and for the oldest due delivery, a few rows', async () => {
+  it('costs a few rows to find due endpoints and the oldest due delivery', async () => {
     const { rows: inOrder } = await query('SELECT id FROM webhook_endpoints ORDER BY id');
     const queries = await explainQueriesOf(dataSource, async () => {
       expect(await deliveries().listEndpointsDue('test', '', 100)).toEqual(inOrder.map(({ id }) => id));
@@ -86,7 +86,7 @@ describe(`an endpoint that has given up ${GIVEN_UP} deliveries, which are not wr
     }
   });
 
-  it('costs a claim of it and its neighbors a few rows, and what came later is claimed', async () => {
+  it('costs a few rows to claim it and its neighbors, including later deliveries', async () => {
     await lease(endpoints);
     const claimed = await claim(endpoints);
     const ids = [...claimed.values()].flatMap((each) => each.deliveries.map(({ id }) => id));
@@ -100,8 +100,8 @@ describe(`an endpoint that has given up ${GIVEN_UP} deliveries, which are not wr
   });
 });
 
-describe('what is resent while older deliveries are discarded (D32)', () => {
-  it('is claimed before the discard is written down, and goes out oldest first', async () => {
+describe('a delivery that is resent while older ones are discarded (D32)', () => {
+  it('is claimed before the discard is complete, oldest first', async () => {
     const partner = await service.createPartner();
     const endpoint = await registerEndpoint(service, partner.id, { url: 'https://partner.example/hook' });
     await service.admin.post(`${endpoint.path}/disable`);

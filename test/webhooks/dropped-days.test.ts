@@ -68,7 +68,7 @@ async function insertDelivered(
 const sentEventIds = (): string[] =>
   receiver.received.map(({ body }) => (JSON.parse(body.toString()) as { id: string }).id).toSorted();
 
-describe('a replay that waited while days of its events were dropped', () => {
+describe('a replay that waited while some of its partitions were dropped', () => {
   it('repeats the rest, and shows by total and created how many were gone', async () => {
     const endpoint = await registerEndpoint(admin, partnerId, { url: receiver.url });
     await makeDays(admin, [PAST]);
@@ -95,7 +95,7 @@ describe('a replay that waited while days of its events were dropped', () => {
   });
 });
 
-describe('a resend that came while the day of its event was detached', () => {
+describe("a resend during the detachment of its event's partition", () => {
   /** As a resend leaves it that committed between the last look for what is open and the detachment. */
   async function insertResend(endpoint: RegisteredEndpoint, eventId: string): Promise<string> {
     const id = `dlv_${ulid()}`;
@@ -113,7 +113,7 @@ describe('a resend that came while the day of its event was detached', () => {
       return status !== 'pending' && status;
     });
 
-  it('is sent from the detached day, and discarded only when the day is gone', async () => {
+  it('is sent from the detached partition, and discarded only when that is gone', async () => {
     const endpoint = await registerEndpoint(admin, partnerId, { url: receiver.url });
     const event = await insertEvent(KEPT);
     const day = partitionName('events_sandbox', dayOf(hourOf(KEPT)));

@@ -83,8 +83,8 @@ async function read(): Promise<{
   return { ...sums, days };
 }
 
-describe('deliveries that have ended, as /metrics counts them (D33)', () => {
-  it('are counted by the day, and an old day is not read again until it changes', async () => {
+describe('the counts of ended deliveries in /metrics (D33)', () => {
+  it('are kept per day, and an old day is not read again until it changes', async () => {
     const known = [3, 2, 1, 0].map(partitionOf);
     const first = await read();
     expect(first).toMatchObject({ delivered: ROWS_A_DAY * DAYS_AGO.length, failed: 0 });
@@ -108,7 +108,7 @@ describe('deliveries that have ended, as /metrics counts them (D33)', () => {
     expect(late.days).not.toContain(partitionOf(2));
   });
 
-  it('are gone when their day is dropped', async () => {
+  it('disappear when their day is dropped', async () => {
     const before = await read();
     await database.pool.query(`DROP TABLE ${partitionOf(3)}`);
     const after = await read();
@@ -116,7 +116,7 @@ describe('deliveries that have ended, as /metrics counts them (D33)', () => {
   });
 });
 
-it('finds the oldest due one and the open ones by index among many that have ended', async () => {
+it('finds the oldest due delivery and the open ones by index among many ended ones', async () => {
   const { pool } = database;
   await fillTable(pool, 'webhook_endpoints', 3, { id: `'whe_' || i`, enabled: 'true' });
   await fillTable(pool, 'webhook_deliveries', 40_000, {

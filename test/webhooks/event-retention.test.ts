@@ -79,7 +79,7 @@ async function kept(table: 'events' | 'webhook_deliveries'): Promise<string[]> {
 const clear = () => query('TRUNCATE events, webhook_deliveries');
 
 describe('events and ended deliveries', () => {
-  it('go at 30 days in Sandbox and at 90 in Live, of every partner, and not a day before', async () => {
+  it('are deleted after 30 days in Sandbox and 90 in Live, for every partner, and not a day earlier', async () => {
     await makeDays(service, [29, 30, 31, 89, 90, 91]);
     const rows = PARTNERS.flatMap((partner) => [
       ...[29, 30, 31].map((age) => ({ partner, mode: 'sandbox' as const, age })),
@@ -96,7 +96,7 @@ describe('events and ended deliveries', () => {
     await clear();
   });
 
-  it('stay while a delivery of their day is open, whatever its age, and its day comes back when it is missing', async () => {
+  it('stay while a delivery of their day is open, at any age, and a missing partition is recreated', async () => {
     await makeDays(service, [40]);
     const id = await insert({ age: 40, status: 'pending' });
     await maintainDays(service);
@@ -113,7 +113,7 @@ describe('events and ended deliveries', () => {
     await clear();
   });
 
-  it('go in steps without those of their day that ended late, and the day at last', async () => {
+  it('are deleted in steps, except those that ended late, and the partition last', async () => {
     await makeDays(service, [45, 75]);
     for (let nth = 0; nth < 3; nth++) await insert({ age: 45 });
     await insert({ age: 45, ended: 5, partner: 'ptn_2' });
@@ -132,7 +132,7 @@ describe('events and ended deliveries', () => {
 });
 
 describe('attempts', () => {
-  it('go with their day at the retention, and their delivery stays', async () => {
+  it('are dropped with their day at the retention, and their delivery stays', async () => {
     await makeDays(service, [20]);
     await maintainDays(service);
     const id = await insert({ age: 20 });
@@ -156,8 +156,8 @@ describe('attempts', () => {
   });
 });
 
-describe('a stop of the worker', () => {
-  it('ends the emptying of a day behind the step under way, and the next maintenance goes on', async () => {
+describe('a worker stop', () => {
+  it('ends the emptying of a day after the current step, and the next run continues', async () => {
     await makeDays(service, [45]);
     await insert({ age: 45, ended: 5 });
     await query(
@@ -183,8 +183,8 @@ describe('a stop of the worker', () => {
   });
 });
 
-describe('what a disabled endpoint holds', () => {
-  it('is discarded past the retention, and never before: it stays in the log, its event goes', async () => {
+describe('a held delivery of a disabled endpoint', () => {
+  it('is discarded after the retention, and never earlier: it stays in the log, and its event is deleted', async () => {
     const { manager } = service.process.resources.dataSource;
     const discard = new DiscardDeliveries(new DiscardsRepository(manager));
     await makeDays(service, [29, 31, 91]);

@@ -57,7 +57,7 @@ afterEach(async () => {
 });
 afterAll(() => office.stop());
 
-it(`a healthy endpoint keeps its latency beside ${HANGING_PARTNERS * ENDPOINTS_OF_EACH} that hang, from their first attempts on (D42)`, async () => {
+it(`keeps the latency of a healthy endpoint beside ${HANGING_PARTNERS * ENDPOINTS_OF_EACH} endpoints that hang from their first attempts (D42)`, async () => {
   const hanging = await Promise.all(Array.from({ length: HANGING_PARTNERS }, () => office.createPartner()));
   for (const { id } of hanging) {
     for (let i = 0; i < ENDPOINTS_OF_EACH; i++) await registerEndpoint(office, id, { url: holding.url });

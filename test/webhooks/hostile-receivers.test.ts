@@ -47,7 +47,7 @@ const bytes =
 
 const bytesThenEnd = (text: string) => (socket: Socket) => void socket.end(text);
 
-describe('a receiver that gives a verdict and then misbehaves keeps its verdict', () => {
+describe('a receiver that sends a status and then misbehaves', () => {
   it.each([
     [
       'drips its body to the deadline',
@@ -73,7 +73,7 @@ describe('a receiver that gives a verdict and then misbehaves keeps its verdict'
       'has a header called __proto__',
       bytes(`${OK}__proto__: x\r\nconstructor: y\r\nContent-Length: 0\r\n\r\n`),
     ],
-  ])('has succeeded when it %s', async (_what, speak) => {
+  ])('succeeds when it %s', async (_what, speak) => {
     expect(await attempt(speak)).toMatchObject({ outcome: 'delivered', statusCode: 200, error: null });
   });
 
@@ -86,7 +86,7 @@ describe('a receiver that gives a verdict and then misbehaves keeps its verdict'
     expect(await attempt(speak)).toMatchObject({ outcome, statusCode });
   });
 
-  it('is cut at the deadline when it sends one byte of its body a second', async () => {
+  it('is cut off at the deadline when it sends one byte of its body a second', async () => {
     const url = await raw((socket) => drip(socket, `${OK}Content-Length: 99\r\n\r\n`, 'b', 1_000));
     const result = await send(senderWith({ timeoutMs: 2_500 }), url);
     expect(result).toMatchObject({ outcome: 'delivered', statusCode: 200 });
@@ -97,7 +97,7 @@ describe('a receiver that gives a verdict and then misbehaves keeps its verdict'
     expect(result.latencyMs).toBeLessThan(2_000);
   });
 
-  it('may reset the connection in its body', async () => {
+  it('may reset the connection during its body', async () => {
     const result = await attempt((socket) => {
       socket.write(`${OK}Content-Length: 100\r\n\r\npart`);
       setTimeout(() => socket.resetAndDestroy(), 30);
@@ -106,7 +106,7 @@ describe('a receiver that gives a verdict and then misbehaves keeps its verdict'
   });
 });
 
-describe('a receiver that gives no verdict fails with a class', () => {
+describe('a receiver that sends no status', () => {
   it.each([
     ['closes before it answers', (socket: Socket) => void socket.end(), /^connect: ECONNRESET$/],
     ['resets before it answers', (socket: Socket) => void socket.resetAndDestroy(), /^connect: ECONNRESET$/],
@@ -130,14 +130,14 @@ describe('a receiver that gives no verdict fails with a class', () => {
       bytes('HTTP/1.1 101 Go\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
       /^protocol: SWITCHING_PROTOCOLS$/,
     ],
-  ])('has failed when it %s', async (_what, speak, error) => {
+  ])('fails with an error class when it %s', async (_what, speak, error) => {
     const result = await attempt(speak);
     expect(result).toMatchObject({ outcome: 'failed', statusCode: null, responseBody: null });
     expect(result.error).toMatch(error);
   });
 });
 
-describe('a receiver that sends without end costs little', () => {
+describe('a receiver that never stops sending', () => {
   /** Bytes by which heap, buffers and all of the process have grown, after some attempts that warm it up. */
   async function growthOver(
     attempts: number,
@@ -155,7 +155,7 @@ describe('a receiver that sends without end costs little', () => {
     return { rss: after.rss - before.rss, live: after.live - before.live };
   }
 
-  it('is cut after 16 KB of a body of 10 GB, thirty times over, in flat memory', async () => {
+  it('is cut off after 16 KB of a 10 GB body, thirty times over, in flat memory', async () => {
     const written: { bytes: number }[] = [];
     const url = await raw((socket) => {
       socket.write(`${OK}Content-Length: 10000000000\r\n\r\n`);
@@ -172,7 +172,7 @@ describe('a receiver that sends without end costs little', () => {
     expect(growth.live).toBeLessThan(50_000_000);
   });
 
-  it('has its gzip bomb never unpacked: the log has its first bytes as text', async () => {
+  it('does not get its gzip bomb unpacked, and the log has its first bytes as text', async () => {
     const bomb = gzipSync(Buffer.alloc(100_000_000));
     const head = `${OK}Content-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`;
     const url = await raw(bytes(head, bomb));
@@ -188,7 +188,7 @@ describe('a receiver that sends without end costs little', () => {
   });
 
   it.each(['100 Continue', '102 Processing', '103 Early Hints\r\nLink: </a>; rel=preload'])(
-    'may send %s a hundred times before the status that decides',
+    'may send %s a hundred times before the final status',
     async (line) => {
       const informed = `HTTP/1.1 ${line}\r\n\r\n`.repeat(MAX_INFORMATIONAL_ANSWERS);
       const silent = await raw(bytes(informed));
@@ -211,7 +211,7 @@ describe('a receiver that sends without end costs little', () => {
     expect(result.error).toBe('protocol: INFORMATIONAL_FLOOD');
   });
 
-  it('is cut within the first bytes of informational answers at full speed', async () => {
+  it('is cut off within the first bytes of informational responses at full speed', async () => {
     let written = { bytes: 0 };
     const url = await raw(
       (socket) => (written = flood(socket, `HTTP/1.1 103 Hm\r\nX-A: ${'a'.repeat(14_000)}\r\n\r\n`)),
@@ -222,8 +222,8 @@ describe('a receiver that sends without end costs little', () => {
   });
 });
 
-describe('an answer that is longer than what we read', () => {
-  it.each([20_000, MAX_HEADER_BYTES - 200])('is read whole with %i bytes of headers', async (size) => {
+describe('a response that is longer than our limit', () => {
+  it.each([20_000, MAX_HEADER_BYTES - 200])('is read completely with %i bytes of headers', async (size) => {
     const url = await raw(bytes(`${OK}X-A: ${'a'.repeat(size)}\r\nX-B: b\r\nContent-Length: 2\r\n\r\nhi`));
     const result = await send(senderWith(), url);
     expect(result).toMatchObject({ outcome: 'delivered', statusCode: 200, error: null, responseBody: 'hi' });
@@ -242,7 +242,7 @@ describe('an answer that is longer than what we read', () => {
       204,
       bytes('HTTP/1.1 100 Continue\r\n\r\n', `HTTP/1.1 204 Ok\r\nX-A: ${'a'.repeat(1_000_000)}\r\n\r\n`),
     ],
-  ])('is decided by its status line: %s', async (_what, statusCode, speak) => {
+  ])('counts by its status line: %s', async (_what, statusCode, speak) => {
     expect(await attempt(speak)).toMatchObject({
       outcome: 'delivered',
       statusCode,
@@ -251,12 +251,12 @@ describe('an answer that is longer than what we read', () => {
     });
   });
 
-  it('fails by its status line, too', async () => {
+  it('fails by its status line', async () => {
     const result = await attempt(bytes(`HTTP/1.1 503 No\r\nX-A: ${'a'.repeat(1_000_000)}\r\n\r\n`));
     expect(result).toMatchObject({ outcome: 'failed', statusCode: 503, error: 'http_status' });
   });
 
-  it('is decided by the status in a status line that is too long', async () => {
+  it('counts by the status of an overlong status line', async () => {
     const result = await attempt(bytes(`HTTP/1.1 200 ${'a'.repeat(1_000_000)}\r\n\r\n`));
     expect(result).toMatchObject({ outcome: 'delivered', statusCode: 200 });
   });
@@ -265,7 +265,7 @@ describe('an answer that is longer than what we read', () => {
     ['extensions of chunks', `1;${'e'.repeat(10_000)}\r\nx\r\n`],
     ['chunks of one byte', '1\r\nx\r\n'.repeat(1_000)],
     ['trailers', `0\r\n${'X-T: t\r\n'.repeat(1_000)}`],
-  ])('is cut in the framing of its body without changing the verdict: %s', async (_what, chunk) => {
+  ])('is cut off in the framing of its body without changing the outcome: %s', async (_what, chunk) => {
     let written = { bytes: 0 };
     const result = await attempt((socket) => {
       socket.write(`${OK}Transfer-Encoding: chunked\r\n\r\n`);
@@ -277,7 +277,7 @@ describe('an answer that is longer than what we read', () => {
   });
 });
 
-describe('an answer whose headers cannot be read', () => {
+describe('a response with unreadable headers', () => {
   it.each([
     ['no colon', 'Server\r\n\r\n'],
     ['a blank in a name', 'X Bad: 1\r\n\r\n'],
@@ -292,7 +292,7 @@ describe('an answer whose headers cannot be read', () => {
     ['a negative length', 'Content-Length: -1\r\n\r\n'],
     ['a length of 2^64', 'Content-Length: 18446744073709551616\r\n\r\n'],
     ['a length and chunks', 'Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
-  ])('is decided by its status line: %s', async (_what, rest) => {
+  ])('counts by its status line: %s', async (_what, rest) => {
     for (const before of ['', '\r\n', 'HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n'])
       expect(await attempt(bytes(`${before}${OK}${rest}`))).toMatchObject({
         ...{ outcome: 'delivered', statusCode: 200, error: null, responseHeaders: null, responseBody: null },
@@ -310,7 +310,7 @@ describe('an answer whose headers cannot be read', () => {
       (socket: Socket) =>
         void socket.write(`${OK}X-A: b`, () => setTimeout(() => socket.resetAndDestroy(), 50)),
     ],
-  ])('is decided by its status line when the receiver %s in the headers', async (_what, speak) => {
+  ])('counts by its status line when the receiver %s during the headers', async (_what, speak) => {
     expect(await attempt(speak)).toMatchObject({
       outcome: 'delivered',
       statusCode: 200,
@@ -319,16 +319,16 @@ describe('an answer whose headers cannot be read', () => {
   });
 });
 
-describe('an answer that nobody has asked for', () => {
+describe('an unsolicited response', () => {
   const answer = (status: number) => `HTTP/1.1 ${status} Hm\r\nContent-Length: 0\r\n\r\n`;
 
-  it('is taken for the answer when it is there before the request', async () => {
+  it('counts as the response when it arrives before the request', async () => {
     const port = await connections((socket) => void socket.write(answer(503)));
     const result = await send(senderWith(), `http://127.0.0.1:${port}/hook`);
     expect(result).toMatchObject({ outcome: 'failed', statusCode: 503 });
   });
 
-  it('is not taken for the answer of the next webhook when it comes on an idle connection', async () => {
+  it('does not count as the response to the next webhook when it arrives on an idle connection', async () => {
     let requests = 0;
     let told = (): void => undefined;
     const surplus = new Promise<void>((resolve) => (told = resolve));

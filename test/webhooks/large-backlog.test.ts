@@ -70,7 +70,7 @@ async function timed<T>(call: () => Promise<T>): Promise<{ readonly ms: number; 
 describe(`an endpoint with ${DELIVERIES} failed deliveries`, () => {
   const RESENT = `SELECT count(*)::int AS n FROM webhook_deliveries WHERE endpoint_id = $1 AND kind = 'resend'`;
 
-  it('is enabled at once, and all is resent once by steps, also when the worker is killed among them (D32)', async () => {
+  it('is enabled at once, and resends everything once in steps, even if the worker is killed midway (D32)', async () => {
     await office.admin.post(`${endpoint.path}/disable`);
     const { ms, answer } = await timed(() =>
       office.admin.post(`${endpoint.path}/enable`, { failed: 'resend' }),
@@ -106,7 +106,7 @@ describe(`an endpoint with ${DELIVERIES} failed deliveries`, () => {
     expect(audit.body.data[0].details).toEqual({ resent: DELIVERIES });
   });
 
-  it('is resent as promised although it is disabled and enabled again before that is done (D32)', async () => {
+  it('resends everything although it is disabled and enabled again before it is done (D32)', async () => {
     worker!.freeze();
     await office.admin.post(`${endpoint.path}/disable`);
     await office.admin.post(`${endpoint.path}/enable`, { failed: 'resend' });
@@ -118,7 +118,7 @@ describe(`an endpoint with ${DELIVERIES} failed deliveries`, () => {
     await eventually('all are resent', async () => (await numberOf(RESENT)) === DELIVERIES);
   });
 
-  it('starts a replay of them at once, and counts all by steps, also when the worker is killed among them (D33)', async () => {
+  it('starts their replay at once, and counts them in steps, even if the worker is killed midway (D33)', async () => {
     const started = await timed(() =>
       office.admin.post(`${endpoint.path}/replay`, { since: '2026-01-01T00:00:00Z', statuses: ['failed'] }),
     );

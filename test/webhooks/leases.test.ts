@@ -75,8 +75,8 @@ function answerOk(): void {
   receiver.answer = (_nth, _webhook, response) => void response.writeHead(200).end();
 }
 
-describe('a worker that dies', () => {
-  it('loses nothing: the attempt is logged as interrupted and made again with the same ids', async () => {
+describe('a dying worker', () => {
+  it('loses nothing: the attempt is logged as interrupted and repeated with the same ids', async () => {
     hang();
     const victim = await spawnWorker({ LEASE_MS: '3000' });
     await recordEvent(admin, { partnerId: partner.id });
@@ -95,7 +95,7 @@ describe('a worker that dies', () => {
     expect(receiver.received).toHaveLength(2);
   });
 
-  it('uses up no attempt, until the third interruption in a row counts as one', async () => {
+  it('uses up no attempt, but every third interruption in a row counts as one', async () => {
     await recordEvent(admin, { partnerId: partner.id });
     const [{ id } = { id: '' }] = await listDeliveries(admin, endpoint);
     await startWorker({
@@ -133,7 +133,7 @@ describe('a worker that dies', () => {
 });
 
 describe('a lease', () => {
-  it('is kept alive for as long as the receiver takes, also while somebody has locked the row of another delivery', async () => {
+  it("is renewed for as long as the receiver takes, even while another delivery's row is locked", async () => {
     const slow = (_nth: number, _webhook: unknown, response: ServerResponse): void =>
       void setTimeout(() => response.writeHead(200).end(), ANSWER_AFTER_MS);
     receiver.answer = slow;
@@ -162,7 +162,7 @@ describe('a lease', () => {
     await other.close();
   });
 
-  it('lets nothing be recorded once it is lost: the fence is another', async () => {
+  it('protects by its fence: a worker that lost it can record nothing', async () => {
     let fail = (): void => undefined;
     receiver.answer = (nth, _webhook, response) => {
       if (nth === 0) fail = () => void response.writeHead(500).end();
@@ -182,8 +182,8 @@ describe('a lease', () => {
   });
 });
 
-describe('a stop', () => {
-  it('lets an attempt end that ends in time', async () => {
+describe('a worker stop', () => {
+  it('lets an attempt finish within the time limit', async () => {
     let answer = (): void => undefined;
     receiver.answer = (_nth, _webhook, response) => {
       answer = () => void response.writeHead(200).end();
@@ -199,7 +199,7 @@ describe('a stop', () => {
     expect(delivery).toMatchObject({ status: 'delivered', attempt_count: 1 });
   });
 
-  it('records what it cuts as interrupted, at once due again', async () => {
+  it('records an aborted attempt as interrupted and due at once', async () => {
     hang();
     await startWorker();
     await recordEvent(admin, { partnerId: partner.id });
@@ -260,8 +260,8 @@ async function freezeAtRest(worker: RoleChild): Promise<void> {
   });
 }
 
-describe('a worker that wakes up after its lease', () => {
-  it('counts no failure that comes back after another worker has delivered', async () => {
+describe('a worker that wakes up after its lease has expired', () => {
+  it('counts no late failure after another worker has delivered', async () => {
     const held = holdLastAttempts();
     const sleeper = await spawnWorker({ ...ONE_RETRY, LEASE_MS: '3000' });
     await recordEvent(admin, { partnerId: partner.id });
@@ -333,7 +333,7 @@ describe('the endpoints of several workers', () => {
     expect(rows[0].n).toBe(0);
   }
 
-  it('are shared with a worker that joins under load, and nothing is sent twice for it', async () => {
+  it('are shared with a worker that joins under load, and nothing is sent twice', async () => {
     await startWorker(ENV);
     let isDone = false;
     const load = (async () => {
@@ -360,7 +360,7 @@ describe('the endpoints of several workers', () => {
     await expectAllDeliveredOnce();
   });
 
-  it('are free at once when their worker stops: another goes on long before the lease would lapse', async () => {
+  it('are released when their worker stops: another continues long before the lease would expire', async () => {
     await startWorker(ENV);
     await recordForAll();
     await eventually('it has all', async () => [...(await owned()).values()].includes(ENDPOINTS));

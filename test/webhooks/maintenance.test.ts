@@ -84,10 +84,10 @@ async function statusOf(id: string): Promise<string> {
   return (await query('SELECT status FROM webhook_deliveries WHERE id = $1', [id])).rows[0].status as string;
 }
 
-describe('writing down what endpoints have given up', () => {
+describe('updating discarded deliveries', () => {
   beforeEach(() => query(`UPDATE webhook_endpoints SET discard_before = now() - interval '5 minutes'`));
 
-  it('goes on with the next endpoint, and with what else it does, when one fails; the run has failed (D43)', async () => {
+  it('continues with the next endpoint and its other tasks when one fails, and the run fails (D43)', async () => {
     await insertOwed('dlv_1', 'whe_1', 'pending');
     await insertOwed('dlv_2', 'whe_2', 'pending');
     await insertOwed('dlv_abandoned', 'whe_3', 'discarding');
@@ -102,7 +102,7 @@ describe('writing down what endpoints have given up', () => {
     ]);
   });
 
-  it('begins with what would be due after the discard, which claims have to read past (D34)', async () => {
+  it('starts with those due after the discard, because claims must read past them (D34)', async () => {
     await insertOwed('dlv_before', 'whe_1', 'pending', { dueAt: `now() - interval '6 minutes'` });
     await insertOwed('dlv_after', 'whe_1', 'pending', { dueAt: `now() + interval '6 minutes'` });
     await run('webhooks.discards');
@@ -112,7 +112,7 @@ describe('writing down what endpoints have given up', () => {
     expect(rows.map(({ id }) => id)).toEqual(['dlv_after', 'dlv_before']);
   });
 
-  it('steps over the one delivery that is refused, of an endpoint and of dead attempts, and names it (D43)', async () => {
+  it('skips and names each single delivery that is rejected (D43)', async () => {
     for (const [nth, status] of ['pending', 'pending', 'pending', 'discarding', 'discarding'].entries())
       await insertOwed(`dlv_${nth}`, 'whe_1', status);
     await refuse('INSERT', 'webhook_deliveries_sandbox', `NEW.id IN ('dlv_1', 'dlv_3')`);
@@ -121,7 +121,7 @@ describe('writing down what endpoints have given up', () => {
     expect(statuses).toEqual(['discarded', 'pending', 'discarded', 'discarding', 'discarded']);
   });
 
-  it('asks for fifty refused ones in a run and no more, and goes on behind them with the next', async () => {
+  it('skips at most fifty rejected deliveries per run, and the next run continues after them', async () => {
     for (let nth = 0; nth < 60; nth++)
       await insertOwed(`dlv_bad_${nth}`, 'whe_1', 'pending', { dueAt: `now() - interval '7 minutes'` });
     await insertOwed('dlv_good', 'whe_1', 'pending', { dueAt: `now() - interval '6 minutes'` });
@@ -133,7 +133,7 @@ describe('writing down what endpoints have given up', () => {
     await expect(run('webhooks.discards'), 'from the beginning again').rejects.toThrow('and 45 more');
   });
 
-  it('leaves what somebody has locked to the next run', async () => {
+  it('leaves locked deliveries to the next run', async () => {
     await insertOwed('dlv_1', 'whe_1', 'pending');
     await insertOwed('dlv_2', 'whe_1', 'pending');
     const client = await database.pool.connect();
@@ -149,7 +149,7 @@ describe('writing down what endpoints have given up', () => {
     expect(await statusOf('dlv_1')).toBe('discarded');
   });
 
-  it('is not forgotten while a backlog is resent, whose order it says (D32)', async () => {
+  it('keeps the discard time while a backlog is resent, because it determines the order (D32)', async () => {
     await query(
       `INSERT INTO webhook_backlog_jobs (id, kind, step, endpoint_id, partner_id, since, until, statuses)
        VALUES ('blg_1', 'resend', 'resend', 'whe_2', 'ptn_1', now(), now(), '{failed}')`,
@@ -160,8 +160,8 @@ describe('writing down what endpoints have given up', () => {
   });
 });
 
-describe('the purge', () => {
-  it('steps over the one held delivery that is refused (D43)', async () => {
+describe('purging webhooks', () => {
+  it('skips the one held delivery that is rejected (D43)', async () => {
     await query(`UPDATE webhook_endpoints SET enabled = false, updated_at = now() - interval '1 year'`);
     await query(
       `SELECT format('CREATE TABLE past_day PARTITION OF webhook_deliveries_sandbox FOR VALUES FROM (%L) TO (%L)', now() - interval '41 days', now() - interval '39 days') AS text`,
@@ -174,7 +174,7 @@ describe('the purge', () => {
     expect(statuses).toEqual(['discarded', 'pending', 'discarded']);
   });
 
-  it('goes on with its other parts when one fails; the run has failed (D43, D44)', async () => {
+  it('continues with its other parts when one fails, and the run fails (D43, D44)', async () => {
     await query(
       `INSERT INTO webhook_backlog_jobs (id, kind, step, endpoint_id, partner_id, status, since, until, statuses, ended_at)
        VALUES ('rpl_1', 'replay', 'await', 'whe_1', 'ptn_1', 'completed', now(), now(), '{failed}', now() - interval '1 year')`,

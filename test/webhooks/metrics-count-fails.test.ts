@@ -24,7 +24,7 @@ async function scrape(): Promise<{ status: number; names: Set<string> }> {
   return { status: answer.status, names: new Set(samples.map((line) => line.split(/[{ ]/, 1)[0]!)) };
 }
 
-it('leaves the gauges of a count that takes too long out of /metrics, and nothing else', async () => {
+it('omits only the gauges of a count that takes too long from /metrics', async () => {
   const client = await service.database.pool.connect();
   try {
     await client.query('BEGIN');
@@ -47,7 +47,7 @@ it('leaves the gauges of a count that takes too long out of /metrics, and nothin
   await eventually('they are back', async () => (await scrape()).names.has('webhook_endpoints'));
 });
 
-it('shows the age of the oldest due one and what is open while millions that have ended are counted (D34)', async () => {
+it('shows the age of the oldest due delivery and the open ones while millions of ended ones are counted (D34)', async () => {
   vi.spyOn(EndedDeliveryCounts.prototype, 'read').mockReturnValue(new Promise(() => undefined));
   const { pool } = service.database;
   await fillTable(pool, 'webhook_endpoints', 1, { id: `'whe_slow'`, enabled: 'true', blocked_until: 'NULL' });

@@ -35,7 +35,7 @@ function batcherOn(
 }
 
 describe('OutcomeBatcher', () => {
-  it('writes what ends within a few milliseconds at once, in lock order', async () => {
+  it('writes outcomes of the same few milliseconds together, in lock order', async () => {
     const { batcher, calls } = batcherOn(() => undefined);
     await Promise.all([
       batcher.add(attempt('whe_b', 'dlv_1')),
@@ -45,7 +45,7 @@ describe('OutcomeBatcher', () => {
     expect(calls).toEqual([['dlv_2', 'dlv_3', 'dlv_1']]);
   });
 
-  it('writes an attempt that ends alone without waiting for others, and those of the next milliseconds together', async () => {
+  it('writes a single outcome without waiting, and those of the next milliseconds together', async () => {
     vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
     try {
       const { batcher, calls } = batcherOn(() => undefined);
@@ -64,7 +64,7 @@ describe('OutcomeBatcher', () => {
     }
   });
 
-  it('writes at once what one endpoint may have in flight, so that its slots are free for others', async () => {
+  it('writes as many outcomes as one endpoint may have in flight at once, to free its slots', async () => {
     const { batcher, calls } = batcherOn(() => undefined);
     await batcher.add(attempt('whe_a', 'dlv_0'));
     const many = Array.from({ length: 16 }, (_, nth) => `dlv_1${nth}`).sort();
@@ -78,7 +78,7 @@ describe('OutcomeBatcher', () => {
   it.each([
     ['a fault of the code that makes the statement', () => new TypeError('not a string')],
     ['an error that looks like a server that is away, until the patience ends', () => databaseError('57P01')],
-  ])('lets one poisoned attempt fail no neighbor: %s (D43)', async (_what, poison) => {
+  ])('lets one failing outcome affect no neighbor: %s (D43)', async (_what, poison) => {
     const { batcher } = batcherOn((ids) => {
       if (ids.includes('dlv_2')) throw poison();
     }, 200);
@@ -88,7 +88,7 @@ describe('OutcomeBatcher', () => {
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   });
 
-  it('keeps a batch whole and tries again while PostgreSQL is away', async () => {
+  it('keeps a batch together and retries while PostgreSQL is down', async () => {
     let failures = 3;
     const { batcher, calls } = batcherOn(() => {
       if (failures-- > 0) throw databaseError('ECONNREFUSED');
@@ -97,7 +97,7 @@ describe('OutcomeBatcher', () => {
     expect(calls).toEqual(Array(4).fill(['dlv_1', 'dlv_2']));
   });
 
-  it('gives up when its patience ends: the lease lapses then', async () => {
+  it('gives up after its timeout, when the lease expires', async () => {
     const { batcher } = batcherOn(() => {
       throw databaseError('57P01');
     }, 300);

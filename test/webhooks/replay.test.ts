@@ -100,7 +100,7 @@ describe('alerts and metrics', () => {
     expect(await metric('webhook_deliveries', 'kind="event"')).toBe(4);
   });
 
-  it('tell of every block and of the disable once, oldest first', async () => {
+  it('report every block and the disabling once, oldest first', async () => {
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(500).end();
     await recordEvents(
       service,
@@ -130,7 +130,7 @@ describe('alerts and metrics', () => {
 });
 
 describe('a replay', () => {
-  it('sends the same event ids and bytes again as new deliveries, oldest first, and is tracked to its end', async () => {
+  it('sends the same event ids and bytes as new deliveries, oldest first, and is tracked to its end', async () => {
     await deliverEvents(3);
     const originals = receiver.received.map(({ body }) => body.toString());
     const originalIds = receiver.received.map(({ headers }) => headers['x-service-delivery']);
@@ -152,7 +152,7 @@ describe('a replay', () => {
     expect(kinds.toSorted()).toEqual(['event', 'event', 'event', 'replay', 'replay', 'replay']);
   });
 
-  it('counts with dry_run, stores nothing and sends nothing', async () => {
+  it('only counts with dry_run: it stores and sends nothing', async () => {
     await deliverEvents(2);
     await deliverEvents(1, 'esim.expired');
     const counted = async (body: object): Promise<unknown> =>
@@ -171,7 +171,7 @@ describe('a replay', () => {
     expect(receiver.received).toHaveLength(3);
   });
 
-  it('repeats a replay with the same Idempotency-Key only once', async () => {
+  it('runs once per Idempotency-Key', async () => {
     await deliverEvents(2);
     const [first, second] = await postAtOnce(service.admin, `${endpoint.path}/replay`, { since: SINCE }, 2);
     expect(first!.body.data.id).toBe(second!.body.data.id);
@@ -182,7 +182,7 @@ describe('a replay', () => {
     expect(receiver.received).toHaveLength(4);
   });
 
-  it('keeps to its pace, is canceled in the middle, and then sends nothing more', async () => {
+  it('keeps to its pace, can be canceled midway, and then sends nothing more', async () => {
     await deliverEvents(80);
     const startedAt = Date.now();
     const id = (await replay({ since: SINCE })).body.data.id as string;
@@ -220,7 +220,7 @@ describe('a replay', () => {
     expect(performance.now() - startedAt).toBeGreaterThan(1_000);
   });
 
-  it('ends, when it has few events, before a large one of its partner that started earlier (D34)', async () => {
+  it('ends before a large, earlier one of its partner if it has few events (D34)', async () => {
     await deliverEvents(80);
     await deliverEvents(10, 'esim.expired');
     const large = (await replay({ since: SINCE })).body.data.id as string;
@@ -230,7 +230,7 @@ describe('a replay', () => {
     expect(Date.parse(await endOf(small))).toBeLessThan(Date.parse(await endOf(large)));
   });
 
-  it('waits while the endpoint is disabled, and goes on when it is enabled', async () => {
+  it('waits while the endpoint is disabled, and continues when it is enabled', async () => {
     await deliverEvents(2);
     await service.admin.post(`${endpoint.path}/disable`, {});
     const id = (await replay({ since: SINCE })).body.data.id as string;
@@ -253,13 +253,13 @@ describe('a replay', () => {
     ['of an unknown status', { since: SINCE, statuses: ['pending'] }],
     ['of no types', { since: SINCE, event_types: [] }],
     ['with an unknown field', { since: SINCE, rate: 5 }],
-  ])('%s is 400 and starts nothing', async (_what, body) => {
+  ])('returns 400 and starts nothing for %s', async (_what, body) => {
     const answer = await replay(body);
     expect(answer.status).toBe(400);
     expect(answer.body.code).toBe('validation_failed');
   });
 
-  it('is 404 for an unknown endpoint or an unknown replay, and cannot be canceled once it is completed', async () => {
+  it('returns 404 for an unknown endpoint or replay, and cannot be canceled once it is completed', async () => {
     const other = `/internal/v1/partners/${partner.id}/webhook-endpoints/whe_01KAEXAMPLE000000000000000`;
     expect((await service.admin.post(`${other}/replay`, { since: SINCE })).status).toBe(404);
     expect((await service.admin.get('/internal/v1/replays/rpl_01KAEXAMPLE000000000000000')).status).toBe(404);
@@ -270,7 +270,7 @@ describe('a replay', () => {
   });
 });
 
-describe('a replay repeats what had ended when it began, and nothing else', () => {
+describe('the selection of a replay', () => {
   /** Four a second: a replay of six is under way for more than a second. */
   const ENDED = 6;
   let shared: TestService;
@@ -341,7 +341,7 @@ describe('a replay repeats what had ended when it began, and nothing else', () =
     }
   });
 
-  it('leaves out what was pending and is delivered meanwhile', async () => {
+  it('excludes deliveries that were pending and are delivered meanwhile', async () => {
     const answerAll = hold();
     await record(2);
     await eventually('they are under way', () => receiver.received.length === ENDED + 2);
@@ -353,7 +353,7 @@ describe('a replay repeats what had ended when it began, and nothing else', () =
     expect(receiver.received).toHaveLength(2 * ENDED + 2);
   });
 
-  it('leaves out what was answered before and is recorded later', async () => {
+  it('excludes deliveries whose response came earlier and is recorded later', async () => {
     const answerAll = hold();
     await record(1);
     await eventually('it is under way', () => receiver.received.length === ENDED + 1);
@@ -382,7 +382,7 @@ describe('a replay repeats what had ended when it began, and nothing else', () =
     expect(await completed(replay)).toMatchObject({ total: ENDED, created: ENDED });
   });
 
-  it('leaves out what was held and is given up meanwhile', async () => {
+  it('excludes deliveries that were held and are discarded meanwhile', async () => {
     await service.admin.post(`${endpoint.path}/disable`, {});
     await record(2);
     const replay = await startReplay();
@@ -393,7 +393,7 @@ describe('a replay repeats what had ended when it began, and nothing else', () =
   });
 });
 
-describe(`beside ${OTHERS} replays`, { timeout: STARVED_MS + 30_000 }, () => {
+describe(`a replay beside ${OTHERS} others`, { timeout: STARVED_MS + 30_000 }, () => {
   /** Another endpoint, for which the other replays are. */
   let other: RegisteredEndpoint;
 
@@ -435,7 +435,7 @@ describe(`beside ${OTHERS} replays`, { timeout: STARVED_MS + 30_000 }, () => {
     );
   }
 
-  it('is carried out while every step of theirs fails; they stay, and the failure counts (D43)', async () => {
+  it('runs while every step of the others fails: they stay, and the failure is counted (D43)', async () => {
     await query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
                    $$ BEGIN RAISE EXCEPTION 'refused by the test' USING ERRCODE = 'check_violation'; END $$;
                  CREATE TRIGGER refuse BEFORE INSERT ON webhook_deliveries_open FOR EACH ROW
@@ -454,7 +454,7 @@ describe(`beside ${OTHERS} replays`, { timeout: STARVED_MS + 30_000 }, () => {
     expect(failed.some((found) => Number(found?.[1]) > 0)).toBe(true);
   });
 
-  it('is carried out while they wait for their receivers (D34)', async () => {
+  it('runs while the others wait for their receivers (D34)', async () => {
     await query(
       `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, replay_id,
                                        next_attempt_at)

@@ -113,7 +113,7 @@ function signersBetween(from: number, to: number): string[] {
 }
 
 describe('a rotation under traffic', () => {
-  it('signs with new and old, new first, until the grace ends, and then with the new one alone', async () => {
+  it('signs with the new and the old secret, new first, until the grace ends, and then with the new one only', async () => {
     await eventually('traffic', () => receiver.received.length >= 20);
     const { askedAt, answeredAt, graceEndsAt } = await rotate('s1', 6);
     const ends = graceEndsAt!;
@@ -151,7 +151,7 @@ describe('a rotation under traffic', () => {
       expect(signersOf(webhook, secrets).length).toBeLessThanOrEqual(2);
   });
 
-  it('lets no event that is recorded after a rotation without grace carry the old signature', async () => {
+  it('does not sign events with the old secret that are recorded after a rotation without grace', async () => {
     await eventually('traffic', () => receiver.received.length >= 5);
     const answers: number[] = [];
     for (let i = 1; i <= EMERGENCIES; i++) {
@@ -173,7 +173,7 @@ describe('a rotation under traffic', () => {
     );
   });
 
-  it('signs the next attempt of a delivery that failed before it, under the same id, to the new URL', async () => {
+  it('signs the next attempt of an earlier failed delivery with the new secret, same id and new URL', async () => {
     await traffic.stop();
     await eventually(
       'nothing is owed',

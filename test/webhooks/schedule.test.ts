@@ -89,8 +89,8 @@ async function failOne(iccid: string): Promise<void> {
   await runOut(newest!.id);
 }
 
-describe('the schedule of the document, with its own numbers', () => {
-  it('is six attempts, each +30 s, +60 s, +3 min, +5 min, +15 min from the end of the one before', async () => {
+describe('the documented schedule', () => {
+  it('has six attempts: +30 s, +60 s, +3 min, +5 min and +15 min after the end of the previous one', async () => {
     answerWith(500, ANSWER_TAKES_MS);
     await recordEvent(service, { partnerId: partner.id });
     for (const [index, delayMs] of RETRIES_MS.entries()) {
@@ -142,7 +142,7 @@ describe('the schedule of the document, with its own numbers', () => {
 });
 
 describe('a block', () => {
-  it('sends nothing for its 60 seconds and uses up no attempt; then what waits goes out, oldest first', async () => {
+  it('sends nothing for 60 seconds and uses up no attempt, and then sends what waits, oldest first', async () => {
     answerWith(500);
     await failOne('gives up');
     expect((await endpointState(service, endpoint)).status).toBe('blocked');
@@ -167,7 +167,7 @@ describe('a block', () => {
     });
   });
 
-  it('is the fifth in a row: the endpoint is disabled, events are held, and the switch releases them', async () => {
+  it('disables the endpoint if it is the fifth in a row: events are held until it is enabled', async () => {
     answerWith(500);
     for (let block = 1; block <= 4; block++) {
       await failOne(`block ${block}`);

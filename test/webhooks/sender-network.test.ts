@@ -46,7 +46,7 @@ describe('a receiver with a slow link and a dead address', () => {
     ['dead address last', ['127.0.0.1', '127.0.0.2']],
     ['dead IPv6 address first', ['::1', '127.0.0.1']],
     ['dead addresses on both sides', ['127.0.0.2', '127.0.0.1', '::1']],
-  ])('gets its webhook: %s', async (_what, addresses) => {
+  ])('receives its webhook: %s', async (_what, addresses) => {
     const url = await http((_request, response) => void response.end());
     const port = await slowLink(Number(new URL(url).port));
     for (const host of addresses) if (host !== '127.0.0.1') await deaf(host, port);
@@ -59,7 +59,7 @@ describe('a receiver with a slow link and a dead address', () => {
     ['and no other address', ['127.0.0.3']],
     ['and a dead one before it', ['127.0.0.2', '127.0.0.3']],
     ['and a dead one after it', ['127.0.0.3', '127.0.0.2']],
-  ])('gets its webhook though the first SYN is lost, %s', async (_what, addresses) => {
+  ])('receives its webhook although the first SYN is lost, %s', async (_what, addresses) => {
     const slow = await deaf('127.0.0.3');
     if (addresses.includes('127.0.0.2')) await deaf('127.0.0.2', slow.port);
     const sending = send(senderWith({ resolve: at(...addresses) }), `http://partner.test:${slow.port}/hook`);
@@ -69,7 +69,7 @@ describe('a receiver with a slow link and a dead address', () => {
     expect(result.phases!.connectMs).toBeGreaterThan(550);
   });
 
-  it('fails by its own deadline and no other when all of its addresses are dead', async () => {
+  it("fails only by the attempt's deadline when all of its addresses are dead", async () => {
     const { port } = await deaf('127.0.0.2');
     await deaf('127.0.0.3', port);
     const sender = senderWith({ resolve: at('127.0.0.2', '127.0.0.3'), timeoutMs: 2_500 });
@@ -79,7 +79,7 @@ describe('a receiver with a slow link and a dead address', () => {
     expect(result.phases!.connectMs).toBeGreaterThan(2_000);
   });
 
-  it('does not wait for a name server that never answers AAAA', async () => {
+  it('does not wait for a name server that never responds for AAAA', async () => {
     const url = await http((_request, response) => void response.end());
     const nameServer = await NameServer.start({ 'partner.test': { a: ['127.0.0.1'], silent: ['AAAA'] } });
     const sender = senderWith({ resolve: nameServerResolver(() => [nameServer.address]) });
@@ -89,7 +89,7 @@ describe('a receiver with a slow link and a dead address', () => {
   });
 });
 
-describe('a receiver that closes kept connections', () => {
+describe('a receiver that closes keep-alive connections', () => {
   /** Answers each first request of a connection, and closes it when the second one has come. */
   async function closingAtTheSecond() {
     let requests = 0;
@@ -104,7 +104,7 @@ describe('a receiver that closes kept connections', () => {
     return { url: `http://127.0.0.1:${port}/hook`, requests: () => requests };
   }
 
-  it('gets the same request again at once, in the same attempt', async () => {
+  it('receives the same request again at once, in the same attempt', async () => {
     const { url, requests } = await closingAtTheSecond();
     const sender = senderWith();
     expect(await send(sender, url)).toMatchObject({ outcome: 'delivered', reusedConnection: false });
@@ -115,7 +115,7 @@ describe('a receiver that closes kept connections', () => {
     expect(requests()).toBe(3);
   });
 
-  it('gets a hundred webhooks at once, and none fails', async () => {
+  it('receives a hundred webhooks at once, and none fails', async () => {
     const port = await connections((socket) => {
       socket.on('data', () => socket.end(OK));
     });
@@ -127,7 +127,7 @@ describe('a receiver that closes kept connections', () => {
     }
   });
 
-  it('gets a request on a new connection only once', async () => {
+  it('receives a request on a new connection only once', async () => {
     let requests = 0;
     const url = await raw((socket) => {
       requests++;
@@ -137,7 +137,7 @@ describe('a receiver that closes kept connections', () => {
     expect(requests).toBe(1);
   });
 
-  it('gets a request only once if it sent a byte of an answer', async () => {
+  it('receives a request only once if it sent a byte of a response', async () => {
     let requests = 0;
     const port = await connections((socket) => {
       let ofConnection = 0;

@@ -48,7 +48,7 @@ function missedBy(attempts: readonly AttemptPhases[]): readonly number[][] {
 const MAX_ATTEMPTS = 30;
 
 describe('the phases of an attempt', () => {
-  it('are measured apart: name, connection, TLS, first byte, all', async () => {
+  it('are measured separately: name, connection, TLS, first byte, total', async () => {
     const authority = new TestAuthority();
     const before = getCACertificates('default');
     setDefaultCACertificates([...before, authority.certificate]);
@@ -79,7 +79,7 @@ describe('the phases of an attempt', () => {
     expect(missedBy(attempts)).toEqual([]);
   });
 
-  it('have no name for a literal and no TLS for plain HTTP; a resolver that knows at once is measured too', async () => {
+  it('have no DNS time for an IP address and no TLS time for plain HTTP, and include an instant resolver', async () => {
     const url = await http((_request, response) => void response.end());
     const literal = (await send(senderWith(), url)).phases!;
     expect(literal).toMatchObject({ dnsMs: null, tlsMs: null });
@@ -90,7 +90,7 @@ describe('the phases of an attempt', () => {
     expectBetween(named.phases!.connectMs, 0, 1_000);
   });
 
-  it('say how far a failed attempt came, and how long its last phase took', async () => {
+  it('show how far a failed attempt came, and the duration of its last phase', async () => {
     const refusedUrl = await send(senderWith({ allowPrivateTargets: false }), 'https://127.0.0.1/');
     expect(refusedUrl.phases).toMatchObject(NOTHING);
 
@@ -133,7 +133,7 @@ describe('the phases of an attempt', () => {
 });
 
 describe('the latency', () => {
-  it.each([0, 40, 120, 300])('is what the receiver measured, within 20 ms: %i ms', async (thinkingMs) => {
+  it.each([0, 40, 120, 300])("equals the receiver's measurement within 20 ms: %i ms", async (thinkingMs) => {
     const measured: number[] = [];
     const url = await http((request, response) => {
       const startedAt = performance.now();

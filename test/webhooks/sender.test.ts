@@ -15,7 +15,7 @@ import { NameServer } from './sending/name-server.js';
 import { connections, drip, http, raw } from './sending/receivers.js';
 import { send, senderWith } from './sending/sender.js';
 
-describe('what decides the outcome', () => {
+describe('the outcome', () => {
   it.each([200, 201, 202, 204, 299])('is success for %i', async (status) => {
     const url = await http((_request, response) => void response.writeHead(status).end());
     expect(await send(senderWith(), url)).toMatchObject({
@@ -39,7 +39,7 @@ describe('what decides the outcome', () => {
     },
   );
 
-  it('waits for the final status behind 1xx', async () => {
+  it('waits for the final status after 1xx', async () => {
     const informed = await http((_request, response) => {
       response.writeProcessing();
       response.writeEarlyHints({ link: '</a>; rel=preload' });
@@ -55,7 +55,7 @@ describe('what decides the outcome', () => {
 });
 
 describe('the deadline', () => {
-  it('alone ends an attempt: a receiver may be silent for longer than an idle connection', async () => {
+  it('is the only limit of an attempt, and a receiver may be silent longer than an idle connection', async () => {
     const url = await http(
       (_request, response) => void setTimeout(() => response.writeHead(200).end(), 5_000),
     );
@@ -64,7 +64,7 @@ describe('the deadline', () => {
 });
 
 describe('the response body', () => {
-  it('is kept up to 2 KB of a success and up to 16 KB of a failure, without half a character', async () => {
+  it('is kept up to 2 KB of a success and up to 16 KB of a failure, without a split character', async () => {
     const lengthOf = async (status: number, text: string) => {
       const url = await http((_request, response) => void response.writeHead(status).end(text));
       return (await send(senderWith(), url)).responseBody!.length;
@@ -78,7 +78,7 @@ describe('the response body', () => {
     expect(await lengthOf(500, 'short')).toBe(5);
   });
 
-  it('is kept as text that a table takes: NUL and invalid UTF-8 are replaced, gzip is not unpacked', async () => {
+  it('is kept as text that PostgreSQL accepts: NUL and invalid UTF-8 are replaced, gzip is not unpacked', async () => {
     const bytes = Buffer.concat([Buffer.from('a\0b'), Buffer.from([0xff]), gzipSync('x'.repeat(1_000_000))]);
     const url = await http((_request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(bytes);
@@ -89,7 +89,7 @@ describe('the response body', () => {
     expect(responseBody!.length).toBeLessThan(2_000);
   });
 
-  it('leaves the connection usable when it was read to its end', async () => {
+  it('leaves the connection usable when it was read completely', async () => {
     const ports = new Set<number>();
     const url = await http((request, response) => {
       ports.add(request.socket.remotePort ?? 0);
@@ -136,12 +136,12 @@ const WAYS: Record<FailureClass, () => Promise<AttemptResult>> = {
 };
 
 describe('a failure', () => {
-  it('is one to connect when the receiver resets the connection', async () => {
+  it('has the class connect when the receiver resets the connection', async () => {
     const url = await raw((socket) => socket.resetAndDestroy());
     expect((await send(senderWith(), url)).error).toBe('connect: ECONNRESET');
   });
 
-  it('is one of dns when the name has no address', async () => {
+  it('has the class dns when the name has no address', async () => {
     const sender = senderWith({ resolve: () => Promise.resolve([]) });
     expect((await send(sender, 'http://nowhere.example/')).error).toBe('dns: ENODATA');
   });
@@ -154,14 +154,14 @@ describe('a failure', () => {
     expect(result.responseHeaders === null).toBe(failureClass !== 'http_status');
   });
 
-  it('to connect names none of several addresses that were tried', async () => {
+  it('names none of the addresses that were tried', async () => {
     const sender = senderWith({ resolve: at('127.0.0.1', '::1', '127.0.0.2') });
     const result = await send(sender, 'http://partner.test:1/');
     expect(result.error).toBe('connect: ECONNREFUSED');
     expect(JSON.stringify(result)).not.toMatch(/127\.0|::1/);
   });
 
-  it('repeats nothing of an error but a code that looks like one', () => {
+  it('includes nothing of an error except a plausible code', () => {
     const inner = Object.assign(new Error('connect 10.0.0.1:22'), { code: '10.0.0.1', address: '10.0.0.1' });
     expect(describeFailure(inner)).toBe('protocol');
     expect(describeFailure('10.0.0.1')).toBe('protocol');
@@ -170,7 +170,7 @@ describe('a failure', () => {
 });
 
 describe('an interruption', () => {
-  it('cuts the attempt and is its outcome, unless the status line is there', async () => {
+  it('aborts the attempt and becomes its outcome, unless the status line has arrived', async () => {
     const hanging = await raw(() => undefined);
     const control = new AbortController();
     setTimeout(() => control.abort(new JobInterrupted()), 50);
@@ -187,7 +187,7 @@ describe('an interruption', () => {
     expect(await send(senderWith(), dripping, late)).toMatchObject({ outcome: 'delivered', statusCode: 200 });
   });
 
-  it('before the connection is there sends nothing afterwards', async () => {
+  it('before the connection is established sends nothing afterwards', async () => {
     let requests = 0;
     const url = await http((_request, response) => {
       requests++;
@@ -235,8 +235,8 @@ const afterReply = async (): Promise<void> => {
   await nextTurn();
 };
 
-describe('connections that are kept', () => {
-  it('go where they were vetted to go; a new one to a name that has moved inside is refused', async () => {
+describe('keep-alive connections', () => {
+  it('stay at their checked address, and a new connection to a name that now resolves privately is refused', async () => {
     const { port, sockets } = await keepingReceiver();
     let address = PUBLIC;
     const nameServer = await NameServer.start({ 'moved.test': () => ({ a: [address] }) });
@@ -256,7 +256,7 @@ describe('connections that are kept', () => {
     expect(nameServer.questions).toHaveLength(4);
   });
 
-  it('are not opened beside one that is busy without a new look at the name', async () => {
+  it('are not opened beside a busy one without a new DNS lookup', async () => {
     const { port } = await keepingReceiver();
     let address = PUBLIC;
     const nameServer = await NameServer.start({ 'moved.test': () => ({ a: [address] }) });
@@ -271,7 +271,7 @@ describe('connections that are kept', () => {
     expect(results.filter(({ reusedConnection }) => reusedConnection)).toHaveLength(1);
   });
 
-  it('are kept apart by name and by port, also on one address', async () => {
+  it('are separated by name and port, even on one address', async () => {
     const [first, second] = [await keepingReceiver(), await keepingReceiver()];
     const nameServer = await NameServer.start({ 'a.test': { a: [PUBLIC] }, 'b.test': { a: [PUBLIC] } });
     const sender = senderWith({ resolve: nameServerResolver(() => [nameServer.address]) });

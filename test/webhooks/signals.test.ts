@@ -25,7 +25,7 @@ describe.each([
   ['PostgreSQL', null],
   ['Redis', missing],
 ])('a signal over %s (D51)', (backend, reason) => {
-  describe.skipIf(reason !== null)(`(${backend} is here)`, () => {
+  describe.skipIf(reason !== null)(`(${backend} is available)`, () => {
     let redis: TestRedis | null = null;
     /** It records events, and has no worker. */
     let office: TestService;
@@ -86,7 +86,7 @@ describe.each([
     }
 
     it(
-      'brings an event to the worker of another process, and leaves no job in the queue',
+      'triggers a delivery by the worker of another process, and leaves no job in the queue',
       { timeout: TEST_MS },
       async () => {
         for (let nth = 1; nth <= 3; nth++) {
@@ -98,7 +98,7 @@ describe.each([
       },
     );
 
-    it('is heard again after its connection was lost', { timeout: TEST_MS }, async () => {
+    it('is received again after its connection was lost', { timeout: TEST_MS }, async () => {
       const lost = listener;
       await cut(lost);
       await eventually('another connection listens', async () => {
@@ -110,7 +110,7 @@ describe.each([
     });
 
     it(
-      'goes to all workers, of which the others claim when the first one is dead or frozen',
+      'reaches all workers, and others claim when the first one is dead or frozen',
       { timeout: TEST_MS },
       async () => {
         // It says that it works, and does nothing.

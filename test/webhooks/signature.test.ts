@@ -17,7 +17,7 @@ function pythonHmac(key: string, text: string): string {
 }
 
 describe('signWebhook', () => {
-  it('signs "<t>.<raw body>" with the secret as shown, as another implementation computes it', () => {
+  it('signs "<t>.<raw body>" with the secret as shown, like another implementation', () => {
     expect(header).toBe(`t=${nowSeconds},v1=${pythonHmac(secret, `${nowSeconds}.${body}`)}`);
   });
 
@@ -29,7 +29,7 @@ describe('signWebhook', () => {
     expect(verifyWebhookSignature({ ...valid, header: both, secret: 'whsec_other' })).toBe(false);
   });
 
-  it('gives text and bytes the same signature', () => {
+  it('creates the same signature for text and bytes', () => {
     expect(signWebhook({ timestampSeconds: nowSeconds, body: Buffer.from(body), secrets: [secret] })).toBe(
       header,
     );
@@ -65,7 +65,7 @@ describe('verifyWebhookSignature', () => {
     expect(verifyWebhookSignature({ ...valid, ...change })).toBe(false);
   });
 
-  it('accepts t up to 300 s away, either way, and another tolerance when asked', () => {
+  it('accepts t up to 300 s off in either direction, and another tolerance on request', () => {
     expect(verifyWebhookSignature({ ...valid, nowSeconds: nowSeconds + 300 })).toBe(true);
     expect(verifyWebhookSignature({ ...valid, nowSeconds: nowSeconds - 300 })).toBe(true);
     expect(verifyWebhookSignature({ ...valid, nowSeconds: nowSeconds + 10, toleranceSeconds: 5 })).toBe(
@@ -73,7 +73,7 @@ describe('verifyWebhookSignature', () => {
     );
   });
 
-  it('takes the present for now when none is given', () => {
+  it('uses the current time by default', () => {
     const timestampSeconds = Math.floor(Date.now() / 1_000);
     const fresh = signWebhook({ timestampSeconds, body, secrets: [secret] });
     expect(verifyWebhookSignature({ header: fresh, body, secret })).toBe(true);
@@ -84,7 +84,7 @@ describe('verifyWebhookSignature', () => {
 });
 
 describe('newSigningSecret', () => {
-  it('makes distinct base62 secrets that use every letter', () => {
+  it('creates distinct base62 secrets that use every letter', () => {
     const secrets = Array.from({ length: 500 }, () => newSigningSecret());
     expect(new Set(secrets).size).toBe(500);
     for (const text of secrets) expect(text).toMatch(/^whsec_[0-9A-Za-z]{40}$/);

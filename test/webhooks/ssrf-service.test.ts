@@ -27,7 +27,7 @@ function askAt(address: string): void {
   });
 }
 
-it('refuses a hostile URL for a new endpoint and for one that moves, without repeating it', async () => {
+it('refuses a hostile URL for a new and for a changed endpoint, without repeating it', async () => {
   const collection = `/internal/v1/partners/${partnerId}/webhook-endpoints`;
   const good = await registerEndpoint(service, partnerId, { url: 'https://hooks.partner.test/in' });
   for (const url of HOSTILE_URLS.map((text) => text.replaceAll('PORT', '8443'))) {
@@ -41,7 +41,7 @@ it('refuses a hostile URL for a new endpoint and for one that moves, without rep
   }
 });
 
-it('refuses a test send to a name inside, in words that hold no address', async () => {
+it('refuses a test event to a name with a private address, in a message without the address', async () => {
   const canary = await startCanary();
   const nameServer = await NameServer.start({ 'inside.test': { a: ['127.0.0.1'], aaaa: ['::1'] } });
   askAt(nameServer.address);
@@ -61,7 +61,7 @@ it('refuses a test send to a name inside, in words that hold no address', async 
   expect(canary.count()).toBe(0);
 });
 
-it('refuses at the attempt an endpoint from a time when addresses were allowed', async () => {
+it('refuses an attempt to an endpoint from a time when private addresses were allowed', async () => {
   const canary = await startCanary();
   const endpoint = await registerEndpoint(service, partnerId, { url: 'https://hooks.partner.test/old' });
   await service.database.pool.query('UPDATE webhook_endpoints SET url = $2 WHERE id = $1', [

@@ -16,8 +16,8 @@ async function production(zone: Zone) {
   return { sender, canary, nameServer, resolve, dials: watchDials() };
 }
 
-describe('a URL that is no public target', () => {
-  it('is refused at every attempt, without a question to a name server or a connection', async () => {
+describe('a URL that is not a public target', () => {
+  it('is refused at every attempt, without a DNS query or a connection', async () => {
     const { sender, canary, nameServer, dials } = await production({});
     for (const url of HOSTILE_URLS) {
       const result = await send(sender, url.replaceAll('PORT', String(canary.port)));
@@ -28,8 +28,8 @@ describe('a URL that is no public target', () => {
   });
 });
 
-describe('a name that resolves to what is not public', () => {
-  it('is refused at the connect, and nothing is connected', async () => {
+describe('a name that resolves to a private address', () => {
+  it('is refused before connecting', async () => {
     const { sender, canary, nameServer, dials } = await production(HOSTILE_NAMES);
     for (const name of names) {
       const result = await send(sender, `https://${name}:${canary.port}/hook`);
@@ -40,7 +40,7 @@ describe('a name that resolves to what is not public', () => {
     expect([dials, canary.count()]).toEqual([[], 0]);
   });
 
-  it('reaches the canary when the guard is off: the test above can fail', async () => {
+  it('reaches the canary when the guard is off, which proves that the previous test can fail', async () => {
     const { canary, resolve, dials } = await production(HOSTILE_NAMES);
     const sender = senderWith({ resolve });
     for (const name of ['loopback.test', 'loopback6.test', 'private-first.test']) {
@@ -50,7 +50,7 @@ describe('a name that resolves to what is not public', () => {
     expect(dials).toEqual(['127.0.0.1', '::1', '127.0.0.1'].map((address) => `${address} ${canary.port}`));
   });
 
-  it('is not asked for twice: what was vetted is what is dialled, and a later answer is vetted again', async () => {
+  it('is resolved once: the checked address is dialed, and a later attempt is checked again', async () => {
     const rebinding = (asked: number) => (asked === 0 ? { aaaa: [UNASSIGNED] } : { aaaa: ['::1'] });
     const { sender, canary, nameServer, dials } = await production({ 'rebind.test': rebinding });
     const url = `https://rebind.test:${canary.port}/hook`;
@@ -61,7 +61,7 @@ describe('a name that resolves to what is not public', () => {
     expect([dials.length, canary.count()]).toEqual([1, 0]);
   });
 
-  it('gives dns, not a connection, for an alias without an address and for no such name', async () => {
+  it('fails with dns, without a connection, for a dangling alias and for an unknown name', async () => {
     const { sender, dials } = await production({ 'dangling.test': { cname: 'gone.test' } });
     expect((await send(sender, 'https://dangling.test/')).error).toBe('dns: ENODATA');
     expect((await send(sender, 'https://unknown.test/')).error).toBe('dns: ENOTFOUND');
@@ -71,7 +71,7 @@ describe('a name that resolves to what is not public', () => {
 
 describe('a redirect', () => {
   it.each([301, 302, 303, 307, 308])(
-    'by %i to an inner address is an answer, not an order',
+    'by %i to a private address is recorded and not followed',
     async (status) => {
       const canary = await startCanary();
       const dials = watchDials();

@@ -46,7 +46,7 @@ function verifies({ headers, body }: ReceivedWebhook, secret: string): boolean {
 }
 
 describe('an endpoint with the scheme "standard" (D49)', () => {
-  it('gets the headers of Standard Webhooks beside the document’s, which libraries verify with the same secret', async () => {
+  it('receives the Standard Webhooks headers besides our own, and libraries verify them with the same secret', async () => {
     await register(BOTH);
     // A library asks for 24 to 64 bytes.
     expect(Buffer.from(endpoint.secret.replace('whsec_', ''), 'base64')).toHaveLength(30);
@@ -66,7 +66,7 @@ describe('an endpoint with the scheme "standard" (D49)', () => {
     ).toBe(true);
   });
 
-  it('gets the same id and a fresh timestamp at each try, and both signatures during a rotation', async () => {
+  it('receives the same id and a fresh timestamp with each attempt, and both signatures during a rotation', async () => {
     await register(BOTH);
     let fail = (): void => undefined;
     receiver.answer = (nth, _webhook, response) => {
@@ -87,7 +87,7 @@ describe('an endpoint with the scheme "standard" (D49)', () => {
     expect(verifies(first!, secret)).toBe(false);
   });
 
-  it('is what the partner asked for: from the next attempt on, and no longer than it wants', async () => {
+  it('uses the scheme from the next attempt after it is enabled, until it is disabled', async () => {
     await register();
     const read = async (): Promise<unknown> =>
       (await service.admin.get(endpoint.path)).body.data.signature_schemes;

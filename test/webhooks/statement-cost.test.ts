@@ -73,7 +73,7 @@ async function statementsOf(work: () => Promise<unknown>): Promise<Record<keyof 
   return Object.fromEntries(Object.entries(KINDS).map(([name, kind]) => [name, count(kind)])) as never;
 }
 
-it('takes two statements to record an event, one to claim, one to read it and at most one to end it, and no job or signal in its own process', async () => {
+it('runs two statements to record an event, one to claim, one to read and at most one to end it, without a job', async () => {
   const before = receiver.received.length;
   const counts = await statementsOf(async () => {
     for (let nth = 1; nth <= EVENTS; nth++) {
@@ -91,7 +91,7 @@ it('takes two statements to record an event, one to claim, one to read it and at
   expect(counts.begun).toBeLessThanOrEqual(EVENTS * 1.2);
 });
 
-it('takes two statements to record the events of one transaction and few to send them, however many they are', async () => {
+it('runs two statements to record the events of one transaction and few to send them, however many there are', async () => {
   const before = receiver.received.length;
   const counts = await statementsOf(async () => {
     await recordEvents(
@@ -104,7 +104,7 @@ it('takes two statements to record the events of one transaction and few to send
   expect(counts.claims + counts.outcomes).toBeLessThan(EVENTS);
 });
 
-it('sends an event of an order without a claim in the worker that has recorded it and owns the endpoint', async () => {
+it("sends an order's event without a claim if the worker that recorded it owns the endpoint", async () => {
   const before = receiver.received.length;
   const counts = await statementsOf(async () => {
     for (let nth = 1; nth <= ORDERS; nth++) {
@@ -115,7 +115,7 @@ it('sends an event of an order without a claim in the worker that has recorded i
   expect(counts).toMatchObject({ owed: ORDERS, claims: 0, bodyReads: 0, signals: 0, jobs: 0 });
 });
 
-it('looks at a blocked endpoint with a backlog in the sweep, without a claim, job or write (D31)', async () => {
+it('checks a blocked endpoint with a backlog in the sweep, without a claim, job or write (D31)', async () => {
   const blockable = await startTestService({
     env: { SWEEP_INTERVAL_MS: '100', WEBHOOK_RETRY_DELAYS_MS: '1', WEBHOOK_BLOCK_MS: '600000' },
   });

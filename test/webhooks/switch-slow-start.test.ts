@@ -82,8 +82,8 @@ async function wholeConcurrency(): Promise<void> {
   await eventually('the whole concurrency', () => receiver.open.length === CAP);
 }
 
-describe('slow start, over two workers', () => {
-  it('begins with one attempt in flight after the switch and doubles once a second up to the cap', async () => {
+describe('slow start over two workers', () => {
+  it('starts with one attempt in flight after enabling, and doubles once a second up to the limit', async () => {
     await office.admin.post(`${endpoint.path}/disable`);
     await record(BACKLOG);
     receiver.answerAll(200, ANSWER_TAKES_MS);
@@ -93,7 +93,7 @@ describe('slow start, over two workers', () => {
     expectSlowStart(arrivals);
   });
 
-  it('does the same after a block', async () => {
+  it('also applies after a block', async () => {
     receiver.answerAll(500, 0);
     const clock = new EndpointClock(office.database, endpoint.id);
     await record(1);
@@ -109,7 +109,7 @@ describe('slow start, over two workers', () => {
     expectSlowStart(arrivals);
   });
 
-  it('begins at the first time-out already, before any block (D42)', async () => {
+  it('starts at the first timeout, before any block (D42)', async () => {
     await record(30);
     await eventually('the whole concurrency', () => receiver.open.length === CAP);
     await eventually('an attempt after the time-outs', () => receiver.received.length > CAP);

@@ -47,7 +47,7 @@ const idsIn = (): string[] =>
   receiver.received.map((webhook) => (JSON.parse(webhook.body) as { id: string }).id);
 
 describe('disable', () => {
-  it('holds what is owed and what comes, and sends nothing', async () => {
+  it('holds pending and new deliveries, and sends nothing', async () => {
     expect((await post('disable')).body.data).toMatchObject({
       status: 'disabled',
       disabled_reason: 'manual',
@@ -75,7 +75,7 @@ describe('disable', () => {
     expect((await post('enable')).body.data).toMatchObject({ disabled_at: null });
   });
 
-  it('changes nothing when it is disabled already', async () => {
+  it('changes nothing when the endpoint is already disabled', async () => {
     const first = await post('disable');
     const second = await post('disable');
     expect(second.status).toBe(200);
@@ -88,7 +88,7 @@ describe('disable', () => {
 });
 
 describe('enable', () => {
-  it('releases what was held, oldest first, with its remaining attempts', async () => {
+  it('releases held deliveries, oldest first, with their remaining attempts', async () => {
     // One delivery has failed twice at least before the switch; its next attempt must have the next number.
     let fails = true;
     let isDisabled = false;
@@ -133,7 +133,7 @@ describe('enable', () => {
     expect(first.attempts.at(-1)).toMatchObject({ number: before + 1, outcome: 'delivered' });
   });
 
-  it('gives up what was held when told to, and says so in the audit log', async () => {
+  it('discards held deliveries on request, and audits it', async () => {
     await post('disable');
     await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
     await post('enable', { held: 'discard' });
@@ -147,7 +147,7 @@ describe('enable', () => {
     expect(audit.body.data[0].details).toEqual({ held: 'discard', failed: 'leave', discarded: 2, resent: 0 });
   });
 
-  it('resends what failed since the last 2xx when told to, as new deliveries', async () => {
+  it('resends failures since the last 2xx on request, as new deliveries', async () => {
     await recordEvent(service, { partnerId: partner.id });
     await deliveryThat(service, endpoint, 'is delivered', (d) => d.status === 'delivered');
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(500).end();
@@ -214,7 +214,7 @@ describe('enable', () => {
 });
 
 describe('deletion', () => {
-  it('discards what is undelivered, keeps the log, and is not found again', async () => {
+  it('discards undelivered events, keeps the log, and makes the endpoint a 404', async () => {
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(500).end();
     await post('disable');
     await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
@@ -229,7 +229,7 @@ describe('deletion', () => {
     expect(await statuses()).toHaveLength(2);
   });
 
-  it('still logs the attempt under way, and counts it when it is a 2xx', async () => {
+  it('still logs the attempt in progress, and counts it when it is a 2xx', async () => {
     let finish = (): void => undefined;
     receiver.answer = (_nth, _webhook, response) => {
       finish = () => void response.writeHead(200).end();
@@ -278,8 +278,8 @@ function slowStartWindow(): number | null | undefined {
   return leases.get(endpoint.id)?.window.width;
 }
 
-describe('a test webhook that got a 2xx', () => {
-  it('is not the last 2xx of `failed: resend`: what failed before it is resent', async () => {
+describe('a test webhook with a 2xx response', () => {
+  it('does not count as the last 2xx for `failed: resend`: earlier failures are resent', async () => {
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(500).end();
     await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
     const failed = await eventually('both failed', async () => {
@@ -301,7 +301,7 @@ describe('a test webhook that got a 2xx', () => {
     expect(resent.sort()).toEqual(failed.toSorted());
   });
 
-  it('does not widen the window of slow start; one of an event does', async () => {
+  it('does not widen the slow-start window, while an event does', async () => {
     await post('disable');
     await post('enable');
     await passTest();
@@ -311,7 +311,7 @@ describe('a test webhook that got a 2xx', () => {
   });
 });
 
-describe('a delivery that is given up while its sixth attempt is under way (D32)', () => {
+describe('a delivery that is discarded during its sixth attempt (D32)', () => {
   const ATTEMPTS = 6;
   let quiet: TestService;
   let shared: TestService;
@@ -348,7 +348,7 @@ describe('a delivery that is given up while its sixth attempt is under way (D32)
     });
   }
 
-  it('stays discarded when that fails, and blocks nothing', async () => {
+  it('stays discarded when that attempt fails, and blocks nothing', async () => {
     const delivery = await afterTheAnswer(500);
     expect(delivery.attempts.at(-1)).toMatchObject({ number: ATTEMPTS, outcome: 'failed', status_code: 500 });
     expect(delivery).toMatchObject({ status: 'discarded', next_attempt_at: null });
@@ -366,7 +366,7 @@ describe('a delivery that is given up while its sixth attempt is under way (D32)
     expect(alerts.body.data).toEqual([]);
   });
 
-  it('is delivered after all when that gets a 2xx', async () => {
+  it('becomes delivered when that attempt gets a 2xx', async () => {
     expect(await afterTheAnswer(200)).toMatchObject({ status: 'delivered' });
   });
 });

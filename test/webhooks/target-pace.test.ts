@@ -36,8 +36,8 @@ const record = (count: number, partnerId = partner.id): Promise<unknown> =>
     Array.from({ length: count }, () => ({ partnerId })),
   );
 
-describe('a host that has not answered 2xx', () => {
-  it('gets at most 20 attempts a second from all endpoints of a partner, until it answers 2xx', async () => {
+describe('a host that has not returned a 2xx yet', () => {
+  it('receives at most 20 attempts a second from all endpoints of a partner until its first 2xx', async () => {
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(404).end();
     await registerEndpoint(service, partner.id, { url: receiver.url });
     await registerEndpoint(service, partner.id, { url: `${receiver.url}/second` });

@@ -35,17 +35,17 @@ const PUBLIC_ADDRESSES = [
   ...words('2400:cb00::1 2001:4860:4860::8888 2003::1 3ffe::1'),
 ];
 
-describe('addresses that webhooks may be sent to', () => {
-  it.each(HOSTILE_ADDRESSES)('refuses %s', (address) => {
+describe('webhook target addresses', () => {
+  it.each(HOSTILE_ADDRESSES)('refuse %s', (address) => {
     expect(isPublicAddress(address)).toBe(false);
     expect(strict.refusesAddress(address)).toBe(true);
   });
 
-  it.each(PUBLIC_ADDRESSES)('takes %s', (address) => {
+  it.each(PUBLIC_ADDRESSES)('allow %s', (address) => {
     expect(strict.refusesAddress(address)).toBe(false);
   });
 
-  it('takes everything in development', () => {
+  it('allow everything in development', () => {
     for (const address of HOSTILE_ADDRESSES) expect(development.refusesAddress(address)).toBe(false);
   });
 });
@@ -97,17 +97,17 @@ describe('URLs at registration', () => {
     'https://internal.example/',
     'https://mañana.example/',
     'https://a/',
-  ])('takes %s', (url) => {
+  ])('accepts %s', (url) => {
     expect(strict.refuseUrl(url)).toBeNull();
   });
 
-  it('never repeats the URL in its words', () => {
+  it('never repeats the URL in its message', () => {
     for (const [url] of REFUSED_URLS) {
       if (url.length > 10) expect(strict.refuseUrl(url)?.message).not.toContain(url);
     }
   });
 
-  it('lifts https, literals and local names in development, and nothing else', () => {
+  it('allows http, IP addresses and local names in development, and nothing else', () => {
     for (const url of [
       'http://127.0.0.1:8080/hook',
       'https://[::1]/',

@@ -35,7 +35,7 @@ async function receiver(options: ServerOptions) {
 
 const OLD_CIPHERS = 'DEFAULT@SECLEVEL=0';
 
-describe('a receiver that cannot prove who it is gets nothing', () => {
+describe('a receiver that cannot prove its identity', () => {
   it.each([
     ['an expired certificate', () => authority.issue({ days: -1 }), 'tls: CERT_HAS_EXPIRED'],
     ['a certificate of its own', () => authority.selfSigned(), 'tls: DEPTH_ZERO_SELF_SIGNED_CERT'],
@@ -61,7 +61,7 @@ describe('a receiver that cannot prove who it is gets nothing', () => {
         }) as const,
       /^tls: /,
     ],
-  ])('is refused for %s', async (_what, identity, error) => {
+  ])('receives nothing with %s', async (_what, identity, error) => {
     trustAuthority();
     const { url, requests } = await receiver(identity());
     const result = await send(senderWith(), url);
@@ -71,15 +71,15 @@ describe('a receiver that cannot prove who it is gets nothing', () => {
     expect(requests()).toBe(0);
   });
 
-  it('is refused for a certificate of an authority that nobody knows', async () => {
+  it('receives nothing with a certificate of an unknown authority', async () => {
     const { url, requests } = await receiver(authority.issue());
     expect((await send(senderWith(), url)).error).toMatch(/^tls: UNABLE_TO_/);
     expect(requests()).toBe(0);
   });
 });
 
-describe('a receiver that proves who it is', () => {
-  it('gets its webhook, over the same connection again', async () => {
+describe('a receiver that proves its identity', () => {
+  it('receives its webhooks over the same connection', async () => {
     trustAuthority();
     const { url, requests } = await receiver(authority.issue());
     const sender = senderWith();
@@ -89,7 +89,7 @@ describe('a receiver that proves who it is', () => {
     expect(requests()).toBe(2);
   });
 
-  it('gets its webhook once more when it closes a kept connection without an answer', async () => {
+  it('receives its webhook again when it closes a keep-alive connection without a response', async () => {
     trustAuthority();
     const used = new WeakSet();
     let requests = 0;
@@ -107,7 +107,7 @@ describe('a receiver that proves who it is', () => {
     expect(requests).toBe(3);
   });
 
-  it('vouches for no other name on the same address and port', async () => {
+  it('is not trusted for another name on the same address and port', async () => {
     trustAuthority();
     const { port, requests } = await receiver(authority.issue({ names: ['one.test'] }));
     const resolve = () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
@@ -159,7 +159,7 @@ describe('the environment of the process', () => {
     return child.stdout.trim();
   }
 
-  it('does not send webhooks through a proxy', async () => {
+  it('does not make webhooks use a proxy', async () => {
     let proxied = 0;
     const proxyPort = await connections((socket) => {
       proxied++;
@@ -175,7 +175,7 @@ describe('the environment of the process', () => {
     expect(proxied).toBe(0);
   });
 
-  it('cannot turn the check of certificates off', async () => {
+  it('cannot disable the verification of certificates', async () => {
     const { url, requests } = await receiver(authority.selfSigned());
     expect(await sendFromChild(url, { NODE_TLS_REJECT_UNAUTHORIZED: '0' })).toBe(
       'tls: DEPTH_ZERO_SELF_SIGNED_CERT',
@@ -193,13 +193,13 @@ describe('a receiver with usual TLS', () => {
     ['the curve P-256 alone', { ecdhCurve: 'P-256' }],
     ['the curve P-384 alone', { ecdhCurve: 'P-384' }],
     ['a request for a client certificate', { requestCert: true, rejectUnauthorized: false }],
-  ] as const)('gets its webhook over %s', async (_what, options) => {
+  ] as const)('receives its webhook over %s', async (_what, options) => {
     trustAuthority();
     const { url } = await receiver({ ...authority.issue(), ...options });
     expect(await send(senderWith(), url)).toMatchObject({ outcome: 'delivered', error: null });
   });
 
-  it('gets its webhook with an RSA certificate, in TLS 1.2 and 1.3', async () => {
+  it('receives its webhook with an RSA certificate, in TLS 1.2 and 1.3', async () => {
     trustAuthority();
     for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
       const { url } = await receiver({ ...authority.issue({ key: 'rsa' }), maxVersion: version });
@@ -208,7 +208,7 @@ describe('a receiver with usual TLS', () => {
   });
 });
 
-describe('a receiver that has not proven who it is', () => {
+describe('a receiver that has not proven its identity', () => {
   it.each([
     [
       'Diffie-Hellman over a field of its choice',
@@ -254,7 +254,7 @@ describe('a receiver that has not proven who it is', () => {
     expect(requests()).toBe(0);
   });
 
-  it('spends the allowance of its partner and of no other', { timeout: 120_000 }, async () => {
+  it("uses up only its own partner's CPU allowance", { timeout: 120_000 }, async () => {
     const costly = await receiver(authority.costlyChain(costlyKey(), 10));
     trustAuthority();
     const healthy = await receiver(authority.issue());
@@ -277,7 +277,7 @@ describe('a receiver that has not proven who it is', () => {
 });
 
 describe('a metered connection', () => {
-  it('closes when TLS makes no data of what comes', async () => {
+  it('closes when TLS yields no data from its input', async () => {
     const port = await connections((socket: Socket) => void flood(socket, Buffer.alloc(1_000)));
     const metered = new MeteredConnection(connect(port, '127.0.0.1'));
     let fed = 0;
@@ -290,7 +290,7 @@ describe('a metered connection', () => {
     expect(charged).toBeGreaterThanOrEqual(4);
   });
 
-  it('stays open while TLS makes data of what comes', async () => {
+  it('stays open while TLS yields data from its input', async () => {
     const port = await connections((socket: Socket) => void flood(socket, Buffer.alloc(1_000)));
     const metered = new MeteredConnection(connect(port, '127.0.0.1'));
     afterThisTest(() => metered.destroy());
@@ -301,7 +301,7 @@ describe('a metered connection', () => {
     expect(metered.destroyed).toBe(false);
   });
 
-  it('reads no more than TLS takes', async () => {
+  it('reads no more than TLS consumes', async () => {
     let written = { bytes: 0 };
     const port = await connections(
       (socket: Socket) => void (written = flood(socket, Buffer.alloc(64 * 1_024))),

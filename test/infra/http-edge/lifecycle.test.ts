@@ -12,20 +12,23 @@ const start = async (...options: Parameters<typeof startEdgeApp>): Promise<void>
 afterEach(() => edge.close());
 
 describe('the gate', () => {
-  it.each([401, 403, 429, 503] as const)('ends a call with %d, and adds its headers to the response', async (status) => {
-    const code = {
-      401: 'unauthorized',
-      403: 'ip_not_allowed',
-      429: 'rate_limited',
-      503: 'service_unavailable',
-    } as const;
-    const refusal = new AppError(code[status], { headers: { 'retry-after': '3' } });
-    await start({ authenticate: () => Promise.resolve({ ...AUTHENTICATED, refusal }) });
-    const answer = await exchange(edge.port, post('{'));
-    await expectOneProblem(edge, answer, status, code[status]);
-    expect(answer.headers).toMatchObject({ 'retry-after': '3', 'x-ratelimit-remaining': '7' });
-    expect(edge.records[0]).toMatchObject({ keyId: 'key_1', partnerId: 'ptn_1', mode: 'live' });
-  });
+  it.each([401, 403, 429, 503] as const)(
+    'ends a call with %d, and adds its headers to the response',
+    async (status) => {
+      const code = {
+        401: 'unauthorized',
+        403: 'ip_not_allowed',
+        429: 'rate_limited',
+        503: 'service_unavailable',
+      } as const;
+      const refusal = new AppError(code[status], { headers: { 'retry-after': '3' } });
+      await start({ authenticate: () => Promise.resolve({ ...AUTHENTICATED, refusal }) });
+      const answer = await exchange(edge.port, post('{'));
+      await expectOneProblem(edge, answer, status, code[status]);
+      expect(answer.headers).toMatchObject({ 'retry-after': '3', 'x-ratelimit-remaining': '7' });
+      expect(edge.records[0]).toMatchObject({ keyId: 'key_1', partnerId: 'ptn_1', mode: 'live' });
+    },
+  );
 
   it('returns 503 when the database is down, and does not report an unexpected error', async () => {
     const down = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), { code: 'ECONNREFUSED' });

@@ -143,17 +143,20 @@ describe('a malformed or truncated body', () => {
     expect(edge.records).toHaveLength(1);
   });
 
-  it.each(['destroy', 'end'] as const)('is not an unexpected error when the client disconnects: %s', async (how) => {
-    const client = new RawClient(edge.port).write(`${postHead}Content-Length: 100\r\n\r\n{"a"`);
-    await until(() => edge.seen.length > 0);
-    await sleep(20);
-    client.socket[how]();
-    await until(() => edge.records.length > 0);
-    await sleep(50);
-    expect(edge.records).toMatchObject([{ status: 499, route: '/v1/things', keyId: 'key_1' }]);
-    expect(edge.unexpected).toEqual([]);
-    client.destroy();
-  });
+  it.each(['destroy', 'end'] as const)(
+    'is not an unexpected error when the client disconnects: %s',
+    async (how) => {
+      const client = new RawClient(edge.port).write(`${postHead}Content-Length: 100\r\n\r\n{"a"`);
+      await until(() => edge.seen.length > 0);
+      await sleep(20);
+      client.socket[how]();
+      await until(() => edge.records.length > 0);
+      await sleep(50);
+      expect(edge.records).toMatchObject([{ status: 499, route: '/v1/things', keyId: 'key_1' }]);
+      expect(edge.unexpected).toEqual([]);
+      client.destroy();
+    },
+  );
 });
 
 describe('an anonymous call with a broken body', () => {

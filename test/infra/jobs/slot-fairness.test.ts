@@ -90,17 +90,20 @@ describe('groups that hang from their first job (D42)', () => {
   const SLOTS = 2_048;
   const options = { ownerShare: 1 / 16, keptForOthers: 1 / 2, slowAfterMs: 60_000 };
 
-  it.each([128, 500])('leave slots to a new group of another owner when there are %i of them', async (count) => {
-    const jobs = new MemoryJobs();
-    const runner = runnerOf(jobs, 16, SLOTS, options);
-    addAll(jobs, runner, names('hanging', count), 40);
-    await settle();
-    expect(jobs.underWay.size).toBeLessThanOrEqual(SLOTS / 2);
-    addAll(jobs, runner, ['healthy'], 1);
-    await settle();
-    expect(jobs.underWay.has('healthy-0')).toBe(true);
-    await stop(jobs, runner);
-  });
+  it.each([128, 500])(
+    'leave slots to a new group of another owner when there are %i of them',
+    async (count) => {
+      const jobs = new MemoryJobs();
+      const runner = runnerOf(jobs, 16, SLOTS, options);
+      addAll(jobs, runner, names('hanging', count), 40);
+      await settle();
+      expect(jobs.underWay.size).toBeLessThanOrEqual(SLOTS / 2);
+      addAll(jobs, runner, ['healthy'], 1);
+      await settle();
+      expect(jobs.underWay.has('healthy-0')).toBe(true);
+      await stop(jobs, runner);
+    },
+  );
 
   it('never take slots from a group that has finished in time, however many they are', async () => {
     const jobs = new MemoryJobs();
