@@ -25,7 +25,7 @@ it('lists alerts of overlapping transactions in the order in which they were rai
     details: { place },
   });
   await transactions.run(async (outer) => {
-    // It has begun before the other one, and raises its first alert after it.
+    // The outer transaction starts first and raises its first alert later.
     await outer.manager.query('SELECT now()');
     await transactions.run((inner) => alerts.raise(inner, raise(1)));
     await alerts.raise(outer, raise(2));

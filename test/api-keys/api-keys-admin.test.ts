@@ -129,7 +129,7 @@ describe('creating a key', () => {
 describe('the limit of 10 active keys', () => {
   it('holds exactly under 30 concurrent creations', async () => {
     const owner = await office.newPartner();
-    // 503: a busy machine had no connection for it in time, and it has changed nothing.
+    // A busy machine may have no connection in time. It then returns 503 and changes nothing.
     const post = async (): Promise<ApiAnswer> => {
       const answer = await office.service.admin.post(keysOf(owner), { mode: 'sandbox' });
       return answer.status === 503 ? post() : answer;

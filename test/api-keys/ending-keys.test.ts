@@ -163,7 +163,7 @@ it('audits a rotation for both keys and never records a key', async () => {
   const old = await office.create({ name: 'Audited' });
   const successor = (await office.rotate(old, { grace_seconds: 60 })).body.data;
   const audit = await office.service.admin.get(`/internal/v1/audit-log?partner_id=${old['partner_id']}`);
-  // Two entries of one rotation can be of one millisecond, and then come in either order.
+  // Both entries of a rotation may have the same millisecond, and then their order is undefined.
   const [first, second, ...before] = audit.body.data as { action: string }[];
   expect([first, second].sort((one, other) => one!.action.localeCompare(other!.action))).toMatchObject([
     { action: 'api_key.created', subject_id: successor.id, details: { replaces: old['id'] } },

@@ -27,7 +27,7 @@ describe('key material', () => {
     const expected = text.length / 62;
     const chiSquare = [...seen.values()].reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0);
     expect(seen.size).toBe(62);
-    // 61 degrees of freedom: beyond 130 once in a million runs. Taking bytes modulo 62 gives about 4,800.
+    // With 61 degrees of freedom, values above 130 occur once in a million runs. Bytes modulo 62 give about 4,800.
     expect(chiSquare).toBeLessThan(130);
   });
 

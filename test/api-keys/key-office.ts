@@ -5,14 +5,14 @@ export type ShownKey = Record<string, string> & { allowed_cidrs: string[] | null
 
 export const keysOf = (partnerId: string): string => `/internal/v1/partners/${partnerId}/api-keys`;
 
-/** `expires_at` of a key that is used before, on however slow a machine. */
+/** An `expires_at` that no test reaches, even on a slow machine. */
 export const inAnHour = (): string => new Date(Date.now() + 3_600_000).toISOString();
 
 export function expectProblem(answer: ApiAnswer, status: number, code: string): void {
   expect([answer.status, answer.body.code]).toEqual([status, code]);
 }
 
-/** The service, and what the portal team does with keys. */
+/** The service and the portal team's operations on keys. */
 export class KeyOffice {
   private constructor(readonly service: TestService) {}
 
@@ -29,7 +29,7 @@ export class KeyOffice {
     return (answer.body.data as { id: string }).id;
   }
 
-  /** A key of `owner`, or of a partner of its own. */
+  /** Creates a key for `owner` or for a new partner. */
   async create(body: Record<string, unknown> = {}, owner?: string): Promise<ShownKey> {
     const answer = await this.service.admin.post(keysOf(owner ?? (await this.newPartner())), {
       mode: 'sandbox',
@@ -53,7 +53,7 @@ export class KeyOffice {
     return answer.body.data as Record<string, unknown>[];
   }
 
-  /** Brings the end of a key that expires within the hour to now, and waits until it is refused. */
+  /** Expires a key of the next hour now, and waits until it is refused. */
   async letExpire(key: ShownKey): Promise<void> {
     await this.service.database.pool.query(
       `UPDATE api_keys SET expires_at = expires_at - interval '1 hour' WHERE id = $1`,

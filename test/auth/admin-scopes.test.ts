@@ -12,7 +12,7 @@ import { type ApiAnswer, HttpClient, startTestService, type TestService } from '
 import { type KnownRoute, knownRoutes } from '../harness/known-routes.js';
 import { ADMIN_TOKEN } from '../harness/settings.js';
 
-/** A body that each route takes; only the scope may be missing. */
+/** A valid body for each route, so that only the scope can be missing. */
 const BODIES: Readonly<Record<string, object>> = {
   'POST catalog/sync': {},
   'POST deliveries/:id/resend': {},
@@ -43,7 +43,7 @@ const BODIES: Readonly<Record<string, object>> = {
   'DELETE partners/:pid/webhook-endpoints/:id': {},
   'POST replays/:id/cancel': {},
 };
-/** What ends the objects that the others need comes last, in this order. */
+/** Routes that end objects which other routes need come last, in this order. */
 const LAST = [
   'POST partners/:pid/api-keys/:id/revoke',
   'DELETE partners/:pid/webhook-endpoints/:id',
@@ -65,7 +65,7 @@ const nameOf = (scope: AdminScope): string => scope.replace(':', '-');
 
 let service: TestService;
 let routes: readonly KnownRoute[];
-/** The partner, a key and an endpoint of it, by the segment before their id. */
+/** The partner, one of its keys and one of its endpoints, by the path segment before their id. */
 let known: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
@@ -104,7 +104,7 @@ function call(token: string, { method, path, name }: KnownRoute): Promise<ApiAns
   return client.call(method, `/internal/v1/${filled}`, body === undefined ? {} : { body });
 }
 
-/** Everything that a refused call could have changed: each change of the admin API is in the audit log as well. */
+/** The state that a refused call could have changed. The audit log contains each change of the admin API. */
 async function state(): Promise<unknown> {
   const { rows } = await service.database.pool.query(
     `SELECT (SELECT count(*) FROM audit_log) AS changes, (SELECT count(*) FROM api_keys) AS keys,

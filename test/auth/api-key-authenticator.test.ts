@@ -32,7 +32,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** A key that may be used from `HERE`; answers its hash. */
+/** Creates a key that is allowed from `HERE` and returns its hash. */
 async function newKey(): Promise<Buffer> {
   const partnerId = newId('ptn');
   const hash = createHash('sha256').update(partnerId).digest();
@@ -92,7 +92,7 @@ describe('concurrent key checks', () => {
 
   it('charges a token also for an address that is not allowed (D45)', async () => {
     const key = await newKey();
-    // No token comes back between the two statements, however slow the machine is.
+    // No token is refilled between the two statements, however slow the machine is.
     const filling = new ApiKeyAuthenticator(repository, { available: false } as RedisBuckets, {
       rateLimit: { perMinute: 1, burst: 5 },
     });
@@ -111,11 +111,11 @@ describe('concurrent key checks', () => {
   it('treats a bucket from a clock that was a day ahead as empty, and refills it normally (D21)', async () => {
     const key = await newKey();
     const slow = new ApiKeyAuthenticator(repository, { available: false } as RedisBuckets, {
-      // A token every 100 ms.
+      // One token every 100 ms.
       rateLimit: { perMinute: 600, burst: 5 },
     });
     await slow.authenticate(key, HERE);
-    // What a clock leaves behind that was a day ahead.
+    // The state after a clock that was a day ahead.
     await database.pool.query(
       `UPDATE rate_buckets b SET tat = tat + 86400000000
        FROM api_keys k WHERE k.id = b.key AND k.hash = $1`,

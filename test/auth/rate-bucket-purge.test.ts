@@ -16,7 +16,7 @@ import { explainQueriesOf } from '../infra/database/explained-queries.js';
 import { fillTable } from '../infra/database/filled-tables.js';
 
 const HOUR_US = 3_600_000_000;
-/** No token comes back while a test runs. */
+/** No token is refilled during a test. */
 const SHAPE = { burst: 5, microsecondsPerToken: HOUR_US };
 
 let database: TestDatabase;
@@ -40,7 +40,7 @@ afterAll(async () => {
 
 const newPurge = () => new PurgeRateBuckets(new RateBucketsRepository(dataSource.manager));
 
-/** @param minutes until it is full; negative for how long it has been */
+/** @param minutes until the bucket is full; negative if it has been full for that long */
 const insertBucket = (key: string, minutes: number) =>
   database.pool.query(
     `INSERT INTO rate_buckets (key, tat, t, burst, granted)
@@ -56,7 +56,7 @@ async function bucketKeys(): Promise<string[]> {
 const charge = async (key: string, calls: number) =>
   (await charges.charge(new Map([[key, calls]]), SHAPE)).get(key)!.granted;
 
-/** Rows `i` from 1: full for an hour where `isFull` holds, else since a moment ago. */
+/** Inserts buckets `i` from 1: full for an hour where `isFull` holds, otherwise full since a moment ago. */
 const fill = (count: number, isFull: string) =>
   fillTable(database.pool, 'rate_buckets', count, {
     key: `'bucket ' || lpad(i::text, 6, '0')`,
@@ -100,7 +100,7 @@ describe('the purge of rate-limit buckets (D44)', () => {
     const queries = await explainQueriesOf(dataSource, () => newPurge().purge(undefined, 1));
     expect(queries.map(({ scanned }) => scanned)).toEqual([[], []]);
     expect(queries[0]!.rows).toBeLessThanOrEqual(2_100);
-    // The full ones of the page once more by their keys, to be locked and to be deleted.
+    // The full buckets of the page are read once more by key, to lock and delete them.
     expect(queries[1]!.rows).toBeLessThanOrEqual(500);
     expect(await bucketKeys()).toHaveLength(19_900);
   });

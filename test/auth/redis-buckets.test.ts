@@ -26,7 +26,7 @@ describe.skipIf(missing !== null)('a bucket in Redis', () => {
     await redis.kill();
   });
 
-  /** Redis may be too slow on a busy machine: null, and the next try has a full bucket of its own. */
+  /** Redis may be too slow on a busy machine and return null. The next try then uses a new, full bucket. */
   function charged<T>(charge: (key: string) => Promise<T | null>): Promise<T> {
     let tries = 0;
     return eventually('Redis answers in time', () => charge(`bucket-${tries++}-${performance.now()}`));
@@ -59,7 +59,7 @@ describe.skipIf(missing !== null)('a bucket in Redis', () => {
   it('does not fall back because this process was too busy to read the reply', async () => {
     const shown = await charged(async (key) => (await buckets.charge(new Map([[key, 1]]), SHAPE)) && key);
     const charge = buckets.charge(new Map([[shown, 1]]), SHAPE);
-    // Sent, and answered while nobody reads.
+    // The command is sent, and its reply arrives while this process is blocked.
     await new Promise((resolve) => setImmediate(resolve));
     const until = performance.now() + 2_000;
     while (performance.now() < until);

@@ -11,11 +11,11 @@ interface Statement {
   readonly requestIds: readonly string[];
 }
 
-/** Takes statements as the edge's pool does; `answer` decides how each ends. */
+/** Accepts statements like the edge's pool. `answer` decides how each one ends. */
 class FakePool {
   readonly statements: Statement[] = [];
   readonly written: string[] = [];
-  /** The last column, where it is set. */
+  /** Values of the last column, where it is set. */
   readonly suppressed: number[] = [];
   answer: () => Promise<void> = () => Promise.resolve();
 

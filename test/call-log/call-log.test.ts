@@ -29,7 +29,7 @@ const requestsOf = (id: string, query = '') =>
   service.admin.get(`/internal/v1/partners/${id}/requests${query}`);
 const requestId = (answer: ApiAnswer) => answer.headers.get('x-request-id')!;
 
-/** The row of this call; how soon it is there is a test of its own. */
+/** Returns the row of this call. Another test covers how soon it is written. */
 const logged = (answer: ApiAnswer): Promise<Row> => loggedCall(service.admin, answer);
 
 function expectProblem(answer: ApiAnswer, status: number, code: string): void {
@@ -101,7 +101,7 @@ describe('the call log row', () => {
     };
     const [replay, ...others] = await eventually('row of the replay', replays);
     expect(others).toEqual([]);
-    // D8: the replay's header is the first call's id; its own id is here only.
+    // D8: the replay's header has the first call's id. Its own id is only in the log.
     expect(replay!['request_id']).not.toBe(requestId(first));
     expect(await logged(first)).toMatchObject({ replay_of: null, method: 'POST', route: '/v1/orders' });
   });

@@ -90,7 +90,7 @@ describe('call log rows', () => {
   });
 
   it('writes each row once when a batch is repeated after a failure', async () => {
-    // Also those of a process whose clock is wrong, which are written at the database's time.
+    // Includes calls from a process with a wrong clock, which are stored with the database's time.
     const calls = Array.from({ length: 10 }, (_, nth) => ({
       ...finishedCall(),
       ...(nth % 2 === 0 ? {} : { finishedAt: new Date(Date.now() - nth * 86_400_000) }),

@@ -30,7 +30,7 @@ beforeEach(async () => {
     applicationName: 'test',
   }).initialize();
   partitions = new DailyPartitions(dataSource.manager, new Transactions(dataSource));
-  // The migration made them; a database that was away for a week has none of today.
+  // The migration created partitions. After a week of downtime a database has none for today.
   for (const name of await existing()) await database.pool.query(`DROP TABLE ${name}`);
 });
 
@@ -51,7 +51,7 @@ async function existing(): Promise<string[]> {
   return rows.map((row) => row.name).sort();
 }
 
-/** Writes rows at these days from today, as many as given. */
+/** Writes the given number of rows for each day relative to today. */
 async function writeRows(...ages: { days: number; rows: number }[]): Promise<void> {
   for (const { days, rows } of ages) {
     await database.pool.query(
@@ -62,7 +62,7 @@ async function writeRows(...ages: { days: number; rows: number }[]): Promise<voi
   }
 }
 
-/** How many rows are in which partition. */
+/** Row counts by partition. */
 async function placed(): Promise<Record<string, number>> {
   const { rows } = await database.pool.query<{ place: string; n: number }>(
     'SELECT tableoid::regclass::text AS place, count(*)::int AS n FROM api_calls GROUP BY 1',
@@ -70,7 +70,7 @@ async function placed(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map((row) => [row.place, row.n]));
 }
 
-/** Makes a day's partition by hand, as an earlier run would have. */
+/** Creates a day's partition, as an earlier run would have. */
 async function addPartition(days: number): Promise<void> {
   await database.pool.query(
     `CREATE TABLE ${partitionOf(days)} PARTITION OF api_calls
@@ -78,7 +78,6 @@ async function addPartition(days: number): Promise<void> {
   );
 }
 
-/** How long an insert takes, in milliseconds. */
 const INSERT_CALL = `INSERT INTO api_calls (request_id, method, path, status, latency_ms, remote_address, created_at)
   VALUES ($1, 'GET', '/', 200, 1, '', now())`;
 
@@ -156,7 +155,7 @@ describe('daily partitions', () => {
     const reader = await database.pool.connect();
     await reader.query('BEGIN; SELECT count(*) FROM api_calls');
     const writer = await database.pool.connect();
-    // The detachment waits for two seconds: an insert that waits behind it fails, one of a slow machine does not.
+    // DETACH waits for two seconds. An insert that queues behind it fails, but a slow one does not.
     await writer.query(`SET lock_timeout = '1s'`);
     const dropping = partitions.maintain(CALLS).catch((error: Error) => error.message);
     let inserts = 0;
@@ -180,7 +179,7 @@ describe('daily partitions', () => {
     await partitions.ensure(CALLS);
     const old = partitionOf(-RETENTION_DAYS - 1);
     const vacuum = await database.pool.connect();
-    // The lock that a VACUUM has.
+    // VACUUM holds this lock.
     await vacuum.query(`BEGIN; LOCK TABLE ${old} IN SHARE UPDATE EXCLUSIVE MODE`);
     const dropping = partitions.maintain(CALLS);
     const waits = new Set<string>();

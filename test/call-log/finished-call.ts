@@ -1,7 +1,7 @@
 import { newId } from '../../src/common/ids.js';
 import type { FinishedCall } from '../../src/infra/http/edge/index.js';
 
-/** A finished call with a known key, but for what the test changes. */
+/** A finished call with a known key, plus the given changes. */
 export function finishedCall(changes: Partial<FinishedCall> = {}): FinishedCall {
   return {
     requestId: newId('req'),
@@ -23,7 +23,7 @@ export function finishedCall(changes: Partial<FinishedCall> = {}): FinishedCall 
   };
 }
 
-/** One of a caller that nobody knows. */
+/** A finished call without a known key. */
 export function unknownCall(remoteAddress: string): FinishedCall {
   return finishedCall({ keyId: null, partnerId: null, mode: null, status: 401, remoteAddress });
 }

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** Makes a call, and waits until it is in the log. */
+/** Makes a call and waits until it is logged. */
 async function logged(api: HttpClient, path: string): Promise<string> {
   return (await loggedCall(service.admin, await api.get(path)))['request_id'] as string;
 }

@@ -22,19 +22,19 @@ import {
 import type { Json } from '../harness/order-steps.js';
 import { ScriptedProvider } from './scripted-provider.js';
 
-/** A worker that has nothing but the catalog's synchronization, run by the test. */
+/** A worker that only synchronizes the catalog, when the test calls it. */
 export class SyncWorker {
   constructor(
     private readonly app: INestApplicationContext,
     private readonly resources: ProcessResources,
   ) {}
 
-  /** One look at what is due. */
+  /** Checks once for a due synchronization. */
   runIfDue(): Promise<boolean> {
     return this.app.get(SyncCatalog, { strict: false }).runIfDue();
   }
 
-  /** Asks for the top-ups of packages that are due, until none is. */
+  /** Queries the top-ups of due packages until none is due. */
   async askTopups(): Promise<number> {
     let all = 0;
     for (;;) {
@@ -44,7 +44,7 @@ export class SyncWorker {
     }
   }
 
-  /** As when the process is told to end. */
+  /** Stops as on a shutdown of the process. */
   stop(): void {
     this.app.get(SyncCatalog, { strict: false }).stop();
   }
@@ -55,13 +55,13 @@ export class SyncWorker {
   }
 }
 
-/** A synchronization as its row says. */
+/** A row of `catalog_syncs`. */
 export interface Sync {
   readonly status: string;
   readonly result: Record<string, SyncOutcome>;
 }
 
-/** API and administration on one database, and workers that read the lists of two scripted providers. */
+/** API and admin API on one database, and workers that read the lists of two scripted providers. */
 export class CatalogBench {
   readonly esimAccess = new ScriptedProvider('esim_access');
   readonly zendit = new ScriptedProvider('zendit');
@@ -84,7 +84,7 @@ export class CatalogBench {
     return bench;
   }
 
-  /** A new worker with these settings and providers, as after a restart. */
+  /** Starts a new worker with these settings and providers, as after a restart. */
   async startWorker(
     env: Record<string, string> = {},
     upstreams: readonly EsimProvider[] = this.liveProviders(),
@@ -102,7 +102,7 @@ export class CatalogBench {
     return worker;
   }
 
-  /** No lists, no live packages, no workers: as if nothing had ever been synchronized. */
+  /** Removes lists, live packages and workers, as if no synchronization had ever run. */
   async startAfresh(): Promise<void> {
     for (const worker of this.workers.splice(0)) await worker.close();
     for (const each of [this.esimAccess, this.zendit]) {
@@ -124,7 +124,7 @@ export class CatalogBench {
     await this.database.drop();
   }
 
-  /** Asks for a synchronization, as the portal team does, and has it done by this worker. */
+  /** Requests a synchronization like the portal team, and lets this worker run it. */
   async sync(worker: SyncWorker): Promise<Sync> {
     const asked = await this.office.admin.post('/internal/v1/catalog/sync');
     expect(asked.status, asked.text).toBe(202);
@@ -132,12 +132,11 @@ export class CatalogBench {
     return this.row<Sync>('SELECT status, result FROM catalog_syncs WHERE id = $1', [asked.body.data.id]);
   }
 
-  /** The newest synchronization. */
   newest(): Promise<Sync> {
     return this.row<Sync>('SELECT status, result FROM catalog_syncs ORDER BY started_at DESC LIMIT 1');
   }
 
-  /** The catalog's version, which is what its ETags are made of. */
+  /** The catalog's version, from which its ETags are derived. */
   async version(): Promise<number> {
     const sql = `SELECT version::int AS version FROM catalog_versions WHERE mode = 'live'`;
     return (await this.row<{ version: number }>(sql)).version;
@@ -148,13 +147,13 @@ export class CatalogBench {
     return (await this.row<{ now: Date }>('SELECT now()')).now.toISOString();
   }
 
-  /** Ids of the packages that can be bought, of both providers. */
+  /** Ids of the packages on sale, of both providers. */
   async available(): Promise<string[]> {
     const sql = `SELECT id FROM packages WHERE mode = 'live' AND available ORDER BY id`;
     return (await this.database.pool.query<{ id: string }>(sql)).rows.map(({ id }) => id);
   }
 
-  /** What the partner is told of a package, as soon as `holds` says that the API has noticed. */
+  /** Waits until `holds` accepts the package that the partner API returns, and returns it. */
   package(id: string, holds: (item: Json) => boolean): Promise<Json> {
     return eventually(`the API shows the new ${id}`, async () => {
       const answer = await this.partner.get(`/v1/catalog/${id}`);
@@ -162,7 +161,7 @@ export class CatalogBench {
     });
   }
 
-  /** Ids, prices and availability of what has changed since then. */
+  /** Ids, prices and availability of packages changed since `time`. */
   async updatedSince(time: string): Promise<[string, number, boolean][]> {
     const answer = await this.partner.get(`/v1/catalog?limit=100&updated_since=${time}`);
     expect(answer.status, answer.text).toBe(200);
@@ -173,7 +172,7 @@ export class CatalogBench {
     ]);
   }
 
-  /** Cost, price and availability of a package over time, the oldest first. */
+  /** Cost, price and availability of a package over time, oldest first. */
   async history(id: string): Promise<[number, number, boolean][]> {
     const { rows } = await this.database.pool.query<{ cost: number; price: number; available: boolean }>(
       `SELECT cost_micros::int AS cost, price_amount::int AS price, available FROM package_price_history
@@ -183,7 +182,7 @@ export class CatalogBench {
     return rows.map(({ cost, price, available }) => [cost, price, available]);
   }
 
-  /** As if so many seconds had passed since the last synchronization began and ended. */
+  /** Moves the last synchronization back by this many seconds. */
   async letPass(seconds: number): Promise<void> {
     await this.database.pool.query(
       `UPDATE catalog_syncs SET started_at = started_at - make_interval(secs => $1),

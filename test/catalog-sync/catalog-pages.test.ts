@@ -22,9 +22,9 @@ import { openTestDataSource } from '../providers/esim-access-world.js';
 import { CatalogBench, type SyncWorker } from './catalog-bench.js';
 import { newPlacementGuard } from '../providers/provider-world.js';
 
-/** Of an order, as short as a catalog is long. */
+/** Timeout of an order call, much shorter than a catalog needs. */
 const TIMEOUT_MS = 400;
-/** No test of it but one, which brings its own, meets this end. */
+/** No test reaches this deadline. The one that needs a deadline sets its own. */
 const CATALOG_TIMEOUT_MS = 600_000;
 
 const logger = pino({ level: 'silent' });
@@ -95,7 +95,7 @@ async function worker(provider: EsimProvider): Promise<SyncWorker> {
   return bench.startWorker({}, [provider]);
 }
 
-/** What the portal team is told of the provider. */
+/** The provider's sync error, as the portal team sees it. */
 async function told(name: string): Promise<unknown> {
   const { data } = (await bench.office.admin.get('/internal/v1/providers')).body;
   return (data as Json[]).find((each) => each['name'] === name)!['last_sync_error'];
@@ -120,7 +120,7 @@ describe("a catalog that takes longer than an order's timeout", () => {
     expect((await bench.sync(one)).result).toEqual({
       zendit: { listed: 3_020, changed: 3_020, withdrawn: 0 },
     });
-    // 16 pages of 100, and only the three answers that failed were asked for again.
+    // 16 pages of 100, and only the three failed responses are requested again.
     expect(zendit.state().calls['GET /esim/offers']).toBe(16 + 3);
   });
 
@@ -139,7 +139,7 @@ describe('a truncated list', () => {
     const one = await worker(overZendit());
     await bench.sync(one);
     const dearer = offersOf(250).map((offer) => ({ ...offer, cost: { ...offer.cost, fixed: 200 } }));
-    // The first offer is gone, and the third page does not come.
+    // The first offer is gone, and the third page fails.
     zendit.control({ offerList: { instead: dearer.slice(1), brokenPages: { 200: 99 } } });
     const synced = await bench.sync(one);
     expect(synced).toEqual({
@@ -167,7 +167,7 @@ describe('a truncated list', () => {
   ] as const)('keeps every base package when the list of top-ups %s', async (_, change, error) => {
     const habits = { unfilteredTopups: 'all', oldForm: 'none', unreadable: 0 } as const;
     esimAccess.control({ faults: { catalog: { ...habits, ...change } } });
-    // Each of the thirty questions below is answered in time, on a busy machine too.
+    // Leaves enough time for each of the thirty queries below on a busy machine.
     const one = await worker(overEsimAccess(CATALOG_TIMEOUT_MS, 60_000));
     expect(await bench.sync(one)).toMatchObject({
       status: 'completed',
@@ -234,7 +234,7 @@ describe('a worker that waits longer than its lease', () => {
     );
     const over = expect(waiting).rejects.toBeInstanceOf(SyncOvertaken);
     await eventually('the lease is renewed, twice', async () => (await renewals()) > first + leaseMs / 2);
-    // Another worker has taken it over.
+    // Another worker takes it over.
     await bench.database.pool.query('UPDATE catalog_syncs SET attempt = attempt + 1 WHERE id = $1', [
       running.id,
     ]);

@@ -63,7 +63,7 @@ describe('live catalog synchronization', () => {
     bench.esimAccess.packages.push(offer('A3'));
     expect((await bench.sync(worker)).result['esim_access']).toMatchObject({ changed: 1, withdrawn: 0 });
     await bench.package(id, ({ available }) => available === true);
-    // It is for sale: all that this partner lacks is money.
+    // It is on sale: this partner only lacks money.
     expectProblem(await order(id), 402, 'insufficient_balance');
   });
 
@@ -72,7 +72,7 @@ describe('live catalog synchronization', () => {
     const cost = (micros: number) => ({ cost: { micros, currency: 'USD' } });
     const steps = [
       () => bench.esimAccess.change('A4', cost(2_000_000)),
-      // A hundredth of a cent more moves the cost only, after rounding up to whole cents.
+      // One hundredth of a cent more changes the cost but not the price, which is rounded up to whole cents.
       () => bench.esimAccess.change('A4', cost(1_999_990)),
       () => bench.esimAccess.change('A4', { title: 'Another name' }),
       () => bench.esimAccess.change('A4', { available: false }),
@@ -161,7 +161,7 @@ describe('changed settings', () => {
     expect((await bench.history('pkg_a_A1')).at(-1)).toEqual([1_000_000, 150, true]);
     expect(await changed.runIfDue()).toBe(false);
     expect(await worker.runIfDue(), 'one that still has the old ones keeps quiet').toBe(false);
-    // It is asked all the same, and makes the old prices: the newest worker puts them right.
+    // A manual sync by the old worker restores the old prices. The newest worker then corrects them.
     await bench.sync(worker);
     expect(await changed.runIfDue()).toBe(true);
     expect(await worker.runIfDue()).toBe(false);
@@ -175,13 +175,13 @@ function order(packageId: string) {
   return bench.partner.post('/v1/orders', { package_id: packageId });
 }
 
-/** When the provider's catalog was last read to its end, as the portal team is told. */
+/** The time of the provider's last complete sync, as the portal team sees it. */
 async function lastSyncOf(name: string): Promise<string | null> {
   const { data } = (await bench.office.admin.get('/internal/v1/providers')).body;
   return (data as Json[]).find((each) => each['name'] === name)!['last_sync_at'] as string | null;
 }
 
-/** The same, as soon as it is later than `time`: nobody waits for that write. */
+/** Waits until that time is later than `time`, because the write is asynchronous. */
 function lastSyncAfter(name: string, time: string): Promise<string> {
   return eventually(`the list of ${name} was read`, async () => {
     const last = await lastSyncOf(name);

@@ -9,17 +9,17 @@ import type {
 
 const OF_THE_TEST: RepeatPolicy = { repeat: 'same_request', source: 'the test' };
 
-/** A provider inside the test that lists what it is told to, and does nothing else. */
+/** An in-memory provider that lists the given packages and does nothing else. */
 export class ScriptedProvider {
   packages: ProviderPackage[] = [];
-  /** What the next look at its list throws instead. */
+  /** If set, reading the list throws this. */
   error: Error | null = null;
 
   private heldBack: { readonly reach: () => void; readonly answer: Promise<void> } | null = null;
 
   constructor(readonly name: string) {}
 
-  /** The next look at its list waits for `release`; `reached` says that it has begun. */
+  /** Makes the next read of the list wait for `release`. `reached` resolves when the read has begun. */
   holdNextList(): { readonly reached: Promise<void>; release(error?: Error): void } {
     const reached = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<void>();
@@ -30,14 +30,14 @@ export class ScriptedProvider {
     };
   }
 
-  /** The same list again, with one package changed. */
+  /** Changes one package of the list. */
   change(upstreamId: string, change: Partial<ProviderPackage>): void {
     this.packages = this.packages.map((each) =>
       each.upstreamId === upstreamId ? { ...each, ...change } : each,
     );
   }
 
-  /** The same list again, without these. */
+  /** Removes packages from the list. */
   drop(...upstreamIds: string[]): void {
     this.packages = this.packages.filter((each) => !upstreamIds.includes(each.upstreamId));
   }
@@ -72,7 +72,7 @@ export class ScriptedProvider {
     };
   }
 
-  /** The same as a provider of a kind that has no list. */
+  /** The same provider without a package list. */
   asProvider(): EsimProvider {
     const provider: Partial<LiveProvider> = this.asLiveProvider();
     delete provider.listPackages;
@@ -89,7 +89,7 @@ export class ScriptedProvider {
   }
 }
 
-/** 1 GB for 7 days in France for 1.00 USD, unless told otherwise. */
+/** By default 1 GB for 7 days in France for 1.00 USD. */
 export function offer(upstreamId: string, more: Partial<ProviderPackage> = {}): ProviderPackage {
   return {
     upstreamId,
@@ -114,7 +114,7 @@ export function offer(upstreamId: string, more: Partial<ProviderPackage> = {}): 
   };
 }
 
-/** So many offers, `<prefix>1` the first. */
+/** `count` offers, starting with `<prefix>1`. */
 export function offers(
   prefix: string,
   count: number,

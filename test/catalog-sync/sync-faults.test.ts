@@ -18,7 +18,7 @@ import type { Json } from '../harness/order-steps.js';
 import { CatalogBench, type SyncWorker } from './catalog-bench.js';
 import { offer, offers, ScriptedProvider } from './scripted-provider.js';
 
-/** No text of PostgreSQL's has it. */
+/** PostgreSQL cannot store NUL in a text. */
 const REFUSED = 'NUL \u0000';
 const DEARER = { cost: { micros: 2_000_000, currency: 'USD' } };
 
@@ -35,7 +35,7 @@ afterAll(() => bench.close());
 const OLD = { LIVE_MARGIN_BPS: '1000', LIVE_PACKAGE_PROVIDERS: 'FR=none' };
 const NEW = { LIVE_MARGIN_BPS: '9000' };
 
-/** What the portal team is told of the provider's last synchronization. */
+/** The error of the provider's last synchronization, as the portal team sees it. */
 async function lastError(name: string): Promise<unknown> {
   const { data } = (await bench.office.admin.get('/internal/v1/providers')).body;
   return (data as Json[]).find((each) => each['name'] === name)!['last_sync_error'];
@@ -56,14 +56,14 @@ describe('a worker that was frozen in the middle of a synchronization', () => {
     bench.esimAccess.packages = [offer('A')];
     bench.zendit.packages = [offer('Z')];
     const frozen = await bench.startWorker(OLD);
-    // They are asked side by side.
+    // The worker queries them concurrently.
     const all = [bench.esimAccess, bench.zendit].map((each) => each.holdNextList());
     const away = frozen.runIfDue();
     await Promise.all(all.map(({ reached }) => reached));
     const next = await bench.startWorker(NEW);
     expect((await bench.office.admin.post('/internal/v1/catalog/sync')).status).toBe(202);
     expect(await next.runIfDue(), 'it may still be at work').toBe(false);
-    // The provider's timeout of 2 s, and half a minute for what the database may take.
+    // The provider's timeout of 2 s, plus half a minute for the database.
     await bench.letPass(33);
     expect(await next.runIfDue(), 'the work is taken over').toBe(true);
     expect(await next.runIfDue(), 'what was asked for meanwhile is done').toBe(true);
@@ -228,7 +228,7 @@ describe('a partner price that was removed', () => {
   });
 });
 
-/** A worker with these rules, as after a restart: what they change, it changes at once. */
+/** Starts a worker with these rules, as after a restart, which applies them at once. */
 async function restart(rules: string): Promise<SyncWorker> {
   const worker = await bench.startWorker({ LIVE_PACKAGE_PROVIDERS: rules });
   expect(await worker.runIfDue(), 'the new rules are noticed').toBe(true);
@@ -344,7 +344,7 @@ describe('a listed package that PostgreSQL rejects (D43)', () => {
     const worker = await bench.startWorker();
     await worker.runIfDue();
     expect(await bench.available()).toEqual(['pkg_a_A']);
-    // The cost is no part of the look.
+    // The cost does not affect whether two packages look the same.
     bench.esimAccess.change('A', { cost: { micros: 1, currency: 'USD' } });
     await bench.database.pool.query(
       `ALTER TABLE package_sources ADD CONSTRAINT poisoned CHECK (cost_micros <> 1) NOT VALID`,
@@ -384,7 +384,7 @@ describe('a listed package that PostgreSQL rejects (D43)', () => {
   });
 });
 
-/** The same provider with a list of prices behind its list of everything. */
+/** Adds a separate price list to the provider's package list. */
 function withPrices(provider: LiveProvider, packages: readonly ProviderPackage[]): LiveProvider {
   const readPage = () => Promise.resolve({ packages, next: null });
   const prices = { says: 'prices', kinds: ['topup'], pageTimeoutMs: 60_000, readPage } as const;

@@ -11,11 +11,11 @@ import { orderEnded, placeOrder } from '../harness/order-steps.js';
 import { CatalogBench, type SyncWorker } from './catalog-bench.js';
 import { offer, ScriptedProvider } from './scripted-provider.js';
 
-/** Lists base packages, and says which top-ups fit when it is asked for one of them. */
+/** Lists base packages, and returns the matching top-ups when queried for one of them. */
 class ScriptedFits extends ScriptedProvider {
   fits: Record<string, readonly string[]> = {};
   trouble: Error | null = null;
-  /** Its title is none that PostgreSQL stores. */
+  /** The top-up whose title PostgreSQL cannot store. */
   refused: string | null = null;
   readonly asked: string[] = [];
 
@@ -53,7 +53,7 @@ beforeEach(async () => {
 });
 afterAll(() => bench.close());
 
-/** An eSIM that was sold live with this package. */
+/** Creates a live eSIM that was sold with this package. */
 async function liveEsimOf(packageId: string): Promise<string> {
   const sandbox = bench.office.partnerApi(await bench.office.createKey(bench.partnerId, 'sandbox'));
   const { id } = await placeOrder(sandbox, { package_id: 'pkg_fr_1gb_7d' });
@@ -72,7 +72,7 @@ async function fitting(): Promise<string[]> {
   return answer.body.data.map(({ id }: { id: string }) => id).sort();
 }
 
-/** The API holds the catalog for a second. */
+/** Waits, because the API caches the catalog for a second. */
 const fittingIs = (ids: readonly string[]) =>
   eventually(`${ids.join(' and ')} fit`, async () => (await fitting()).join() === ids.join());
 
@@ -97,7 +97,7 @@ it('sells only the top-ups that the provider listed for the package, and refuses
   await worker.askTopups();
   const place = (id: string) => bench.partner.post('/v1/topups', { esim_id: esimId, package_id: id });
   expectProblem(await place('pkg_a_topup_T2'), 409, 'topup_not_supported');
-  // It fits: all that this partner lacks is money.
+  // It fits: this partner only lacks money.
   expectProblem(await place('pkg_a_topup_T1'), 402, 'insufficient_balance');
 });
 
@@ -138,7 +138,7 @@ it('sells the other top-ups of a package when PostgreSQL rejects one (D43)', asy
   upstream.refused = 'T1';
   expect(await worker.askTopups()).toBe(2);
   await fittingIs(['pkg_a_topup_T2']);
-  // Of one whose top-ups are refused one and all, nothing is believed.
+  // If every top-up of a package is rejected, its result is ignored.
   upstream.fits = { A: ['T1'], B: ['T2'] };
   await hoursLater(25);
   await worker.askTopups();

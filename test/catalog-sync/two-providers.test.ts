@@ -83,7 +83,7 @@ function buyer(): Buyer {
   return { id: partnerId, api: service.partnerApi(key) };
 }
 
-/** Whether partners are told that it can be bought. */
+/** Whether the partner API offers the package as available. */
 async function sells(packageId: string): Promise<boolean> {
   const answer = await buyer().api.get(`/v1/catalog/${packageId}`);
   expect(answer.status, answer.text).toBe(200);

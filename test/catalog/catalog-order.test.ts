@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type HttpClient, startTestService, type TestService } from '../harness/index.js';
 
-/** As wholesalers name their packages, and as one of them might. */
+/** Package codes of real wholesalers, and unusual ones. */
 const CODES = [
   ...[
     'CKH179',
@@ -29,7 +29,7 @@ beforeAll(async () => {
   const { id } = await service.createPartner();
   live = service.partnerApi(await service.createKey(id, 'live'));
   const { pool } = service.database;
-  // All at one time, as a synchronization writes them; then some within the same millisecond.
+  // All with the same time, as a synchronization writes them, then some within one millisecond.
   await pool.query(
     `INSERT INTO packages SELECT p.* FROM packages s, unnest($1::text[]) WITH ORDINALITY AS u (id, nth),
        LATERAL jsonb_populate_record(s, jsonb_build_object('id', u.id, 'mode', 'live', 'created_at',

@@ -26,14 +26,14 @@ function newPackage(id: string): PackageEntity {
 }
 
 let list: CatalogList;
-/** Packages that were serialized, and price lists that were read. */
+/** Counts of serialized packages and of price lists read. */
 let serialized: number;
 let listsRead: number;
-/** By partner: hundredths of a percent that its list adds. */
+/** Margin by partner, in basis points. */
 let margins: Map<string, number>;
 
 beforeEach(() => {
-  // Whatever is checked once stays fresh: the machine's speed decides nothing.
+  // Entries stay fresh after the first check, however slow the machine is.
   vi.useFakeTimers({ toFake: ['performance'] });
   const packages = [newPackage('pkg_b'), newPackage('pkg_a')];
   const repository: Pick<CatalogRepository, 'getVersion' | 'listAll'> = {
@@ -56,7 +56,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.useRealTimers());
 
-/** The first page; `note` makes it as large as the test wants. */
+/** Reads the first page. `note` pads it to the size that the test needs. */
 async function readPage(scope: TenantScope, filters: CatalogFilters, cursor?: string, note?: string) {
   return list.list(scope, filters, { limit: 1, cursor }, ({ id, priceAmount }) => {
     serialized++;

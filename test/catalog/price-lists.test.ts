@@ -30,7 +30,7 @@ function put(body: unknown): Promise<ApiAnswer> {
   return office.admin.call('PUT', `/internal/v1/partners/${partnerId}/price-list`, { body });
 }
 
-/** What is stored for all partners, and what the audit log says of it. */
+/** The stored price lists of all partners and their audit entries. */
 async function stored(): Promise<unknown[]> {
   const lists = await database.pool.query('SELECT * FROM price_lists ORDER BY partner_id');
   const audit = await office.admin.get('/internal/v1/audit-log?action=price_list.replaced');

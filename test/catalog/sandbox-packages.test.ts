@@ -15,7 +15,7 @@ function byId(id: string): CatalogPackage {
   return found;
 }
 
-/** Ids of the packages that break a rule, so that a failing test names them. */
+/** Returns the ids of packages that break a rule, so that a failing test names them. */
 function offenders(keepsRule: (pkg: CatalogPackage) => boolean, among = packages): string[] {
   return among.filter((pkg) => !keepsRule(pkg)).map((pkg) => pkg.id);
 }

@@ -1,6 +1,6 @@
 import type { TestDatabase } from '../harness/index.js';
 
-/** What the tables say about one order. */
+/** The stored state of one order. */
 export interface BookedOrder {
   readonly id: string;
   readonly status: string;
@@ -8,7 +8,7 @@ export interface BookedOrder {
   readonly quantity: number;
   readonly quantity_issued: number;
   readonly esims: number;
-  /** Purchases that the provider knows by the order's reference. */
+  /** Purchases at the provider with the order's reference. */
   readonly purchases: number;
   /** `order.issued` and `order.failed` events. */
   readonly events: number;
@@ -42,7 +42,6 @@ export async function readEvents({ pool }: TestDatabase): Promise<BookedEvent[]>
 
 export const OPEN_ORDERS = `orders WHERE status NOT IN ('issued', 'partially_issued', 'failed')`;
 
-/** How many rows a condition finds. */
 export async function count({ pool }: TestDatabase, from: string): Promise<number> {
   const { rows } = await pool.query<{ n: number }>(`SELECT count(*)::int AS n FROM ${from}`);
   return rows[0]!.n;

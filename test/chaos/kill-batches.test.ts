@@ -16,7 +16,7 @@ import { count, OPEN_ORDERS, readEvents, readOrders } from './books.js';
 import { Random } from '../../chaos/random.js';
 
 const SEED = Number(process.env['CHAOS_SEED'] ?? randomInt(2 ** 31));
-/** A kill at each point; the full size goes round them. */
+/** By default one kill per point. The full size cycles through the points. */
 const KILLS = size('BATCH_KILLS', 5, 100);
 const PARTNERS = 4;
 const BATCH = 64;
@@ -28,7 +28,7 @@ const ENV = {
 };
 const PACKAGES = ['pkg_fr_1gb_7d', 'pkg_test_partial', 'pkg_test_out_of_stock', 'pkg_de_1gb_7d'] as const;
 
-/** Where the worker dies: while PostgreSQL is at a row of this table, in a statement of a batch. */
+/** The worker dies while PostgreSQL processes a row of this table in a batch statement. */
 const POINTS = {
   sandbox_upstream_orders: 'INSERT',
   orders: 'UPDATE OF issued_at, failed_at',
@@ -56,7 +56,7 @@ beforeAll(async () => {
   for (const { id } of partners)
     await office.admin.post(`/internal/v1/partners/${id}/webhook-endpoints`, {
       mode: 'sandbox',
-      // Nobody listens there: what is owed stays, and can be counted.
+      // Nothing listens there, so deliveries stay pending and can be counted.
       url: 'http://127.0.0.1:9/',
     });
   await installPauses();
@@ -68,7 +68,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Some rows wait in their statement as long as their table is in `pause_at`. */
+/** Makes some rows block their statement while their table is listed in `pause_at`. */
 async function installPauses(): Promise<void> {
   await database.pool.query(`
     CREATE TABLE pause_at (point text PRIMARY KEY);
@@ -98,7 +98,7 @@ async function placeBatch(): Promise<void> {
   await Promise.all(orders.map(({ api, ...body }) => placeOrder(api, body)));
 }
 
-/** A batch, and the death of its worker at a row of `point`, or a moment later: then anywhere behind it. */
+/** Places a batch and kills its worker at a row of `point` or a moment later, anywhere after it. */
 async function round(point: Point): Promise<void> {
   await placeBatch();
   await database.pool.query('INSERT INTO pause_at VALUES ($1)', [point]);
@@ -150,7 +150,7 @@ describe(`${KILLS} kills in the middle of batches of ${BATCH} orders (CHAOS_SEED
     );
     const sizes = rows.map(({ size }) => size);
     console.log(`${orders.length} orders in ${sizes.length} transactions, the largest of ${sizes[0]} orders`);
-    // Else the deaths were not in batches.
+    // Otherwise the kills did not hit batches.
     expect(sizes[0]).toBeGreaterThan(8);
   }, 600_000);
 });

@@ -12,17 +12,17 @@ export interface Purchase {
 const GIVE_UP_MS = 60_000;
 const PAUSE_MS = 30;
 
-/** A partner who wants every order exactly once: a call that was cut is made again with the same key. */
+/** A partner that wants every order exactly once and repeats an interrupted call with the same key. */
 export class Shop {
-  /** Order ids by idempotency key, of every 202. */
+  /** Order ids of all 202 responses, by idempotency key. */
   readonly accepted = new Map<string, { readonly orderId: string; readonly purchase: Purchase }>();
-  /** Calls that had begun and never got their answer. */
+  /** Calls that started and got no response. */
   cutCalls = 0;
   replays = 0;
 
   constructor(private readonly api: HttpClient) {}
 
-  /** Calls until there is an answer, and never takes another one for the same key. */
+  /** Repeats the call until it gets a response, and fails if the same key returns another order. */
   async buy(packageId: string, quantity: number, repeat: boolean): Promise<void> {
     const purchase = { key: randomUUID(), packageId, quantity };
     const answer = await this.insist(purchase);
@@ -34,7 +34,7 @@ export class Shop {
     for (;;) {
       const answer = await this.call(purchase);
       if (answer?.status === 202) return this.note(purchase, answer);
-      // Only what says of itself that it may be repeated is repeated (D6).
+      // Retry only responses with `retryable: true` (D6).
       if (answer) expect(answer.body?.retryable, answer.text).toBe(true);
       if (performance.now() > deadline) throw new Error(`no answer within ${GIVE_UP_MS} ms`);
       await sleep(PAUSE_MS);

@@ -15,13 +15,13 @@ import {
 import { Shop } from './shop.js';
 
 const PACKAGE = 'pkg_fr_1gb_7d';
-/** Four times a second an order, a list, and reads of what needs the database as well. */
+/** Four times a second: an order, a list, and other reads that need the database. */
 const TURN_MS = 250;
 const READS_A_TURN = 2;
-/** What a partner is promised of a network that has lost its connections to the database. */
+/** The documented recovery time after a network failure to the database. */
 const RECOVERY_MS = 30_000;
 const MAX_TRIES = 3;
-/** The service's own values, which the harness raises for machines that are busy. */
+/** The service's defaults, which the harness raises for busy machines. */
 const OWN_LIMITS = {
   DATABASE_POOL_WAIT_MS: '2000',
   DATABASE_STATEMENT_TIMEOUT_MS: '8000',
@@ -34,7 +34,7 @@ interface Sight {
   readonly status: number;
 }
 
-/** A role behind the proxy, and what its `/readyz` says over time. */
+/** A role behind the proxy, with the history of its `/readyz`. */
 class WatchedRole {
   readonly sights: Sight[] = [];
   private isStopped = false;
@@ -54,7 +54,7 @@ class WatchedRole {
     return new WatchedRole(service, `http://127.0.0.1:${port}/readyz`);
   }
 
-  /** Whether it said `status` after `atMs`, and of the last look. */
+  /** Whether a check after `atMs`, or the last one, returned `status`. */
   saidSince(atMs: number, status: number): boolean {
     return this.sights.some((sight) => sight.atMs > atMs && sight.status === status);
   }
@@ -110,20 +110,20 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** What a partner has under way at most: a busy machine gets fewer calls. */
+/** Maximum number of concurrent calls, so that a busy machine gets fewer. */
 const MOST = { orders: 12, lists: 3, reads: 16 };
 
-/** Calls of a partner, 16 a second, until it is stopped; orders are insisted on. */
+/** A partner's load of 16 calls a second until `stop`. Orders are retried until they succeed. */
 class Load {
   readonly shop = new Shop(api.service.partnerApi(partner.sandboxKey));
-  /** Of the lists and the other reads. */
+  /** Statuses of the lists and the other reads. */
   readonly statuses = new Set<number>();
   private readonly underWay = { orders: 0, lists: 0, reads: 0 };
   private readonly failures: unknown[] = [];
   private isStopped = false;
   private readonly driver = this.drive();
 
-  /** Waits until every call has its answer. */
+  /** Stops, and waits for the calls in progress. */
   async stop(): Promise<void> {
     this.isStopped = true;
     await this.driver;
@@ -152,7 +152,7 @@ class Load {
   }
 }
 
-/** The ids of orders that a webhook has announced as issued. */
+/** Ids of orders that a webhook has announced as issued. */
 const announced = (): Set<string> =>
   new Set(
     receiver.received
@@ -161,7 +161,7 @@ const announced = (): Set<string> =>
       .map(({ data }) => data.order_id!),
   );
 
-/** Everything that was accepted is there once, was issued once, and was announced. */
+/** Checks that every accepted order exists once, was issued once, and was announced. */
 async function expectWhole({ accepted }: Shop): Promise<void> {
   const ids = [...accepted.values()].map(({ orderId }) => orderId);
   expect(new Set(ids).size).toBe(ids.length);
@@ -181,21 +181,21 @@ async function expectWhole({ accepted }: Shop): Promise<void> {
   expect(all.rows[0]!.n).toBe(placedBefore + ids.length);
 }
 
-/** Orders of the tests before. */
+/** Orders of the previous tests. */
 let placedBefore = 0;
 beforeEach(async () => {
   const { rows } = await database.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM orders');
   placedBefore = rows[0]!.n;
 });
 
-/** Loses what goes over the connections that are open, and measures until an order of later is announced. */
+/** Silences all open connections, and measures the time until a later order is announced. */
 async function recoveryMs({ shop }: Load, lost: Lost): Promise<number> {
   proxy.swallow(lost);
   const lostAtMs = performance.now();
   const before = shop.accepted.size;
   await eventually('an order of later is announced', () => {
     const known = announced();
-    // Those that were under way may have been accepted before.
+    // Orders in progress may have been accepted before the failure.
     const later = [...shop.accepted.values()].slice(before + MOST.orders);
     return later.some(({ orderId }) => known.has(orderId));
   });
@@ -215,7 +215,7 @@ describe('database connections that silently lose data under load', () => {
           expect(role.saidSince(startedAtMs, 503)).toBe(true);
           await eventually('it is ready again', () => role.lastStatus === 200);
         }
-        // Nobody is told that it asks for too much.
+        // No caller gets a 429.
         expect([...load.statuses].filter((status) => ![200, 503].includes(status))).toEqual([]);
       } finally {
         await load.stop();

@@ -6,7 +6,7 @@ import { size } from '../harness/size.js';
 
 const SEED = Number(process.env['CHAOS_SEED'] ?? randomInt(2 ** 31));
 const SECONDS = size('STORM_SECONDS', 30, 300);
-/** Orders a second, half of them live. */
+/** Orders per second, half of them live. */
 const RATE = size('STORM_RATE', 4, 12);
 const MAX_ORDERS = size('STORM_ORDERS', 120, 5_000);
 /** The full size adds the storm of `npm run chaos`, whose crashes and silence may lose the outcome of an attempt. */
@@ -14,7 +14,7 @@ const STORMS: readonly (readonly FaultGroup[])[] = [['deaths' as const], FAULT_G
   0,
   size('STORMS', 1, 2),
 );
-/** Shorter than the longest freeze, so that another worker takes over, and longer than a busy machine stands still. */
+/** Shorter than the longest freeze, so that another worker takes over, and longer than a busy machine stalls. */
 const LEASE_MS = '6000';
 
 describe(`a storm over processes of every role (CHAOS_SEED=${SEED})`, () => {

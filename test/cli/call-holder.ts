@@ -2,19 +2,21 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** What may happen to the answer of a call: it comes, never comes, or is cut off with the service gone from then on. */
+/**
+ * Fate of a call's response: it arrives, never arrives, is cut off, or is cut off and the service becomes unreachable.
+ */
 export type Fate = 'answered' | 'held' | 'cut' | 'cut, then gone';
 
 export interface CallHolder {
   readonly url: string;
-  /** `POST /v1/orders`: the calls whose answer was kept back. */
+  /** Calls whose response was held back, e.g. `POST /v1/orders`. */
   readonly kept: readonly string[];
   /** The Authorization header of every call. */
   readonly authorizations: readonly string[];
   close(): Promise<void>;
 }
 
-/** Stands between the program and the service. Every call reaches the service; the answer has the fate that is given. */
+/** A proxy to the service. Every call reaches the service, and `fate` decides about its response. */
 export async function startCallHolder(
   target: string,
   fateOf: (call: string) => Fate | Promise<Fate>,

@@ -30,7 +30,7 @@ class Printed extends Writable {
   }
 }
 
-/** A user of the program: a home folder of their own, and the environment that is given. */
+/** A user of the CLI with a separate home folder and the given environment. */
 export class CliUser {
   readonly home = mkdtempSync(path.join(tmpdir(), 'esim-cli-'));
 
@@ -41,7 +41,7 @@ export class CliUser {
     return { HOME: this.home, ...this.variables };
   }
 
-  /** Runs a command line to its end: in this process, or as a process of its own where it reads `stdin`. */
+  /** Runs a command to its end: in this process, or in a child process if it reads `stdin`. */
   async run(args: readonly string[], { env = {}, stdin }: RunOptions = {}): Promise<Finished> {
     if (stdin !== undefined) return this.spawn(args, { env, stdin });
     const [stdout, stderr] = [new Printed(), new Printed()];
@@ -53,7 +53,7 @@ export class CliUser {
     return { code, stdout: stdout.text, stderr: stderr.text };
   }
 
-  /** The same as a process of its own: a proxy, for example, is a setting of the whole process. */
+  /** Runs the command in a child process, because e.g. a proxy is a setting of the whole process. */
   spawn(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
     return runProgram(process.execPath, [PROGRAM, ...args], {
       ...options,
@@ -61,15 +61,18 @@ export class CliUser {
     });
   }
 
-  /** Starts a command that goes on until it is stopped. */
+  /** Starts a command that runs until it is stopped. */
   launch(args: readonly string[], env: Readonly<Record<string, string>> = {}): NodeChild {
     return NodeChild.launch({ args: [PROGRAM, ...args], env: { ...this.env, ...env } });
   }
 
-  /** Starts `listen` to a local server; answers when it waits for events. @throws what it said when it ends before */
+  /**
+   * Starts `listen` for a local server and returns once it waits for events.
+   * @throws Error with its output when it exits before
+   */
   async listen(url: string, args: readonly string[], started: NodeChild[]): Promise<NodeChild> {
     const child = this.launch(['listen', '--forward-to', url, '--json', ...args]);
-    // First of all: whoever gives up on it must be able to kill it.
+    // Register it first, so that a failing test can kill it.
     started.push(child);
     await eventually('listen is ready', () => {
       if (!child.running) throw new Error(`listen ended: ${child.stderr}${child.stdout}`);
@@ -83,7 +86,7 @@ export class CliUser {
   }
 }
 
-/** Runs any program with a clean environment: PATH and what is given. */
+/** Runs any program with PATH and the given environment only. */
 export function runProgram(
   file: string,
   args: readonly string[],
@@ -95,13 +98,13 @@ export function runProgram(
     child.stdout.setEncoding('utf8').on('data', (text: string) => (finished.stdout += text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => (finished.stderr += text));
     child.on('error', reject).on('close', (code) => resolve({ ...finished, code }));
-    // A command that reads nothing may have ended before.
+    // A command that reads nothing may already have exited.
     child.stdin.on('error', () => undefined);
     child.stdin.end(stdin);
   });
 }
 
-/** The lines of `--json`. */
+/** Parses the lines that `--json` prints. */
 export function jsonLines(stdout: string): Record<string, unknown>[] {
   return stdout
     .split('\n')

@@ -91,7 +91,7 @@ describe('a Live key', () => {
   it('reads without --live, and writes with it', async () => {
     const env = { ESIM_API_KEY: liveKey };
     expect(await user.run(['orders', 'list'], { env })).toMatchObject({ code: 0 });
-    // The service refuses it, as this package is of the Sandbox: the call was made.
+    // The service refuses this Sandbox package, which proves that the call was made.
     const placed = await user.run(['orders', 'place', '-p', 'pkg_fr_1gb_7d', '--live'], { env });
     expect(placed).toMatchObject({ code: 4, stderr: expect.stringContaining('not_found') });
   });
@@ -122,7 +122,7 @@ describe('esim login', () => {
 });
 
 describe('esim catalog', () => {
-  /** The packages of one run, in its order. */
+  /** The packages of one run, in printed order. */
   async function packages(...args: string[]): Promise<Package[]> {
     const finished = await user.run(['catalog', ...args, '--json']);
     expect(finished, finished.stderr).toMatchObject({ code: 0 });
@@ -266,7 +266,7 @@ describe('esim orders', () => {
 
 describe('esim trigger', () => {
   it.each(EVENT_TYPES)('triggers %s', async (type) => {
-    // A partner for each: the calls of seven plays are more than one key may make.
+    // A new partner each, because the calls of seven triggers exceed the rate limit of one key.
     const player = await service.createPartner();
     const finished = await user.run(['trigger', type, '--json'], {
       env: { ESIM_API_KEY: player.sandboxKey },

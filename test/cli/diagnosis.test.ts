@@ -15,7 +15,7 @@ beforeAll(() => {
 });
 afterAll(() => user.remove());
 
-/** Runs `esim verify` for a body and a secret that are in files. */
+/** Runs `esim verify` with a body and a secret from files. */
 function verify(
   args: readonly string[],
   secret: string,
@@ -91,7 +91,7 @@ describe('esim verify', () => {
 
 describe('esim verify with Standard Webhooks', () => {
   const secret = newSigningSecret();
-  /** As the service signs it. */
+  /** Headers as the service signs them. */
   const signed = (text = body, secrets = [secret], at = now): string[] =>
     Object.entries(standardHeaders('evt_1', { timestampSeconds: at, body: text, secrets })).flatMap(
       ([name, value]) => [`--${name}`, value],

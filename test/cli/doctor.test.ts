@@ -119,7 +119,7 @@ describe('esim doctor for the local server', () => {
       toleranceSeconds: 600,
     });
 
-  /** The server sends one status for signed events, and another for unsigned ones. */
+  /** Runs doctor against a server with one status for signed events and another for unsigned ones. */
   async function answering(signed: number, unsigned: number): Promise<Check> {
     const secret = (await user.run(['listen', '--print-secret'])).stdout.trim();
     receiver.answer = (_nth, webhook, response) =>

@@ -8,7 +8,7 @@ const user = new CliUser();
 let service: TestService;
 let key: string;
 
-/** A container's user may have neither HOME nor an entry in /etc/passwd; os.homedir() then throws. */
+/** A container's user may have neither HOME nor an entry in /etc/passwd, and then os.homedir() throws. */
 beforeAll(async () => {
   vi.spyOn(os, 'homedir').mockImplementation(() => {
     throw Object.assign(new Error('uv_os_homedir returned ENOENT'), { code: 'ENOENT' });

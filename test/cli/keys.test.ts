@@ -9,7 +9,7 @@ let service: TestService;
 let partner: TestPartner;
 let liveKey: string;
 let user: CliUser;
-/** Two places with the same service behind them; each knows the keys that came to it. */
+/** Two URLs of the same service, each of which records the keys it received. */
 let production: CallHolder;
 let laptop: CallHolder;
 

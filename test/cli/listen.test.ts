@@ -26,7 +26,7 @@ let user: CliUser;
 let running: NodeChild[] = [];
 
 beforeAll(async () => {
-  // A port that nobody else is given while the service is down.
+  // Reserve a port that no other program gets while the service is down.
   service = await startTestService({ env: { PORT: String(await freePort()) } });
 });
 afterAll(() => service.stop());
@@ -43,7 +43,7 @@ afterEach(async () => {
   user.remove();
 });
 
-/** Records events as the service does; returns their ids in the feed's order. */
+/** Records events like the service, and returns their ids in feed order. */
 async function makeEvents(count: number): Promise<string[]> {
   const envelopes = Array.from({ length: count }, () => ({
     id: newId('evt'),
@@ -62,7 +62,7 @@ async function makeEvents(count: number): Promise<string[]> {
 
 const listen = (...args: string[]): Promise<NodeChild> => user.listen(receiver.url, args, running);
 
-/** The service tells its time in whole seconds: what it did in the same one is not yet before "now". */
+/** Waits for the next second. The service's time has whole seconds, so events of this second are not before "now". */
 async function laterSecond(): Promise<void> {
   const second = Math.floor(Date.now() / 1_000);
   await eventually('the next second', () => Math.floor(Date.now() / 1_000) > second);
@@ -75,7 +75,7 @@ async function secretOfUser(): Promise<string> {
 const idOf = ({ body }: ReceivedWebhook): string => (JSON.parse(body) as { id: string }).id;
 const receivedIds = (): string[] => receiver.received.map(idOf);
 
-/** Everything that the feed has, in its order. */
+/** All event ids of the feed, in order. */
 async function feedIds(): Promise<string[]> {
   const ids: string[] = [];
   for (let query = ''; ;) {
@@ -101,7 +101,7 @@ describe('esim listen', () => {
     const first = await listen();
     const before = await makeEvents(3);
     await received(before.length);
-    // Behind the page: what is taken is on disk, so the kill comes at a moment without work.
+    // After the page its position is on disk, so the kill hits an idle moment.
     await eventually('the page is behind it', () => cursorOnDisk().includes('"event":null'));
     first.signal('SIGSTOP');
     const meanwhile = await makeEvents(MANY);
@@ -168,7 +168,7 @@ describe('esim listen', () => {
   });
 
   it('resumes after an outage of the service', async () => {
-    // The listener outlives a service that is stopped and started again on the same port.
+    // The listener survives while the service restarts on the same port.
     const port = new URL(service.process.api?.url ?? '').port;
     const child = await listen();
     await service.process.stop();
@@ -236,7 +236,7 @@ describe('esim listen', () => {
       if (call.startsWith('GET /v1/events') && ++pages === 2) meanwhile = await makeEvents(3);
       return 'answered';
     });
-    // The machine's own clock is wrong: what counts is the service's.
+    // The machine's clock is wrong, and only the service's clock counts.
     const aheadByAnHour = '--import=data:text/javascript,const{now}=Date;Date.now=()=>now()+3600000';
     const child = user.launch(['listen', '--forward-to', receiver.url, '--json'], {
       ESIM_BASE_URL: holder.url,

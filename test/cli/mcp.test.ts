@@ -23,7 +23,7 @@ interface Answer {
   readonly error?: { readonly code: number };
 }
 
-/** Says all requests, and answers what came back. */
+/** Sends all requests and returns the responses. */
 async function converse(args: readonly string[], ...lines: (object | string)[]): Promise<Answer[]> {
   const stdin = lines
     .map((line) => (typeof line === 'string' ? line : JSON.stringify({ jsonrpc: '2.0', ...line })))

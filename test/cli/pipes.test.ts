@@ -9,9 +9,9 @@ import {
 } from '../harness/index.js';
 import { CliUser, type Finished, jsonLines, PROGRAM, runProgram } from './cli-process.js';
 
-/** The pipe's reader is gone before the program starts: `wait` is for it. */
+/** `wait` makes sure that the pipe's reader has exited before the program starts. */
 const INTO_NOBODY = 'exec 3> >(:); wait $!; exec "$0" "$@" >&3 3>&-';
-/** The reader takes one line, closes the pipe, and then says so. */
+/** The reader reads one line, closes the pipe and then reports it. */
 const ONE_LINE = 'exec 3> >(head -1 >&2; exec <&-; echo reader is gone >&2); exec "$0" "$@" >&3 3>&-';
 
 let service: TestService;
@@ -68,7 +68,7 @@ it('does not forward an accepted event again after the reader of listen has gone
     placed.push(answer.body.data.id as string);
   };
   await failed();
-  // The first line says ready; the report of an attempt finds nobody, of the first or, if the reader is slow, of a later one.
+  // The reader gets the ready line. A later attempt report fails: the first one, or the next if the reader is slow.
   let ended = false;
   void listening.finally(() => (ended = true));
   await eventually('listen ends', async () => {
@@ -81,7 +81,7 @@ it('does not forward an accepted event again after the reader of listen has gone
   expect(taken).toBeGreaterThan(0);
   const child = user.launch(['listen', '-f', receiver.url, '--json']);
   await failed();
-  // In the order in which they ended, which need not be that in which they were placed.
+  // Orders end in any order.
   await eventually('an event of each', () =>
     placed.every((id) => receiver.received.some(({ body }) => body.includes(id))),
   );

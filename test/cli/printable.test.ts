@@ -4,7 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { CliUser, jsonLines } from './cli-process.js';
 
-/** Seen in a wholesaler's title and a key's name: colors, a cleared screen, a new title, reversed text, a forged line. */
+/**
+ * Possible in a wholesaler's title or a key's name: colors, a cleared screen, a new title, reversed text, a forged
+ * line.
+ */
 const HOSTILE =
   'France\u001B[31m\u001B[2J\u001B]0;owned\u0007\u009B31m\u202E1 GB\u2066\u200E\u2028\u0085\u007F\u0000\r\nerror: forged\uFEFF\uD800';
 const OBEYED = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]|(?![\u200C\u200D])\p{Cf}/u;
@@ -12,7 +15,7 @@ const OBEYED = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]|(?![\u200C\u200D])\p{Cf}/u;
 let server: Server;
 let user: CliUser;
 
-/** A service whose every text is hostile. */
+/** Starts a service with hostile text in every field. */
 beforeAll(async () => {
   const money = { amount: 110, currency: 'USD' };
   const order = {
@@ -57,7 +60,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['catalog'],
   ['orders', 'list'],
   ['orders', 'get', 'ord_1'],
-  // The arguments of a process are UTF-8 without NUL.
+  // Process arguments are UTF-8 without NUL.
   ['orders', 'get', HOSTILE.replaceAll('\u0000', '').toWellFormed()],
   ['esims', 'get', 'esim_1'],
   ['events', 'list'],
@@ -78,7 +81,7 @@ describe('text from other parties', () => {
   it.each(NAMED)('adds no color of its own to esim %s', async (_name, args) => {
     vi.stubEnv('FORCE_COLOR', '1');
     const { stdout, stderr } = await user.run(args).finally(() => vi.unstubAllEnvs());
-    // Our own colors: each is opened and closed around a printable text.
+    // Our own colors: each one opens and closes around a printable text.
     const own = /\u001B\[(1|31|32|33|90)m([^\u001B]*)\u001B\[(22|39)m/g;
     const lines = `${stdout}${stderr}`.replaceAll(own, '$2').trimEnd().split('\n');
     expect(lines.filter((line) => OBEYED.test(line))).toEqual([]);

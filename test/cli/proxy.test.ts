@@ -13,7 +13,7 @@ let proxyUrl: string;
 const asked: string[] = [];
 const sockets = new Set<Socket>();
 
-/** A proxy that alone knows where `api.behind.test` is. */
+/** Only this proxy can resolve `api.behind.test`. */
 beforeAll(async () => {
   service = await startTestService();
   const { sandboxKey } = await service.createPartner();

@@ -29,7 +29,7 @@ afterEach(async () => {
   user.remove();
 });
 
-/** Answers to calls that begin so have this fate, all others come. */
+/** Applies this fate to responses of calls with this prefix. All others pass. */
 async function through(fate: Fate, call: string): Promise<Record<string, string>> {
   holder = await startCallHolder(service.process.api?.url ?? '', (made) =>
     made.startsWith(call) ? fate : 'answered',
@@ -37,7 +37,7 @@ async function through(fate: Fate, call: string): Promise<Record<string, string>
   return { ESIM_BASE_URL: holder.url };
 }
 
-/** Starts the command, and waits until the service has done what it asked for, and the answer is kept back. */
+/** Starts the command, and waits until the service has processed its call and the response is held back. */
 async function untilHeld(call: string, args: readonly string[]): Promise<NodeChild> {
   const env = await through('held', call);
   const launched = user.launch(args, env);
@@ -53,7 +53,7 @@ async function orderIds(): Promise<string[]> {
   return data.map(({ id }: { id: string }) => id);
 }
 
-/** Buys again as the program said, and shows that it was one purchase. */
+/** Repeats the purchase as the program instructed, and checks that it was one purchase. */
 async function expectBoughtOnce(key: string): Promise<void> {
   const again = await user.run([...PLACE, '--idempotency-key', key, '--json']);
   expect(again).toMatchObject({ code: 0 });

@@ -23,7 +23,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** The lines below the error, but for the request's id. */
+/** The lines below the error, without the request id. */
 function hintsOf({ stderr }: Finished): string[] {
   const [, ...below] = stderr.slice(stderr.indexOf('error: ')).trimEnd().split('\n');
   return below.filter((line) => !line.startsWith('  request req_'));

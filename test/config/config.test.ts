@@ -197,7 +197,7 @@ describe('loadConfig', () => {
       .join('\n');
     const read = [...source.matchAll(/(?:\(|\[|, )'([A-Z][A-Z_]{3,})'/g)]
       .map((match) => match[1])
-      // The token by which Nest injects the settings.
+      // Nest's injection token for the settings.
       .filter((name) => name !== 'APP_CONFIG');
     expect([...new Set(documented)].sort()).toEqual([...new Set(read)].sort());
   });

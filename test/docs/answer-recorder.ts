@@ -1,4 +1,4 @@
-/** Times as one tour could have had them, by the field that holds them: the real ones differ from run to run. */
+/** Fixed times by field, as in one plausible run, because real ones differ between runs. */
 const TIMES: Readonly<Record<string, string>> = {
   created_at: '2026-11-21T10:00:00.000Z',
   updated_at: '2026-11-21T10:00:00.412Z',
@@ -12,7 +12,7 @@ const TIMES: Readonly<Record<string, string>> = {
 };
 const FIRST_ICCID = 8_910_300_000_001_234_567n;
 
-/** Fields whose value differs from run to run and is no id. A picture of a QR code is too long to be looked at. */
+/** Non-id fields whose values differ between runs. A QR code image would be too long for the page. */
 const FIXED: Readonly<Record<string, unknown>> = {
   latency_ms: 3.25,
   remote_address: '203.0.113.7',
@@ -21,8 +21,8 @@ const FIXED: Readonly<Record<string, unknown>> = {
 };
 
 /**
- * Keeps answers as they came, but for what no two runs share: ids, ICCIDs and matching ids are numbered in the order in
- * which they first occur, times follow from their field, and cursors stay what they are: opaque.
+ * Records responses and replaces values that differ between runs. Ids, ICCIDs and matching ids are numbered in order of
+ * appearance, times come from their field, and cursors are unchanged because they are opaque.
  */
 export class AnswerRecorder {
   readonly answers: Record<string, unknown> = {};

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 
 const FOLDERS = ['src', 'test', 'migrations', 'bench', 'simulators', 'scripts', 'docs'];
 const FILES = ['README.md', 'CONTRIBUTING.md', '.env.example', '.dependency-cruiser.cjs', 'eslint.config.js'];
-/** A measurement leaves these behind; they are no part of the repository. */
+/** Measurements create these files, which are not part of the repository. */
 const WRITTEN = /^bench\/results(\/|$)/;
 /** A path in backticks, or the target of a link. */
 const NAMED_PATH =
@@ -22,9 +22,9 @@ function citingFiles(): string[] {
   return [...FILES, ...below].filter((file) => !WRITTEN.test(file));
 }
 
-/** The citations in a line that lead out of the repository. */
+/** Citations in a line that do not resolve within the repository. */
 function faultsIn(file: string, line: string): string[] {
-  // `%D0` and `'B1'` are data.
+  // `%D0` and `'B1'` are data, not citations.
   const cited = [...line.matchAll(/(?<![%\\\w])(?<!'(?=\w+'))[DB][1-9]\d?\b/g)].map(([entry]) => entry);
   const prose = file.endsWith('.md')
     ? line.replaceAll(/\]\([^)]*\)/g, ']')

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** A Markdown page, read for what can be checked in it. */
+/** A Markdown page with access to its testable parts. */
 export class Page {
   readonly text: string;
 
@@ -8,7 +8,10 @@ export class Page {
     this.text = readFileSync(path, 'utf8');
   }
 
-  /** What is below a heading, to the next heading of the same or a higher level. @throws Error without one */
+  /**
+   * The text below a heading, up to the next heading of the same or a higher level.
+   * @throws Error without such a heading
+   */
   section(heading: string): string {
     const [, rest] = this.text.split(`\n${heading}\n`);
     if (rest === undefined) throw new Error(`no heading "${heading}"`);
@@ -16,20 +19,23 @@ export class Page {
     return linesBefore(rest, (line) => new RegExp(`^#{1,${level}} `).test(line));
   }
 
-  /** The first block of code in `language` below a heading. @throws Error without one */
+  /**
+   * The first code block in `language` below a heading.
+   * @throws Error without one
+   */
   code(heading: string, language: string): string {
     const [block] = this.codes(heading, language);
     if (block === undefined) throw new Error(`no ${language} below "${heading}"`);
     return block;
   }
 
-  /** Every block of code in `language` below a heading, in the page's order. */
+  /** All code blocks in `language` below a heading, in page order. */
   codes(heading: string, language: string): string[] {
     const blocks = new RegExp(`^\`\`\`${language}\n([^]*?\n)\`\`\`$`, 'gm');
     return [...this.section(heading).matchAll(blocks)].map(([, block = '']) => block);
   }
 
-  /** The cells of the first table below a heading, without its head. */
+  /** The cells of the first table below a heading, without its header row. */
   table(heading: string): string[][] {
     const rows = this.section(heading)
       .split('\n')
@@ -43,7 +49,7 @@ export class Page {
   }
 }
 
-/** The lines before the first one that `ends`; a line of code (`# comment`) never does. */
+/** The lines before the first one that `ends`, ignoring lines of code such as `# comment`. */
 function linesBefore(text: string, ends: (line: string) => boolean): string {
   let inCode = false;
   const lines = text.split('\n');

@@ -6,7 +6,7 @@ import { PROJECT_ROOT } from '../harness/child-process.js';
 import { whyMissing } from '../harness/why-missing.js';
 import { outputOf } from './program.js';
 
-/** The collection waits for eSIMs, on a machine that is busy with other tests. */
+/** The collection waits for eSIMs while other tests keep the machine busy. */
 const RUN_MS = 240_000;
 const COLLECTION = path.join(PROJECT_ROOT, 'docs/postman.json');
 const missing = whyMissing('newman', '--version');
@@ -19,7 +19,7 @@ describe.skipIf(missing !== null)('the Postman collection', () => {
   });
   afterAll(() => service.stop());
 
-  /** Runs the collection, or one folder of it, as a new import; newman ends with exit code 1 when a test fails. */
+  /** Imports and runs the collection or one of its folders. newman exits with 1 when a test fails. */
   async function newman(key: string, ...options: readonly string[]): Promise<string> {
     const variables = ['--env-var', `base_url=${service.process.api!.url}`, '--env-var', `api_key=${key}`];
     const command = ['newman', 'run', COLLECTION, '--color', 'off', ...variables, ...options] as const;

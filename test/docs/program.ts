@@ -3,13 +3,16 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-/** Source files and the command that runs them, in a folder of their own. */
+/** Source files and the command that runs them in a separate folder. */
 export interface Program {
   readonly files: Readonly<Record<string, string>>;
   readonly command: readonly [string, ...string[]];
 }
 
-/** Runs a program with `input` as JSON on stdin; answers the JSON that it prints. @throws Error with its stderr */
+/**
+ * Runs a program with `input` as JSON on stdin and returns the JSON that it prints.
+ * @throws Error with its stderr
+ */
 export async function runProgram(program: Program, input: unknown, timeoutMs: number): Promise<unknown> {
   const directory = mkdtempSync(path.join(tmpdir(), 'esim-docs-'));
   try {
@@ -20,7 +23,10 @@ export async function runProgram(program: Program, input: unknown, timeoutMs: nu
   }
 }
 
-/** What a command prints that reads `input` on stdin. @throws Error with its stderr */
+/**
+ * Runs a command with `input` on stdin and returns its stdout.
+ * @throws Error with its stderr
+ */
 export function outputOf(
   [file, ...args]: Program['command'],
   cwd: string,
@@ -28,13 +34,13 @@ export function outputOf(
   timeout: number,
 ): Promise<string> {
   return new Promise((resolve, reject) => {
-    // A toolchain that is too old must say so, not fetch another one.
+    // An outdated toolchain must fail instead of downloading another one.
     const env = { ...process.env, GOTOOLCHAIN: 'local' };
     const child = execFile(file, args, { cwd, timeout, env }, (error, stdout, stderr) => {
       if (error) reject(new Error(`${error.message}\n${stderr}`, { cause: error }));
       else resolve(stdout);
     });
-    // A program that ends before it reads says why on stderr.
+    // A program that exits before it reads stdin explains itself on stderr.
     child.stdin?.on('error', () => undefined);
     child.stdin?.end(input);
   });

@@ -22,14 +22,14 @@ const ORDER = '## 3. Order';
 const READ = '## 4. Read the eSIM';
 const RECEIVE = '## 5. Receive webhooks';
 const TOP_UP = '## 6. Top up';
-/** Starts of Node.js one after another, on a machine that is busy with other tests. */
+/** Several starts of Node.js while other tests keep the machine busy. */
 const TEST_MS = 240_000;
 
 let service: TestService;
 let partner: TestPartner;
 let folder: string;
 let port: number;
-/** Terminals that stay open. */
+/** Processes that keep running. */
 const started: NodeChild[] = [];
 
 beforeAll(async () => {
@@ -51,7 +51,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** The page's text with this test's places in it. */
+/** Replaces the page's URLs and paths with those of this test. */
 function here(text: string): string {
   return text
     .replaceAll('http://127.0.0.1:3000', service.process.api?.url ?? '')
@@ -60,14 +60,14 @@ function here(text: string): string {
     .replaceAll('/tmp/packs', path.join(folder, 'packs'));
 }
 
-/** The environment of a new terminal; npm is offline and apart from this machine's packages. */
+/** The environment of a new terminal. npm is offline and isolated from this machine's packages. */
 function terminal(): Record<string, string> {
   return {
     HOME: path.join(folder, 'home'),
     PATH: [path.join(folder, 'prefix/bin'), path.dirname(process.execPath), process.env['PATH']].join(':'),
     npm_config_prefix: path.join(folder, 'prefix'),
     npm_config_offline: 'true',
-    // The tests' set-up has compiled both: to compile here would change the programs under other tests.
+    // The global setup has built both packages. Building here would change the programs under other tests.
     npm_config_ignore_scripts: 'true',
   };
 }
@@ -84,14 +84,14 @@ async function paste(block: string, env = exported(), cwd = folder): Promise<str
   return stdout;
 }
 
-/** Packs in the repository, and installs what it packed, with the lines of the page. */
+/** Packs the packages in the repository and installs them, using the lines of the page. */
 async function install(): Promise<void> {
   const block = quickStart.code(RECEIVE, 'bash');
   expect(block).toContain('npm install --global');
   await paste(block, terminal(), PROJECT_ROOT);
 }
 
-/** The installed program, in a process that goes on until it is stopped. */
+/** Starts the installed program in a process that runs until it is stopped. */
 function launchEsim(line: string): NodeChild {
   const [program, ...args] = here(line).trim().split(' ');
   expect(program).toBe('esim');
@@ -114,7 +114,7 @@ async function startServer(secret: string): Promise<NodeChild> {
   return server;
 }
 
-/** The header and the body of what `curl -i` prints. */
+/** Splits the output of `curl -i` into head and body. */
 function parted(printed: string): { head: string; body: { data: Record<string, unknown> } } {
   const [head = '', body = ''] = printed.split('\r\n\r\n');
   return { head, body: JSON.parse(body) as { data: Record<string, unknown> } };

@@ -41,13 +41,13 @@ async function recordPost(operationId: string, path: string, body?: unknown): Pr
   return answer.body.data as Json;
 }
 
-/** The body that the document tells partners to try. */
+/** The example body of the document. */
 const bodyOf = (path: keyof typeof partner.paths): Json =>
   (partner.paths[path] as Json)['post'].requestBody.content['application/json'].example as Json;
 
 let cursor = '';
 
-/** Reads the feed on to the next event of a type; each look waits for it, so that the tour stays within the rate limit. */
+/** Reads the feed up to the next event of a type. Each poll waits, so that the run stays within the rate limit. */
 const happened = (type: string): Promise<boolean> =>
   eventually(type, async () => {
     const { body } = await sandbox.get(`/v1/events?limit=1${cursor}`, { prefer: 'wait=5' });

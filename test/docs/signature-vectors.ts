@@ -2,14 +2,14 @@ import { createHmac } from 'node:crypto';
 import { newSigningSecret } from '../../src/webhooks/signature.js';
 import { signWebhook } from '../../src/webhooks/index.js';
 
-/** One request as a receiver sees it, and what its verifier must say. */
+/** One request as the receiver sees it, and the expected verdict. */
 export interface SignatureVector {
   readonly name: string;
   readonly header: string | null;
   /** The raw bytes in base64. */
   readonly body: string;
   readonly secret: string;
-  /** The receiver's clock in Unix seconds; null for its real one. */
+  /** The receiver's clock in Unix seconds, or null for the real one. */
   readonly now: number | null;
   readonly expected: boolean;
 }
@@ -17,12 +17,12 @@ export interface SignatureVector {
 const NOW = 1_795_080_600;
 const secret = newSigningSecret();
 const otherSecret = newSigningSecret();
-/** Not canonical JSON and not ASCII, so that only the raw bytes have this signature. */
+/** Neither canonical JSON nor ASCII, so that only the raw bytes match this signature. */
 const body = Buffer.from('{"id":"evt_1", "data":{"n":1.0,"name":"Zoë 🦊","path":"a\\/b"}}\n');
 
 const sign = (timestampSeconds: number, secrets: readonly string[] = [secret]): string =>
   signWebhook({ timestampSeconds, body, secrets });
-/** A good signature over a `t` that we never send: only the check of `t` can refuse it. */
+/** A correct signature for a `t` that we never send, which only the check of `t` can refuse. */
 const signText = (t: string): string =>
   `t=${t},v1=${createHmac('sha256', secret).update(`${t}.`).update(body).digest('hex')}`;
 const valid = sign(NOW);
@@ -37,7 +37,7 @@ function vector(expected: boolean, name: string, difference: Difference = {}): S
 const accepted = (name: string, difference?: Difference): SignatureVector => vector(true, name, difference);
 const refused = (name: string, difference?: Difference): SignatureVector => vector(false, name, difference);
 
-/** The service's own verifier and the functions of the page agree on these. Good for the next nine minutes. */
+/** The service's own verifier and the functions of the page agree on these. Valid for nine minutes. */
 export const sharedVectors = (realNow = Math.floor(Date.now() / 1_000)): readonly SignatureVector[] => [
   accepted('valid'),
   accepted('300 s old', { now: NOW + 300 }),
@@ -82,7 +82,7 @@ export const sharedVectors = (realNow = Math.floor(Date.now() / 1_000)): readonl
   refused('another secret', { secret: otherSecret }),
 ];
 
-/** What the page promises beyond the service's own verifier. */
+/** Vectors where the page is stricter than the service's own verifier. */
 export const STRICTER_VECTORS: readonly SignatureVector[] = [
   refused('no header', { header: null }),
   refused('no secret, and a signature made without one', { secret: '', header: sign(NOW, ['']) }),

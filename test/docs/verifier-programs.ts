@@ -3,12 +3,12 @@ import { whyMissing } from '../harness/why-missing.js';
 import type { Program } from './program.js';
 import type { SignatureVector } from './signature-vectors.js';
 
-/** A language of the page: its function, made a program that judges all vectors at once. */
+/** A language of the page: its function, wrapped in a program that judges all vectors. */
 export interface VerifierLanguage {
   readonly name: string;
   readonly missing: string | null;
   program(page: Page): Program;
-  /** What the program reads as JSON, where its language has no parser of its own; the vectors themselves otherwise. */
+  /** The program's input for languages without a JSON parser. By default it is the vectors. */
   readonly input?: (vectors: readonly SignatureVector[]) => unknown;
 }
 
@@ -145,7 +145,7 @@ puts JSON.generate(verdicts)
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-/** A line of base64 for each vector: neither the JDK nor the class library of Mono reads JSON. */
+/** One base64 line per vector, because neither the JDK nor Mono's class library parses JSON. */
 function linesOf(vectors: readonly SignatureVector[]): string[] {
   return vectors.map(({ header, body, secret, now }) =>
     [header === null ? '-' : base64(header), body, base64(secret), now ?? '-'].join(' '),
@@ -173,7 +173,7 @@ export const VERIFIER_LANGUAGES: readonly VerifierLanguage[] = [
     name: 'Go',
     missing: whyMissing('go', 'version'),
     program: (page) => ({
-      // A program's package is always main; the rest stays as it is printed.
+      // A program must be package main. The rest is exactly as printed on the page.
       files: {
         'verify.go': page.code('### Go', 'go').replace(/^package \w+$/m, 'package main'),
         'main.go': GO_MAIN,

@@ -21,13 +21,13 @@ const page = new Page('docs/webhooks.md');
 const SHARED_VECTORS = sharedVectors();
 const RETRIES = new Page('docs/guides/idempotency.md').code('## In code', 'typescript');
 const CATCH_UP_HEADING = '## Prove that nothing is missing';
-/** `go run` compiles, on a machine that is busy with other tests. */
+/** `go run` compiles while other tests keep the machine busy. */
 const PROGRAM_MS = 240_000;
 const TEST_MS = PROGRAM_MS + 15_000;
 
 let service: TestService;
 beforeAll(async () => {
-  // The loop makes four calls, for three pages and the second look: the last one meets the limit.
+  // The loop makes four calls, for three pages and the second poll, and the last one exceeds the limit.
   service = await startTestService({ env: { RATE_LIMIT_BURST: '3', RATE_LIMIT_PER_MINUTE: '6' } });
 });
 afterAll(() => service.stop());
@@ -107,7 +107,7 @@ describe('the loop that reads the feed', () => {
     console.log(JSON.stringify({ missed, handled, statuses }));
   `;
   const EVENTS = 205;
-  /** Events a second apart, as the recorder writes them. */
+  /** Inserts events one second apart, as the recorder writes them. */
   async function insertEvents(partnerId: string, mode: string, count: number): Promise<unknown[]> {
     const envelopes = Array.from({ length: count }, (_, index) => ({
       id: newId('evt'),
@@ -158,7 +158,7 @@ describe('the retries of the guide to idempotency', () => {
   let calls = 0;
 
   beforeAll(async () => {
-    // The first answer is lost after the order is committed, the second is a 503, the third arrives.
+    // The first response is lost after the order is committed, the second is a 503, and the third arrives.
     proxy = createServer((request, response) => {
       void (async () => {
         const body = Buffer.concat(await request.toArray());
@@ -258,7 +258,7 @@ describe('the webhook page', () => {
   });
 });
 
-/** A reviver that makes every object of a schema refuse fields that it does not name. */
+/** A JSON reviver that closes every object schema to unknown fields. */
 function closed(_key: string, value: unknown): unknown {
   const isObject = typeof value === 'object' && value !== null && 'properties' in value;
   return isObject ? { ...value, additionalProperties: false } : value;
@@ -269,7 +269,7 @@ function clockText(ms: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
 }
 
-/** The compiler's diagnostics for sources that are on no disk. */
+/** The compiler's diagnostics for in-memory sources. */
 function complaintsAbout(sources: ReadonlyMap<string, string>): string {
   const options: ts.CompilerOptions = {
     strict: true,

@@ -9,7 +9,7 @@ const ORDER = { package_id: 'pkg_fr_1gb_7d', quantity: 1 };
 const CALLS = 8;
 const NEITHER_EDGE_NOR_QUEUE = /application_name\0partner-esim-api\0/;
 
-/** Stands between the API and PostgreSQL, and counts how often the API waited for an answer in its transactions. */
+/** A proxy between the API and PostgreSQL that counts the round trips of the API's transactions. */
 class CountingProxy {
   roundTrips = 0;
   private readonly sockets = new Set<Socket>();
@@ -90,7 +90,10 @@ describe.skipIf(isPooled).each(['on', 'off'])('order acceptance with DATABASE_PR
   const place = (body: object = ORDER, idempotencyKey: string = randomUUID()) =>
     api.partnerApi(key).post('/v1/orders', body, { idempotencyKey });
 
-  /** That a quarter of several calls do not exceed: on a busy machine the answer to the first half of a pipeline may pass before the second half does. */
+  /**
+   * The lower quartile of several calls. On a busy machine, the response to half a pipeline may arrive before the rest
+   * is sent.
+   */
   async function usualRoundTripsOf(work: () => Promise<unknown>): Promise<number> {
     const counts: number[] = [];
     for (let i = 0; i < CALLS; i++) {

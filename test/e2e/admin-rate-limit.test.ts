@@ -25,7 +25,7 @@ beforeAll(async () => {
   service = await startTestService({
     env: {
       ADMIN_TOKENS: `portal:${ADMIN_TOKEN},jobs:${otherToken}`,
-      // A token a minute: whatever this test takes, none comes back.
+      // One token a minute, so that none is refilled during this test.
       ADMIN_RATE_LIMIT_PER_MINUTE: '1',
       ADMIN_RATE_LIMIT_BURST: String(BURST),
     },
@@ -103,7 +103,7 @@ describe('a route with its own @Throttle', () => {
       providers: [{ provide: APP_GUARD, useClass: AdminRateLimitGuard }],
     }).compile();
     const adapter = new FastifyAdapter();
-    // What the edge says of a caller.
+    // The edge's information about the caller.
     adapter.getInstance().addHook('onRequest', (request, _reply, done) => {
       const keyId = String(request.headers['x-caller']);
       request.authResult = {

@@ -27,7 +27,7 @@ async function list(query = ''): Promise<ApiAnswer> {
   return answer;
 }
 
-/** Every package of a query, page by page. */
+/** All packages of a query, page by page. */
 async function walk(query: Record<string, string | number> = {}): Promise<Json[]> {
   const packages: Json[] = [];
   const parameters = new URLSearchParams(
@@ -270,7 +270,7 @@ const MAGIC = [
   'pkg_test_topup_fail',
 ];
 
-/** Every field of a package, as docs/openapi has it. */
+/** All documented fields of a package. */
 const PACKAGE_FIELDS = [
   ...[
     'activation_policy',

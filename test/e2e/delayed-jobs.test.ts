@@ -13,11 +13,11 @@ import { redisMissing, startRedis, type TestRedis } from '../harness/redis.js';
 const missing = redisMissing();
 if (missing) console.warn(`delayed jobs in Redis are not tested: ${missing}`);
 
-/** Longer than all of this takes: what comes sooner was brought by a delayed job of the queue, and by no sweep. */
+/** Longer than the test. Earlier work was triggered by a delayed job, not by a sweep. */
 const SWEEP_MS = 60_000;
 const WITHIN_MS = 40_000;
 const TEST_MS = 90_000;
-/** Longer than a worker keeps a timer of its own for. */
+/** Longer than the delays for which a worker uses its own timer. */
 const RETRY_MS = 2_500;
 
 describe.each([
@@ -30,7 +30,7 @@ describe.each([
     let partner: TestPartner;
     let receiver: TestReceiver;
 
-    // The first sweep is the one at its start, and the second does not come within the test.
+    // The first sweep runs at startup, and the second one is not due during the test.
     beforeAll(async () => {
       redis = backend === 'Redis' ? await startRedis() : null;
       service = await startTestService({

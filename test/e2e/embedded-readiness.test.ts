@@ -26,7 +26,7 @@ async function stop(child: NodeChild): Promise<void> {
   expect(await child.exited()).toBe(0);
 }
 
-/** Asks until `/readyz` answers 200, as an orchestrator does, only faster. */
+/** Polls until `/readyz` returns 200, like an orchestrator but faster. */
 async function untilReady({ adminPort }: EmbeddedPlace): Promise<void> {
   const ask = (): Promise<number> =>
     fetch(`http://127.0.0.1:${adminPort}/readyz`).then(
@@ -55,7 +55,7 @@ describe('npm start', () => {
     await first.ready();
     await stop(first);
 
-    // Without the demo receiver, where private targets are refused: it says so, and the next start with it gets its webhooks.
+    // Without the demo receiver it prints that webhooks are off, and the next start with it receives its webhooks.
     const without = await start(place, OFF);
     expect(without.stdout).toMatch(/webhooks: off .*WEBHOOK_ALLOW_PRIVATE_TARGETS/);
     const { api } = readBanner(without);
@@ -80,7 +80,7 @@ describe('npm start', () => {
     const moments = [
       () => sleep(400),
       () => sleep(2_000),
-      // It prepares the demo.
+      // At this point it prepares the demo.
       () => eventually('the admin API listens', listens),
     ];
     for (const moment of moments) {

@@ -138,7 +138,7 @@ describe('a failing npm start', () => {
     expect(postgresWasMade()).toBe(false);
   });
 
-  /** Configuration errors have a heading and one line each; what stands in the way is one line. */
+  /** Configuration errors have a heading and one line each. Other refusals are one line. */
   async function refusalAsOneLine(env: Record<string, string> = {}): Promise<string> {
     const lines = (await refusal(env)).filter((line) => !line.startsWith('Configuration is invalid'));
     expect(lines).toHaveLength(1);

@@ -9,13 +9,13 @@ import { exchange } from '../harness/portal.js';
 import { Page } from '../docs/page.js';
 import { orderEnded, placeOrder } from '../harness/order-steps.js';
 
-/** Of the quickest of several: the machine may run other tests meanwhile. */
+/** Limit for the fastest of several stops, because the machine may run other tests. */
 const STOP_MS = 15_000;
 const stopTimes: number[] = [];
 
 let place: EmbeddedPlace;
 let running: NodeChild;
-/** Of each start, oldest first. */
+/** One per start, oldest first. */
 const banners: Banner[] = [];
 let firstOrderId: string;
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 afterAll(() => place.remove());
 
-/** Starts on the same folder, reads the banner and answers how long it took. */
+/** Starts on the same folder, reads the banner and returns the duration. */
 async function start(): Promise<number> {
   const startedAt = performance.now();
   running = place.launch();
@@ -34,7 +34,7 @@ async function start(): Promise<number> {
   return performance.now() - startedAt;
 }
 
-/** Ctrl-C. */
+/** Presses Ctrl-C. */
 async function interrupt(): Promise<void> {
   const interruptedAt = performance.now();
   running.signal('SIGINT');
@@ -53,12 +53,13 @@ describe('npm start on a fresh machine', () => {
     console.log(`first start: ${Math.round(await start())} ms`);
     expect(running.stdout).toContain(place.dataDir);
     const lines = running.stdout.slice(running.stdout.indexOf('── Partner eSIM')).split('\n');
-    // Into a pipe the log goes too, when its buffer is full.
+    // A pipe also gets log lines when its buffer is full.
     const banner = lines.filter((line) => !line.startsWith('{'));
-    // One screen of 80 columns and 24 rows, the last of which has the cursor, where the data is in its usual folder.
+    // It fits a terminal of 80 columns and 24 rows, with the cursor in the last row, if the data is in its default
+    // folder.
     const usual = banner.map((line) => line.replace(place.dataDir, '.data'));
     expect(usual.filter((line) => line.length > 80)).toEqual([]);
-    // At a terminal the last line names the log, too.
+    // At a terminal, the last line also names the log.
     expect(usual.at(-3)!.length + '; log: .data/service.log'.length).toBeLessThanOrEqual(80);
     expect(banner.length).toBeLessThanOrEqual(24);
     expect(banner.findIndex((line) => line.includes('#code='))).toBe(2);
@@ -96,7 +97,7 @@ describe('npm start on a fresh machine', () => {
       expect(block.split('\n').filter((line) => /^\s*#|!/.test(line))).toEqual([]);
       const { stdout, stderr } = pasteInto(shell, block);
       expect(stderr).not.toMatch(/not found|no matches|event not found|curl: /);
-      // Two answers, one behind the other.
+      // Two concatenated responses.
       const [order, statement] = JSON.parse(`[${stdout.trim().replaceAll('}{', '},{')}]`) as [
         { data: { id: string; status: string; esims: object[] } },
         { data: { type: string; order_id: string | null }[] },
@@ -149,7 +150,7 @@ describe('npm start on a fresh machine', () => {
   it('stops on Ctrl-C with exit code 0, and leaves no PostgreSQL behind', async () => {
     await interrupt();
     expect(running.stdout).toMatch(/^stopping$[^]*^stopped$/m);
-    // PostgreSQL stops last: none of the service's connections is left for it to end.
+    // PostgreSQL stops last and finds no open connection of the service.
     expect(running.stdout).not.toContain('57P01');
     expect(await place.postgresPids()).toEqual([]);
     expect(place.companions()).toEqual([]);
@@ -206,7 +207,7 @@ describe('npm start on a fresh machine', () => {
     console.log(`start after SIGKILL: ${Math.round(await start())} ms`);
     expect((await newest().api.get(`/v1/orders/${firstOrderId}`)).body.data.status).toBe('issued');
     expect(newest().key).toBe(key);
-    // D1: a dead worker's work waits for its lease.
+    // D1: the work of a dead worker waits for its lease.
     await eventually('one simulated wholesaler is left', () => place.companions().length === 1);
     const order = await orderEnded(newest().api, id as string, 30_000);
     expect(order).toMatchObject({ status: 'issued', quantity_issued: 2 });
@@ -226,7 +227,7 @@ describe('npm start on a fresh machine', () => {
   });
 
   it('survives SIGKILL of Node.js alone: the next start adopts or replaces the orphaned PostgreSQL', async () => {
-    // The mark that it leaves says nothing, nor does one with another process's pid.
+    // A stale marker file has no effect, and neither does one with the pid of another process.
     const mark = path.join(place.dataDir, 'running.json');
     const said = readFileSync(mark, 'utf8');
     await running.kill();

@@ -13,7 +13,7 @@ import { expectProblem, withoutRequestId } from '../harness/expect-problem.js';
 import { addLivePackage, copyToLive, copyTopupToLive, type OrderRows, rowsOf } from '../harness/live-rows.js';
 import { type Json, orderEnded, placeOrder, readFeed } from '../harness/order-steps.js';
 
-/** Of an order, with a top-up of its eSIM. */
+/** Rows of an order and of a top-up for its eSIM. */
 interface Rows extends OrderRows {
   readonly topupId: string;
 }
@@ -23,14 +23,14 @@ const TOPUP_PACKAGE = 'pkg_fr_topup_7d';
 let service: TestService;
 let a: TestPartner;
 let b: TestPartner;
-/** A's live key. */
+/** A client with A's live key. */
 let aLive: HttpClient;
-/** The newest of A's sandbox orders, and its twin in live. */
+/** A's newest sandbox order and its copy in live. */
 let sandboxRows: Rows;
 let liveRows: Rows;
 
 beforeAll(async () => {
-  // A stalled worker's lease would lapse, and its webhook be sent once more.
+  // With a short lease, a stalled worker would lose it and its webhook would be sent again.
   service = await startTestService({ env: { LEASE_MS: '60000' } });
   [a, b] = await Promise.all([service.createPartner('A'), service.createPartner('B')]);
   aLive = service.partnerApi(await service.createKey(a.id, 'live'));
@@ -286,7 +286,7 @@ describe('event isolation', () => {
   let receivers: Record<'aSandbox' | 'aLive' | 'bSandbox', TestReceiver>;
 
   beforeAll(async () => {
-    // What the tests before have ordered: an endpoint that is registered while it is under way would be told of it.
+    // Orders of earlier tests must end first, or a new endpoint would receive their events.
     await eventually('no order is under way', async () => {
       const open = await service.database.pool.query(
         `SELECT 1 FROM orders WHERE status IN ('pending', 'processing')`,

@@ -148,7 +148,7 @@ describe('403', () => {
       expectProblem(await api.get('/v1/me'), 403, 'ip_not_allowed');
       expectProblem(await api.post('/v1/orders', ORDER), 403, 'ip_not_allowed');
     }
-    // D15: without TRUST_PROXY nobody can claim another address.
+    // D15: without TRUST_PROXY, no caller can claim another address.
     const claimed = await service
       .partnerApi(elsewhere.key)
       .get('/v1/me', { 'x-forwarded-for': '203.0.113.7' });
@@ -172,7 +172,7 @@ describe('403', () => {
       expect([forwarded, await statusFrom(key.key, forwarded)]).toEqual([forwarded, 200]);
     for (const forwarded of ['8.8.8.8:5678', '203.0.113.7:1, 8.8.8.8', '[2001:db9::7]:443'])
       expect([forwarded, await statusFrom(key.key, forwarded)]).toEqual([forwarded, 403]);
-    // The proxy connects from 127.0.0.1, which is not the address of such a caller.
+    // The proxy's own address, 127.0.0.1, must not be used for such a caller.
     for (const forwarded of ['unknown', '', '203.0.113.7,', '[127.0.0.1]:80', '127.0.0.1:x'])
       expect([forwarded, await statusFrom(own.key, forwarded)]).toEqual([forwarded, 403]);
     for (const each of [key, own]) await revoke(each);
@@ -197,7 +197,7 @@ describe('403', () => {
     },
   );
 
-  /** A refusal after the claim would be replayed; this one is the key's first. */
+  /** Checks that the next call with the key is its first, because a used key would be replayed. */
   async function expectKeyIsFree(live: HttpClient, idempotencyKey: string): Promise<void> {
     const path = '/v1/orders/ord_00000000000000000000000000/cancel';
     const first = await live.post(path, undefined, { idempotencyKey });
@@ -288,7 +288,7 @@ function headerNames({ headers }: ApiAnswer): string {
 
 const agent = new Agent({ keepAlive: true });
 
-/** The status of `GET /v1/me` as a proxy sends it on. */
+/** The status of `GET /v1/me` as forwarded by a proxy. */
 function callThroughProxy(key: string, forwardedFor: string): Promise<number> {
   const url = `${behindProxy.process.api!.url}/v1/me`;
   const headers = { authorization: `Bearer ${key}`, 'x-forwarded-for': forwardedFor };

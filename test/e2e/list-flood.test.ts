@@ -3,7 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestService, statusOver, type TestPartner, type TestService } from '../harness/index.js';
 
-/** Who finds no connection for so long gets 503: longer than a busy machine takes, shorter than hundreds of lists do. */
+/**
+ * A caller that waits this long for a connection gets 503. Longer than a busy machine needs, shorter than hundreds of
+ * lists.
+ */
 const ENV = { DATABASE_POOL_WAIT_MS: '6000' };
 
 const agent = new Agent({ keepAlive: true });
@@ -21,7 +24,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** What the other partners do meanwhile: one call after the other. */
+/** The calls of another partner meanwhile, one after another. */
 async function work(partner: TestPartner, until: () => boolean): Promise<readonly number[]> {
   const statuses: number[] = [];
   const paths = ['/v1/me', '/v1/esims', '/v1/balance', '/v1/events'];
@@ -33,8 +36,8 @@ async function work(partner: TestPartner, until: () => boolean): Promise<readonl
 }
 
 /**
- * A list of the attacker. On connections of its own: fetch has one pool for all, and would put the others' first calls on new
- * connections behind those of the flood.
+ * One list call of the attacker, on a separate connection. `fetch` shares one pool, in which the first calls of others
+ * would queue behind the flood.
  */
 function flood(): Promise<number> {
   const headers = { authorization: `Bearer ${attacker.sandboxKey}` };
@@ -53,7 +56,7 @@ it("leaves connections for other partners while one partner's lists hang (D43)",
     const served = await Promise.all(others.map((partner) => work(partner, () => over)));
     expect(served.flat().filter((status) => status !== 200)).toEqual([]);
     const refused = await flooded;
-    // The few that were under way met the limit of lock waits; the rest was told to come back.
+    // The few running lists hit the lock timeout, and the others are told to retry.
     expect(refused.filter((status) => status === 503).length).toBeLessThanOrEqual(8);
     expect(new Set(refused)).toEqual(new Set([429, 503]));
   } finally {

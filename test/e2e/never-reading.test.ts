@@ -14,7 +14,7 @@ import {
 } from '../harness/index.js';
 
 const CALLERS = 20;
-/** Fewer where the service shares this process. */
+/** A small number, because the service shares this process. */
 const FEW = 3;
 
 const ended: (() => unknown)[] = [];
@@ -22,7 +22,7 @@ afterEach(async () => {
   for (const end of ended.splice(0).reverse()) await end();
 });
 
-/** A caller that sends the same request again and again, and reads nothing. */
+/** A caller that repeats one request and never reads. */
 async function neverRead(
   baseUrl: string,
   path: string,
@@ -35,7 +35,7 @@ async function neverRead(
   await once(socket, 'connect');
   socket.pause();
   const request = `GET ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\n\r\n`;
-  // The last one is not whole: Node does not take such a connection for idle when the server closes.
+  // The last request is incomplete, so Node does not treat the connection as idle when the server closes.
   socket.write(request.repeat(200) + (isLastWhole ? '' : 'GET / HT'));
   return socket;
 }
@@ -102,9 +102,9 @@ describe('callers that never read (D43)', () => {
       false,
     );
     child.signal('SIGTERM');
-    // A process that does not end in its time ends itself with 1.
+    // A process that exceeds its shutdown timeout exits with 1.
     expect(await child.exited(), child.stderr).toBe(0);
-    // The worker had its own time: it cut the attempt that hangs, and wrote that down.
+    // The worker aborted the hanging attempt in time and recorded it.
     const { rows } = await database.pool.query('SELECT outcome FROM webhook_attempts');
     expect(rows).toEqual([{ outcome: 'interrupted' }]);
   });

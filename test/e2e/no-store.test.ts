@@ -26,7 +26,7 @@ function expectNoStore(answer: ApiAnswer, status: number): void {
   expect([answer.status, answer.headers.get('cache-control')]).toEqual([status, 'no-store']);
 }
 
-/** Heads that Node's parser refuses, and what it never makes a request of. */
+/** Input that Node's parser rejects and never turns into a request. */
 const UNREADABLE: readonly (readonly [string, number, string])[] = [
   ['bytes that are no HTTP', 400, 'nonsense\r\n\r\n'],
   ['a head that is too large', 431, `GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`],
@@ -87,7 +87,7 @@ describe('Cache-Control: no-store (D46)', () => {
       UNREADABLE.map(([what, status, bytes]) => [port, what, status, bytes] as const),
     ),
   )('is set on the response of the %s port to %s: %i', async (port, what, status, bytes) => {
-    // Whoever is anonymous is told so before its body is looked at, and no callback is at that path.
+    // Authentication comes before the body, and the callback port has nothing at that path.
     const refused = what.startsWith('a body') ? { partner: 401, admin: 401, callbacks: 404 }[port] : status;
     const answer = await exchange(portOf(port), bytes);
     expect([answer.status, answer.headers['cache-control']]).toEqual([refused, 'no-store']);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-/** Waits until the order is under way no more. */
+/** Waits until the order has ended. */
 async function ended(id: string): Promise<void> {
   await eventually(`order ${id} ends`, async () => {
     const { status } = (await api.get(`/v1/orders/${id}`)).body.data;
@@ -21,7 +21,7 @@ async function ended(id: string): Promise<void> {
   });
 }
 
-/** As if so much time had passed since the call with the key. */
+/** Moves the use of the key back by `interval`. */
 async function pass(idempotencyKey: string, interval: string): Promise<void> {
   const { rowCount } = await service.database.pool.query(
     'UPDATE idempotency_keys SET expires_at = expires_at - $2::interval WHERE key = $1',
@@ -68,7 +68,7 @@ describe('order idempotency', () => {
     const idempotencyKey = randomUUID();
     const post = () => api.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' }, { idempotencyKey });
     const first = await post();
-    // Ten minutes before its end, more than any machine takes for these lines.
+    // Ten minutes before it expires, more than any machine needs for these lines.
     await pass(idempotencyKey, '23 hours 50 minutes');
     const replay = await post();
     expect([replay.headers.get('idempotent-replayed'), replay.text]).toEqual(['true', first.text]);

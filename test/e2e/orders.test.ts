@@ -169,7 +169,7 @@ describe('POST /v1/orders', () => {
     });
     expect(upstream).toEqual({ seconds: 20, status: 'processing' });
 
-    // Twenty seconds later, without waiting for them.
+    // Simulates the twenty seconds instead of waiting.
     await service.database.pool.query('UPDATE sandbox_upstream_orders SET ready_at = now()');
     await service.database.pool.query('UPDATE orders SET next_attempt_at = now() WHERE id = $1', [id]);
     expect(await ended(id)).toMatchObject({

@@ -16,13 +16,13 @@ let busy: TestPartner;
 let quiet: TestPartner;
 
 beforeAll(async () => {
-  // Sweeps work on the same thread, and on a busy machine there are many of them in a burst.
+  // Sweeps run on the same thread, and a burst on a busy machine would include many of them.
   service = await startTestService({ env: { SWEEP_INTERVAL_MS: '60000' } });
   [busy, quiet] = [await service.createPartner(), await service.createPartner()];
 });
 afterAll(() => service.stop());
 
-/** eSIMs that no QR code was drawn for. */
+/** Issues eSIMs without a rendered QR code. */
 async function issue(partner: TestPartner, count: number): Promise<readonly string[]> {
   const order = { package_id: 'pkg_fr_1gb_7d', quantity: 20 };
   for (let i = 0; i < count; i += 20) await partner.sandbox.post('/v1/orders', order);
@@ -33,7 +33,7 @@ async function issue(partner: TestPartner, count: number): Promise<readonly stri
   });
 }
 
-/** Milliseconds that the event loop's own thread worked on `calls`, whatever else the machine does. */
+/** CPU milliseconds that the event loop's thread spends on `calls`, independent of other load. */
 async function loopTimeOf(calls: () => Promise<unknown>): Promise<number> {
   const before = process.threadCpuUsage();
   await calls();
@@ -50,15 +50,15 @@ it('keeps the event loop free for other calls during a burst of QR codes of one 
   let statuses: readonly number[] = [];
   const drawing = await loopTimeOf(async () => {
     const burst = readAll('/qr')();
-    // Meanwhile another partner takes its turn.
+    // Another partner is served meanwhile.
     const [own] = await issue(quiet, 1);
     expect((await quiet.sandbox.get(`/v1/esims/${own}/qr`)).status).toBe(200);
     statuses = await burst;
   });
-  // On a machine that is busy enough the last ones are told to come back.
+  // On a very busy machine, the last calls get a 429.
   expect(statuses.filter((status) => status !== 200 && status !== 429)).toEqual([]);
   const eachMs = (drawing - reading) / esims.length;
-  // Few: while this thread draws, which a busy machine makes long, the connections to the service grow too old to be used.
+  // Only a few, because rendering blocks this thread and the keep-alive connections would time out on a busy machine.
   const some = esims.slice(0, 16);
   const drawnHereMs = (await loopTimeOf(() => Promise.all(some.map(drawQrCode)))) / some.length;
   console.warn(
@@ -104,6 +104,6 @@ it('renders a quiet zone of four modules on each side, as SVG and as PNG', async
   expect((modules - 17) % 4).toBe(0);
   expect(modules).toBeGreaterThanOrEqual(21);
   expect(width - last).toBe(first);
-  // The width stands in the header of the file.
+  // The PNG header contains the width.
   expect(Buffer.from(pngBase64, 'base64').readUInt32BE(16)).toBe(width);
 });

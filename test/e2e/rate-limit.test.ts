@@ -28,7 +28,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** One key, seen from both processes. */
+/** One key, used at both processes. */
 interface Bucket {
   readonly partnerId: string;
   readonly key: string;
@@ -36,14 +36,14 @@ interface Bucket {
   readonly there: HttpClient;
 }
 
-/** A key that was never used: its bucket is full. */
+/** Creates a key with a full bucket. */
 async function fullBucket(owner?: string): Promise<Bucket> {
   const partnerId = owner ?? (await service.createPartner()).id;
   const key = await service.createKey(partnerId, 'sandbox');
   return { partnerId, key, here: service.partnerApi(key), there: sibling.partnerApi(key) };
 }
 
-/** Empties a bucket, wherever it is; a token comes back after six seconds. */
+/** Empties a bucket. The next token comes after six seconds. */
 async function drain({ partnerId, here }: Bucket): Promise<void> {
   await here.get('/v1/me');
   const { rows } = await service.database.pool.query<{ id: string; tat: string }>(
@@ -83,7 +83,7 @@ async function burst(calls: readonly HttpClient[]): Promise<Burst> {
   return { answers, passed, refused, beganAtS, endedAtS: Date.now() / 1_000 };
 }
 
-/** The bucket's size, and at most what the clock gave back while the burst ran. */
+/** Expects the bucket's size plus at most the tokens refilled during the burst. */
 function expectExactlyTheBucket({ passed, beganAtS, endedAtS }: Burst): void {
   expect(passed.length).toBeGreaterThanOrEqual(BURST);
   expect(passed.length).toBeLessThanOrEqual(BURST + Math.floor(endedAtS - beganAtS));
@@ -118,7 +118,7 @@ describe('60 calls a minute with bursts of 120', () => {
     expect(reset).toBeLessThanOrEqual(Math.ceil(Date.now() / 1_000 + 1));
     const { refused, beganAtS, endedAtS } = await burst(times(150, here));
     for (const answer of refused) {
-      // Its bucket was empty: less than one token was left.
+      // The bucket was empty, with less than one token left.
       expect(header(answer, 'x-ratelimit-reset')).toBeGreaterThanOrEqual(Math.floor(beganAtS + BURST - 1));
       expect(header(answer, 'x-ratelimit-reset')).toBeLessThanOrEqual(Math.ceil(endedAtS + BURST));
     }
@@ -127,7 +127,7 @@ describe('60 calls a minute with bursts of 120', () => {
   it('is exact across two API processes', async () => {
     const { here, there } = await fullBucket();
     const calls = await burst([here, there].flatMap((api) => times(100, api)));
-    // A statement that waited for the other's lock counts by its own, older time: the next calls take what it left.
+    // A statement that waited for a lock uses its earlier start time. The next calls take the tokens that it missed.
     const rest = await burst(times(3, here));
     expectExactlyTheBucket({ ...calls, passed: [...calls.passed, ...rest.passed], endedAtS: rest.endedAtS });
   });
@@ -135,7 +135,7 @@ describe('60 calls a minute with bursts of 120', () => {
   it('allows the next call after Retry-After, and not earlier', async () => {
     const { here, there } = await fullBucket();
     await burst(times(BURST, here));
-    // The clock may have given a token back meanwhile: it is spent, too.
+    // A token may have been refilled meanwhile and is spent too.
     const refused = await eventually('a refusal', async () => {
       const answer = await there.get('/v1/me');
       return answer.status === 429 && answer;
@@ -151,7 +151,7 @@ describe('60 calls a minute with bursts of 120', () => {
     const other = await fullBucket(partnerId);
     const [, calm] = await Promise.all([burst(times(150, here)), other.here.get('/v1/me')]);
     expect([calm.status, remaining(calm)]).toEqual([200, BURST - 1]);
-    // The clock may have given tokens back meanwhile.
+    // Tokens may have been refilled meanwhile.
     expect(remaining(await other.there.get('/v1/me'))).toBeGreaterThanOrEqual(BURST - 2);
   });
 });
@@ -177,7 +177,7 @@ describe('the cost of a call', () => {
       [202, () => here.post('/v1/orders', order, { idempotencyKey: 'twice-the-same' })],
       [200, () => here.get('/v1/me')],
     ];
-    // The bucket fills by one a second: what the clock gave back is known from the first call's reset time.
+    // One token is refilled per second since the first call's reset time.
     const beganAtS = Date.now() / 1_000;
     for (const [nth, [status, call]] of calls.entries()) {
       const answer = await call();
@@ -207,7 +207,7 @@ describe('the cost of a call', () => {
   });
 
   it('is checked with 401 and 429 before path, method and body', async () => {
-    // A token a minute: none comes back while the test goes on.
+    // One token a minute, so that none is refilled during the test.
     const env = { RATE_LIMIT_PER_MINUTE: '1', RATE_LIMIT_BURST: '1' };
     const slow = await startTestService({ env, role: 'api', database: service.database });
     const here = slow.partnerApi((await fullBucket()).key);

@@ -42,8 +42,8 @@ describe.skipIf(missing !== null)('with REDIS_URL', () => {
     const refilled = Math.ceil((performance.now() - startedAt) / 1000);
     const passed = answers.filter((answer) => answer.status === 200).length;
     expect(passed).toBeGreaterThanOrEqual(120);
-    // On a busy machine Redis may answer too late for some, who are limited by PostgreSQL's bucket; how exact a bucket is
-    // shows test/auth/redis-buckets.test.ts.
+    // On a busy machine Redis may be too slow for some calls, which PostgreSQL's bucket then limits.
+    // test/auth/redis-buckets.test.ts tests how exact a bucket is.
     expect(passed).toBeLessThanOrEqual(2 * (120 + refilled));
     expect(answers.every((answer) => answer.status === 200 || answer.status === 429)).toBe(true);
 
@@ -58,7 +58,7 @@ describe.skipIf(missing !== null)('with REDIS_URL', () => {
     await placeAndWait(partner.sandbox);
     const after = await Promise.all(Array.from({ length: 150 }, () => limited.sandbox.get('/v1/me')));
     expect(after.filter((answer) => answer.status >= 500)).toEqual([]);
-    // The buckets of PostgreSQL begin full: the limit is still a limit.
+    // PostgreSQL's buckets start full, but still limit.
     expect(after.some((answer) => answer.status === 429)).toBe(true);
 
     redis = await startRedis({ port: redis.port });

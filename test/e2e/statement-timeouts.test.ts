@@ -68,7 +68,7 @@ it("applies each role's own statement timeout, even if one process runs all role
   const timeouts = await Promise.all(
     (['api', 'admin', 'worker'] as const).map(async (role) => {
       const { dataSource } = service.process.resources.of(role);
-      // Behind a pooler it is of each transaction, and of no session.
+      // Behind a pooler the timeout belongs to each transaction, not to the session.
       return dataSource.transaction(async (manager) => {
         const [row] = await manager.query<{ statement_timeout: string }[]>('SHOW statement_timeout');
         return row!.statement_timeout;

@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-/** An order, its eSIM, its top-up and their events. */
+/** Creates an order, its eSIM, a top-up and their events. */
 async function useEverything(api: TestPartner['sandbox']): Promise<void> {
   const esimId = await issueEsim(api, 'pkg_fr_1gb_7d');
   const packages = (await api.get(`/v1/esims/${esimId}/topup-packages`)).body.data as Json[];

@@ -6,7 +6,7 @@ import { expectBooksToAddUp } from '../wallet/books.js';
 import { type LiveBuyer, LiveShop, PACKAGE, place, PRICE } from '../orders-live/live-shop.js';
 
 const POOL = 4;
-/** Of four connections two are for the writes of one caller, and three for all writes. */
+/** With four connections, one caller may use two for writes, and all writes together three. */
 const OF_ONE_CALLER = 2;
 const ORDERS = 12;
 
@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 afterAll(() => shop.close());
 
-/** Makes the connections of the API before they count: a busy machine may take longer for one than a call may wait for it. */
+/** Opens the API's connections in advance, because opening one on a busy machine may exceed a call's wait limit. */
 async function connected(): Promise<boolean> {
   const { dataSource } = shop.api.process.resources.of('api');
   await Promise.allSettled(Array.from({ length: POOL }, () => dataSource.query('SELECT pg_sleep(0.1)')));
@@ -36,7 +36,7 @@ async function connected(): Promise<boolean> {
   return rows[0]!.api === POOL && rows[0]!.edge > 0;
 }
 
-/** Runs `work` while somebody else holds the wallets of this partner. */
+/** Runs `work` while another session holds this partner's wallets. */
 async function withLockedWallet(partnerId: string, work: () => Promise<void>): Promise<void> {
   const client = await shop.database.pool.connect();
   try {

@@ -2,9 +2,9 @@ import { request as httpRequest } from 'node:http';
 import { SIMULATOR_CREDENTIALS } from '../../simulators/esim-access/simulator.js';
 import { SECRET } from './live-world.js';
 
-/** A worker that takes callbacks. */
+/** Settings of a worker that accepts callbacks. */
 export const ENV = {
-  // Nobody answers there: nothing of this file is about what is asked afterwards.
+  // Nothing listens there. These tests do not cover the queries that follow a callback.
   ESIM_ACCESS_BASE_URL: 'http://127.0.0.1:9',
   ESIM_ACCESS_CODE: SIMULATOR_CREDENTIALS.accessCode,
   ESIM_ACCESS_SECRET: SIMULATOR_CREDENTIALS.secretKey,
@@ -30,7 +30,7 @@ export interface CallbackCall {
   readonly url?: string;
 }
 
-/** A call of the listener at `url` as it is, with nothing added by `fetch`. */
+/** Sends a raw call to the listener at `url`, without the headers that `fetch` adds. */
 export function callAt(
   path: string,
   { method = 'POST', body = JSON.stringify(HEALTH), headers = {}, url = '' }: CallbackCall = {},

@@ -28,7 +28,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** What an answer says besides its request id. */
+/** The response without its request id. */
 function withoutId({ status, body, headers }: Answer): unknown {
   const id = String(headers['x-request-id']);
   return { status, body: body.replace(id, 'req_'), headers: { ...headers, 'x-request-id': 'req_' } };
@@ -36,7 +36,7 @@ function withoutId({ status, body, headers }: Answer): unknown {
 
 const call: typeof callAt = (path, options) => callAt(path, { url: base, ...options });
 
-/** A listener without a worker, which takes every callback and does nothing. */
+/** Starts a listener without a worker that accepts every callback and does nothing. */
 async function listen(env: Record<string, string>, logger = pino({ level: 'silent' })) {
   const config = loadConfig(testEnvironment(database.url, { ...ENV, ...env }));
   const take = { knows: () => true, take: () => Promise.resolve([]) };
@@ -132,7 +132,7 @@ describe('the rate limit of callbacks (D21)', () => {
     const from = (address: string, path = PATH) =>
       call(path, { url, headers: { 'x-forwarded-for': address } });
     try {
-      // Strangers cost a sender nothing.
+      // Calls with a wrong secret do not count against a sender.
       for (let i = 0; i < 3; i++) expect((await from('192.0.2.1', `${PATH}x`)).status).toBe(404);
       expect((await from('192.0.2.1')).status).toBe(200);
       expect((await from('192.0.2.1')).status).toBe(200);
@@ -161,7 +161,7 @@ describe('sender addresses', () => {
     ['an unknown address is not that of the proxy', '127.0.0.1', '1', 'unknown', 404],
     ['an empty address is not that of the proxy', '127.0.0.1', '1', '192.0.2.1, ', 404],
   ])('%s', async (_name, cidrs, hops, forwarded, status) => {
-    // The proxies of the APIs say nothing about this port.
+    // The proxy settings of the APIs do not apply to this port.
     const others = hops === '0' ? '1' : '0';
     const env = { CALLBACK_ALLOWED_CIDRS: cidrs, CALLBACK_TRUST_PROXY: hops, TRUST_PROXY: others };
     const listener = await listen(env);

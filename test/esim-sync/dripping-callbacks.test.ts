@@ -10,12 +10,12 @@ import { testEnvironment } from '../harness/index.js';
 import { callAt, ENV, PATH } from './callback-calls.js';
 import { SECRET } from './live-world.js';
 
-/** The listener is given what it does with a callback. */
+/** The test passes the callback handler, so no database is needed. */
 const NO_DATABASE = 'postgres://127.0.0.1:9/none';
 
 const PIECE_EVERY_MS = 20;
 
-/** Sends a head at once and then one piece after the other, until the listener hangs up. */
+/** Sends a head at once and then pieces one by one until the listener hangs up. */
 class DrippingClient {
   private received = '';
   private readonly socket: Socket;
@@ -44,7 +44,7 @@ class DrippingClient {
     return !this.socket.closed;
   }
 
-  /** The status of each answer, where no reset overtook it, and how long it took until the listener hung up. */
+  /** The status of each response, unless a reset overtook it, and the time until the listener hung up. */
   async cut(): Promise<{ statuses: number[]; afterMs: number }> {
     const afterMs = await this.ended;
     const statuses = [...this.received.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status));
@@ -63,7 +63,7 @@ describe('a client that sends a callback one byte at a time', () => {
   const START = `POST ${PATH} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
   const CHUNKED = `${START}transfer-encoding: chunked\r\n\r\n`;
 
-  /** A listener of its own, with little patience. */
+  /** Starts a listener with short timeouts. */
   async function startImpatient() {
     const taken: unknown[] = [];
     const take = {

@@ -36,7 +36,10 @@ afterAll(async () => {
 });
 beforeEach(() => database.pool.query('DELETE FROM esims'));
 
-/** `count` due eSIMs `e0`, `e1`, ...: the i-th was issued `i` minutes after the first and is due `i` seconds before it. */
+/**
+ * Inserts `count` due eSIMs `e0`, `e1`, ... The i-th was issued `i` minutes after the first, and is due `i` seconds
+ * before it.
+ */
 async function addDue(count: number, status = 'active'): Promise<void> {
   await database.pool.query(
     `INSERT INTO esims (id, partner_id, mode, order_id, package_id, iccid, status, profile_status, install_secrets,

@@ -5,12 +5,12 @@ export const GB = 1_000_000_000;
 export const DAY_MS = 86_400_000;
 export const ISSUED_AT = new Date('2026-03-01T00:00:00Z');
 
-/** So many minutes after the eSIM was issued. */
+/** The time `n` minutes after the eSIM was issued. */
 export function minute(n: number): Date {
   return new Date(ISSUED_AT.getTime() + n * 60_000);
 }
 
-/** An eSIM of 1 GB for 7 days as it is when it was issued. */
+/** A newly issued eSIM of 1 GB for 7 days. */
 export function newEsim(changes: Partial<EsimEntity> = {}): EsimEntity {
   return {
     id: 'esim_1',
@@ -46,7 +46,7 @@ export function newEsim(changes: Partial<EsimEntity> = {}): EsimEntity {
   };
 }
 
-/** What a provider says of it before anything happened. */
+/** A provider's reading of an unused eSIM. */
 export function newReading(changes: Partial<ProviderUsageReport> = {}): ProviderUsageReport {
   return {
     providerEsimId: 'up_1',

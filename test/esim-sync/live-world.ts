@@ -17,7 +17,7 @@ import {
 } from '../harness/index.js';
 import { issueEsims, type Json } from '../harness/order-steps.js';
 
-/** The part of the callback path that strangers do not know. */
+/** The secret part of the callback path. */
 export const SECRET = randomBytes(20).toString('hex');
 
 /** Packages of 1 GB for 7 days, as the simulators list them. */
@@ -27,7 +27,7 @@ export type Provider = keyof typeof UPSTREAM_PACKAGES;
 export interface LiveEsim {
   readonly id: string;
   readonly orderId: string;
-  /** As its provider names it. */
+  /** The provider's id of the eSIM. */
   readonly upstreamId: string;
   readonly iccid: string;
 }
@@ -58,7 +58,7 @@ export class LiveWorld {
       ZENDIT_API_KEY: zendit.apiKey,
       PROVIDER_REQUESTS_PER_SECOND: '200',
       PROVIDER_READ_LAG_MS: '0',
-      // A busy worker keeps what it has begun: nobody else begins it again.
+      // Long enough that a busy worker keeps its work and no other worker repeats it.
       LEASE_MS: '15000',
       CALLBACK_HOST: '127.0.0.1',
       CALLBACK_PORT: '0',
@@ -74,7 +74,7 @@ export class LiveWorld {
     return new LiveWorld(database, service, esimAccess, zendit, partner);
   }
 
-  /** Where a provider sends its callbacks. */
+  /** The URL for a provider's callbacks. */
   callbackUrl(provider: string, secret = SECRET): string {
     return `${this.service.process.callbacksUrl}/callbacks/${provider}/${secret}`;
   }
@@ -95,7 +95,7 @@ export class LiveWorld {
     });
   }
 
-  /** eSIMs of one order, issued by the provider's simulator. */
+  /** Issues the eSIMs of one order at the provider's simulator. */
   async issue(provider: Provider, quantity = 1): Promise<readonly LiveEsim[]> {
     const ids = await issueEsims(this.partner, await this.package(provider), quantity);
     return Promise.all(
@@ -114,7 +114,7 @@ export class LiveWorld {
     return (await this.database.pool.query<Json>('SELECT * FROM esims WHERE id = $1', [id])).rows[0]!;
   }
 
-  /** The eSIM's row once it has these columns. */
+  /** Waits until the eSIM's row has these values. */
   async rowWith(id: string, columns: Json): Promise<Json> {
     return eventually(`eSIM ${id} has ${JSON.stringify(columns)}`, async () => {
       const row = await this.row(id);
@@ -122,7 +122,7 @@ export class LiveWorld {
     });
   }
 
-  /** Lets the plan ask about eSIMs now, and waits until it has. */
+  /** Makes these eSIMs due for a poll, and waits until they were polled. */
   async poll(...esims: readonly LiveEsim[]): Promise<void> {
     const ids = esims.map((esim) => esim.id);
     const { pool } = this.database;
@@ -131,7 +131,7 @@ export class LiveWorld {
       [ids],
     );
     await eventually('the eSIMs are polled', async () => {
-      // A look that was under way at that moment has put the next one off when it ended.
+      // A poll that was in progress has rescheduled the next one when it ended.
       await pool.query(
         `UPDATE esims SET next_poll_at = now() WHERE id = ANY($1) AND polled_at < $2
            AND poll_lease_until IS NULL AND next_poll_at > now()`,
@@ -146,7 +146,7 @@ export class LiveWorld {
     });
   }
 
-  /** What the device and the network of an eSIM Access eSIM did. */
+  /** Changes the state of an eSIM at eSIM Access, as its device and network would. */
   change(esim: LiveEsim, changes: object): void {
     this.esimAccess.control({ esim: { esimTranNo: esim.upstreamId, ...changes } });
   }
@@ -159,7 +159,7 @@ export class LiveWorld {
   }
 }
 
-/** An eSIM that is in use since an hour, as eSIM Access has it. */
+/** An eSIM in use for an hour, in the format of eSIM Access. */
 export function inUse(share: number): object {
   const startedMs = Date.now() - 3_600_000;
   return {

@@ -17,7 +17,7 @@ describe('the poll plan', () => {
     const at = (share: number, crossed: number[]) =>
       pollDelayMs(active({ usedBytes: share * GB, thresholdsCrossed: crossed }), minute(2 * DAY));
     expect(at(0.2, [])).toBe(IN_USE_MS);
-    // 4 points at 46 in 48 h are about 4 h away.
+    // The next 4 points, after 46 in 48 h, are about 4 h away.
     expect(at(0.46, [])).toBeCloseTo((48 * HOUR * 60_000 * (4 / 46)) / 2, -2);
     expect(at(0.499, [])).toBe(OFTEN_MS);
     expect(at(0.51, [50])).toBe(IN_USE_MS);
@@ -60,7 +60,7 @@ function callsPerSecond(esim: ReturnType<typeof newEsim>, atMinute: number): num
   return 1_000 / pollDelayMs(esim, minute(atMinute))!;
 }
 
-/** A week's trips that use 1 to 100 percent at an even speed, each seen once an hour. */
+/** Trips of a week that use 1 to 100 percent at a constant rate, sampled once an hour. */
 function trips(): { esim: ReturnType<typeof newEsim>; atMinute: number }[] {
   return Array.from({ length: 100 }, (_, i) =>
     Array.from({ length: 7 * 24 }, (_unused, hour) => {

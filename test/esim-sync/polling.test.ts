@@ -10,10 +10,10 @@ import { placeTopup, topUp, topupEnded } from '../topups/topup-steps.js';
 import { inUse, type LiveEsim, LiveWorld } from './live-world.js';
 
 const HOUR_MS = 3_600_000;
-/** Fits the eSIMs that Zendit issues here. */
+/** Matches the eSIMs that Zendit issues in these tests. */
 const ZENDIT_TOPUP = 'pkg_z_topup_ESIM-FR-30D-5GB';
 const NEEDS_REVIEW_AFTER_MS = 900_000;
-/** Warnings are for people to settle: of an eSIM that the provider takes back by itself, as one does here. */
+/** Only errors. Warnings are for manual review, e.g. an eSIM that the provider canceled by itself, as here. */
 const ERROR_CHECKS = BOOK_CHECKS.filter(({ severity }) => severity === 'error');
 const LINE_NUMBER = /-\d+$/;
 
@@ -21,7 +21,7 @@ let world: LiveWorld;
 
 beforeAll(async () => {
   world = await LiveWorld.open({ SWEEP_INTERVAL_MS: '200' });
-  // The catalog has asked for them, which would take slots of the pace from the looks that are counted.
+  // The catalog must query top-ups first, or it would use rate-limit slots of the polls that are counted.
   await topupsKnown(world.database);
 });
 afterEach(() => {
@@ -37,8 +37,8 @@ afterAll(async () => {
 });
 
 /**
- * Whatever callbacks and polls did: each order and top-up was bought once provider and nothing beside them, and every
- * invariant of our own books holds (ledger sum 0, held = active holds, one charge and one event per end).
+ * Checks that each order and top-up was bought once at its provider and nothing else was bought. Every invariant of our
+ * books must hold: ledger sum 0, held = active holds, one charge and one event per end.
  */
 async function expectBooksInOrder(): Promise<void> {
   const { pool } = world.database;
@@ -56,7 +56,7 @@ async function expectBooksInOrder(): Promise<void> {
   expect(world.zendit.state().duplicatePosts, 'purchases sent to Zendit again').toBe(0);
 }
 
-/** What both providers sold under each reference of ours: eSIMs, or one top-up. */
+/** The purchases of both providers by our reference: eSIMs, or one top-up. */
 function purchasesUpstream(): Record<string, number> {
   const { purchases, topups } = world.esimAccess.state();
   const sold: Record<string, number> = { ...purchases, ...topups };
@@ -67,7 +67,7 @@ function purchasesUpstream(): Record<string, number> {
   return sold;
 }
 
-/** How far away the next poll is, in milliseconds. */
+/** Milliseconds until the next poll. */
 async function nextPollInMs(esim: LiveEsim): Promise<number | null> {
   const { rows } = await world.database.pool.query<{ ms: number | null }>(
     'SELECT (extract(epoch FROM next_poll_at - now()) * 1000)::float8 AS ms FROM esims WHERE id = $1',
@@ -76,7 +76,7 @@ async function nextPollInMs(esim: LiveEsim): Promise<number | null> {
   return rows[0]!.ms;
 }
 
-/** How many looks at the eSIM were begun. */
+/** How many polls of the eSIM have started. */
 async function fenceOf(esim: LiveEsim): Promise<number> {
   return Number((await world.row(esim.id))['poll_fence']);
 }
@@ -201,7 +201,7 @@ it('waits while the provider refuses calls, and resumes when it accepts them', a
   await eventually('it is read', async () => (await world.row(esim.id))['status'] === 'active');
 });
 
-/** What eSIM Access would send about the eSIM, true or not. */
+/** A callback of eSIM Access about the eSIM, true or not. */
 function statusCallback(esim: Pick<LiveEsim, 'upstreamId'>, esimStatus = 'IN_USE'): object {
   const content = { esimTranNo: esim.upstreamId, iccid: '8985', esimStatus, smdpStatus: 'ENABLED' };
   return { notifyType: 'ESIM_STATUS', notifyId: randomBytes(8).toString('hex'), content };
@@ -289,7 +289,7 @@ describe('a callback about an order or a top-up', () => {
     expect(new Set(esims.map(({ iccid }) => iccid as string)).size).toBe(3);
     const topup = await topUp(world.partner, esims[0]!['esim_id'] as string, ZENDIT_TOPUP);
     expect(topup).toMatchObject({ status: 'completed' });
-    // Of each of the four purchases five final ones, and one of an earlier status after them.
+    // Four purchases with five final callbacks each, followed by one with an earlier status.
     await eventually('all callbacks were taken', () => zenditCounts().callbacks - before.callbacks === 24);
 
     for (const transactionId of await purchasesOf(id as string, topup['id'] as string))
@@ -323,7 +323,7 @@ describe('a callback about an order or a top-up', () => {
 
   it('makes an open top-up due now', async () => {
     const esim = await world.issueOne('zendit');
-    // Nothing but the callback below can bring it forward by an hour.
+    // Only the callback below can make it due within an hour.
     world.zendit.control({ finishAfterMs: 5_000 });
     const { id } = await placeTopup(world.partner, { esim_id: esim.id, package_id: ZENDIT_TOPUP });
     const reference = await putOff('topups', id as string, '1 hour');
@@ -331,13 +331,13 @@ describe('a callback about an order or a top-up', () => {
     expect(await topupEnded(world.partner, id as string)).toMatchObject({ status: 'completed' });
   });
 
-  /** Purchases that arrived at Zendit, and callbacks of it that were answered with 200. */
+  /** Counts of purchases that arrived at Zendit and of its callbacks that got a 200. */
   function zenditCounts(): { posts: number; callbacks: number } {
     const { calls, webhooksSent } = world.zendit.state();
     return { posts: calls['POST /esim/purchases'] ?? 0, callbacks: webhooksSent };
   }
 
-  /** What Zendit calls the four purchases of an order of three and a top-up. */
+  /** Zendit's ids of the four purchases for an order of three and a top-up. */
   async function purchasesOf(order: string, topup: string): Promise<readonly string[]> {
     const { rows } = await world.database.pool.query<{ reference: string }>(
       `SELECT provider_reference AS reference FROM orders WHERE id = $1
@@ -351,7 +351,7 @@ describe('a callback about an order or a top-up', () => {
     return found;
   }
 
-  /** An order that its provider is at, and that nobody would look at for a minute. */
+  /** Places an order that its provider is processing and that is not due for a minute. */
   async function waitingOrder(more: ControlBody = {}): Promise<{ order: string; reference: string }> {
     world.zendit.control({ finishAfterMs: 5_000, ...more });
     const { id } = await placeOrder(world.partner, { package_id: await world.package('zendit') });
@@ -359,7 +359,7 @@ describe('a callback about an order or a top-up', () => {
     return { order: id as string, reference };
   }
 
-  /** Waits until the provider has it and no worker is at it; answers the reference. */
+  /** Waits until the provider has it and no worker processes it, postpones it, and returns the reference. */
   async function putOff(table: 'orders' | 'topups', id: string, by: string): Promise<string> {
     return eventually(`${id} is upstream`, async () => {
       const { rows } = await world.database.pool.query<{ provider_reference: string }>(
@@ -378,7 +378,7 @@ describe('a callback about an order or a top-up', () => {
     });
   }
 
-  /** Null for what nobody will look at. */
+  /** Milliseconds until it is due, or null if it is never due. */
   async function dueInMs(table: 'orders' | 'topups', id: string): Promise<number | null> {
     const { rows } = await world.database.pool.query<{ ms: number | null }>(
       `SELECT (extract(epoch FROM next_attempt_at - now()) * 1000)::float8 AS ms FROM ${table} WHERE id = $1`,

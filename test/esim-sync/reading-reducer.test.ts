@@ -7,7 +7,7 @@ import type { UsageReport } from '../../src/esims/usage-report.js';
 import type { ProviderUsageReport } from '../../src/providers/index.js';
 import { DAY_MS, GB, minute, newEsim, newReading } from './esim-sample.js';
 
-/** Applies readings in their order; asked for at their `asOf` unless told otherwise. */
+/** Applies readings in order. Each was requested at its `asOf` by default. */
 function apply(
   start: EsimEntity,
   readings: readonly (Partial<ProviderUsageReport> | UsageReport)[],
@@ -194,7 +194,7 @@ const step = fc.record({
   staleMinutes: fc.integer({ min: 0, max: 500 }),
 });
 
-/** What one provider may say over the life of an eSIM, glitches and stale counters included. */
+/** Possible readings of one provider over an eSIM's life, including glitches and stale counters. */
 const histories: fc.Arbitrary<UsageReport[]> = fc
   .record({
     namesTimes: fc.boolean(),
@@ -210,7 +210,7 @@ const histories: fc.Arbitrary<UsageReport[]> = fc
       const reading = newReading({
         ...(namesTimes && isInUse ? times : {}),
         ...{ status: status === 'ended' ? end : status, profileStatus, usedBytes },
-        // A time of its own, so that doubled readings are the only ties.
+        // Unique times, so that only repeated readings tie.
         asOf: new Date(minute(Math.max(0, at - staleMinutes)).getTime() + i),
       });
       return { reading, source: i % 2 ? 'callback' : 'poll', askedAt: minute(at) };

@@ -28,7 +28,7 @@ afterEach(async () => {
 
 const query = (text: string, values: unknown[] = []) => database.pool.query(text, values);
 
-/** So many eSIMs, ids `<name>_1` and so on, that were to be installed until `hoursAgo`. */
+/** Inserts `count` eSIMs, ids `<name>_1` etc., whose install deadline passed `hoursAgo`. */
 async function insertEnded(
   name: string,
   { mode, count, hoursAgo }: { mode: 'live' | 'sandbox'; count: number; hoursAgo: number },
@@ -51,14 +51,14 @@ async function insertEnded(
   );
 }
 
-/** Once the eSIMs of a test are there: what is to be locked must not expire before. */
+/** Starts after the test has inserted and locked its eSIMs, or they would expire first. */
 async function startWorker(): Promise<void> {
-  // A stop that waits for all of a run is cut off much later than one that waits for a step.
+  // The shutdown timeout is much longer than one step, so a stop that waits for the whole run is noticed.
   const env = { SHUTDOWN_TIMEOUT_MS: '60000', SWEEP_INTERVAL_MS: '200' };
   worker = await startTestService({ role: 'worker', database, env, logLines });
 }
 
-/** How many eSIMs of this name are `issued`, and how many have expired. */
+/** Counts of issued and expired eSIMs with this name. */
 async function countOf(name: string): Promise<{ issued: number; expired: number }> {
   const { rows } = await query(
     `SELECT count(*) FILTER (WHERE status = 'issued')::int AS issued,
@@ -70,7 +70,7 @@ async function countOf(name: string): Promise<{ issued: number; expired: number 
 
 const isExpired = (name: string) => async () => (await countOf(name)).issued === 0;
 
-/** Has the rows of these eSIMs locked by somebody else while `work` runs. */
+/** Runs `work` while another session locks the rows of these eSIMs. */
 async function withLocked(name: string, work: () => Promise<void>): Promise<void> {
   const holder = await database.pool.connect();
   try {
@@ -115,7 +115,7 @@ describe('eSIMs that cannot be expired', () => {
   it('do not delay Live if they are in Sandbox, however many they are and whenever they ended (D41)', async () => {
     await insertEnded('sandbox', { mode: 'sandbox', count: 200, hoursAgo: 2 });
     await withLocked('sandbox', async () => {
-      // A run over all of these waits for minutes.
+      // A run over all of these would wait for minutes.
       await startWorker();
       await eventually('the run over them is under way', async () => (await waitingForLocks(database)) > 0);
       await insertEnded('live', { mode: 'live', count: 3, hoursAgo: 1 });

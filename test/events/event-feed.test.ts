@@ -12,7 +12,7 @@ import { issueEsim, type Json } from '../harness/order-steps.js';
 import { topUp } from '../topups/topup-steps.js';
 import { recordEvents } from '../webhooks/support.js';
 
-/** Two processes on one database: what the one records wakes whoever waits at the other. */
+/** Two processes on one database. An event recorded in one wakes the waiters of the other. */
 let service: TestService;
 let other: TestService;
 let partner: TestPartner;
@@ -40,12 +40,12 @@ afterAll(async () => {
 
 const wait = (seconds: number): Record<string, string> => ({ prefer: `wait=${seconds}` });
 
-/** Waits at the other process than the one that records. */
+/** Waits in the process that does not record. */
 function waitFor(seconds: number, query = ''): Promise<ApiAnswer> {
   return other.partnerApi(partner.sandboxKey).get(`/v1/events?limit=10${query}`, wait(seconds));
 }
 
-/** The state of the wait: pending promises cannot be asked. */
+/** Tracks whether a promise has settled. */
 function watched<T>(promise: Promise<T>): { readonly promise: Promise<T>; ended: boolean } {
   const state = { promise, ended: false };
   promise.then(
@@ -71,7 +71,7 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
   });
 
   it('returns as soon as another process has committed an event', async () => {
-    // A look comes every 50 ms; the sweep that gives positions otherwise, every 2 s.
+    // The feed is polled every 50 ms. The sweep that otherwise assigns positions runs every 2 s.
     const promisedMs = 1_000;
     let cursor = '';
     const quickestMs = await leastOf(promisedMs, async (nth) => {
@@ -106,7 +106,7 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
     const [limit, left] = ['limit', 'remaining'].map((name) =>
       Number(answer.headers.get(`x-ratelimit-${name}`)),
     );
-    // Of the two calls of this key, less what came back meanwhile.
+    // Two calls of this key, minus refilled tokens.
     expect(limit! - left!).toBeLessThanOrEqual(2);
   });
 
@@ -131,7 +131,7 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
     const crowded = await waitFor(20);
     expect(crowded.headers.get('preference-applied')).toBeNull();
     expect(crowded.body.data).toEqual([]);
-    // Two connections of the pool, one list of a partner at a time, eight that wait.
+    // The pool has two connections, a partner one list slot, and eight calls wait.
     const api = other.partnerApi(partner.sandboxKey);
     const lists = await Promise.all(
       ['/v1/orders', '/v1/esims', '/v1/topups', '/v1/events'].map((path) => api.get(path)),

@@ -4,7 +4,7 @@ import type { EventFeed } from '../../src/events/event-feed.js';
 import type { EventsRepository } from '../../src/events/events.repository.js';
 import { FeedWatch, type FeedWait, type WaitEnd } from '../../src/events/feed-watch.js';
 
-/** Watches a feed with this head, in which a partner has events at these positions. */
+/** Watches a feed with this head and a partner's events at these positions. */
 function watchFeed(state: { head: number; readonly events: readonly number[] }): FeedWatch {
   const feed = { head: () => Promise.resolve(state.head) };
   const between = (_mode: string, partnerIds: string[], after: number, to: number) =>
@@ -46,7 +46,7 @@ describe('a wait on the feed (D39)', () => {
     const state = { head: 0, events: [] as number[] };
     const watch = watchFeed(state);
     const waiting = waitAt(watch, 100);
-    // A look sees the lower head before the event comes.
+    // A poll sees the lower head before the event is recorded.
     expect(await waitAt(watch, 0, { forMs: 200 })).toBe('over');
     state.events.push(10);
     state.head = 10;

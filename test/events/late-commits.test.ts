@@ -15,14 +15,14 @@ import {
 import { RoleChild } from '../harness/role-child.js';
 import { type EventFields, recordEvents, registerEndpoint } from '../webhooks/support.js';
 
-/** Writers at once; each holds one connection of the process for as long as its transaction is open. */
+/** Concurrent writers. Each holds one connection of the process while its transaction is open. */
 const WRITERS = 8;
 const TRANSACTIONS_EACH = 12;
 const MAX_TRANSACTION_MS = 150;
 
 const random = new Random(20_261_121);
 
-/** Transactions that record events and stay open for a random time: they commit in any order. */
+/** Runs transactions that record events and stay open for a random time, so they commit in any order. */
 async function writeOutOfOrder(service: TestService, partnerId: string): Promise<void> {
   const writer = async (): Promise<void> => {
     for (let i = 0; i < TRANSACTIONS_EACH; i++) {
@@ -36,13 +36,13 @@ async function writeOutOfOrder(service: TestService, partnerId: string): Promise
 
 const PAGE = 7;
 
-/** An event as the feed shows it: its id and its exact bytes. */
+/** An event in the feed: its id and its exact bytes. */
 interface Seen {
   readonly id: string;
   readonly bytes: string;
 }
 
-/** A partner who asks again and again from where it was, and never looks back (D39). */
+/** A partner that polls from its last position and never goes back (D39). */
 class Poller {
   readonly seen: Seen[] = [];
   pages = 0;
@@ -62,11 +62,11 @@ class Poller {
     for (let more = true; more;) more = await this.readPage();
   }
 
-  /** Reads all the time until `work` has ended, and once more after it. */
+  /** Reads until `work` has ended, and once more after it. */
   async readDuring(work: Promise<unknown>): Promise<void> {
     let working = true;
     const ended = work.finally(() => (working = false));
-    // Heard below; a failure must not end the process while a page is read.
+    // Awaited below. An early rejection must not crash the process.
     ended.catch(() => undefined);
     while (working) {
       await this.catchUp();
@@ -96,7 +96,7 @@ interface Page {
   readonly next_cursor: string;
 }
 
-/** The items' own bytes, cut out of the answer's text: parsing would lose what differs in bytes only. */
+/** The raw bytes of each item, cut from the response text, because parsing would hide byte differences. */
 function bytesOf(text: string): string[] {
   const list = /"data":\[(.*)\],"has_more":/s.exec(text)?.[1] ?? '';
   return list === '' ? [] : list.split(/(?<=\}),(?=\{"id":"evt_)/);
@@ -117,7 +117,7 @@ beforeEach(async () => {
 afterEach(() => receiver.close());
 afterAll(() => service.stop());
 
-/** Runs `work` while a transaction that recorded two events before it is open. */
+/** Runs `work` while an earlier transaction with two events is still open. */
 async function whileTwoAreUncommitted(
   work: () => Promise<void>,
   fields: Partial<EventFields> = {},
@@ -132,7 +132,7 @@ async function whileTwoAreUncommitted(
     return gate;
   });
   await recorded.promise;
-  // Ids have no order within a millisecond, and the clock of a virtual machine may be set back.
+  // Ids are unordered within a millisecond, and a virtual machine's clock may be set back.
   const recordedAt = Date.now();
   await eventually('a later millisecond', () => Date.now() > recordedAt);
   await work();
@@ -140,7 +140,7 @@ async function whileTwoAreUncommitted(
   await writing;
 }
 
-/** The poller saw every committed event once, in the order that a later reader sees too, with the webhooks' bytes. */
+/** Checks that the poller saw every committed event once, in the order of later readers, with the webhooks' bytes. */
 async function expectWholeFeed(poller: Poller): Promise<void> {
   const { rows } = await service.database.pool.query<{ id: string }>(
     'SELECT id FROM events WHERE partner_id = $1',
@@ -165,7 +165,7 @@ describe('a poller of the feed', () => {
     });
     await poller.catchUp();
     expect(poller.seen).toHaveLength(12);
-    // Ids are in the order of recording: the late ones are the smallest and come last.
+    // Ids follow the order of recording, so the late ones are the smallest and come last.
     expect(poller.ids.toSorted().slice(0, 2)).toEqual(poller.ids.slice(10));
     await expectWholeFeed(poller);
   });
@@ -201,7 +201,7 @@ describe('a poller of the feed', () => {
       async () => {
         await recordEvents(service, [{ partnerId: partner.id }]);
         await eventually('the cursor is behind the other', async () => (await poll()) === 0);
-        // Nothing happened: the cursor stands.
+        // Without new events the cursor does not move.
         expect(await poll()).toBe(-1);
       },
       { type },
@@ -230,7 +230,7 @@ describe('the worker', () => {
     const events = service.process.api!.nest.get(EventsRepository, { strict: false });
     const window = { from: new Date(Date.now() - 3_600_000), to: new Date(Date.now() + 3_600_000) };
     const holdUp = await service.database.pool.connect();
-    // Whoever gives positions meets this and waits, with the lock that only one has.
+    // A reader that assigns positions blocks here while it holds the exclusive lock.
     await holdUp.query('BEGIN; LOCK TABLE event_feed_days IN EXCLUSIVE MODE');
     await recordEvents(service, [{ partnerId: partner.id }]);
     const reading = partner.sandbox.get('/v1/events');
@@ -249,7 +249,7 @@ describe('the worker', () => {
 
 describe('assigning positions', () => {
   const DEATHS = 2;
-  /** Any numbers; they name the gates below. */
+  /** Arbitrary lock numbers of the gates below. */
   const GATES = { worker: 4_711, api: 4_712 };
   type Gate = keyof typeof GATES;
 
@@ -258,7 +258,7 @@ describe('assigning positions', () => {
   let api: TestService;
   let worker: RoleChild;
 
-  // The roles apart: the worker dies.
+  // Separate roles, because the worker gets killed.
   beforeAll(async () => {
     office = await startTestService({ role: 'admin' });
     const { database } = office;
@@ -273,8 +273,9 @@ describe('assigning positions', () => {
         return { ...created, sandbox: api.partnerApi(created.sandboxKey) };
       },
     };
-    // Whoever gives positions waits at its gate, after it has taken the numbers and before it can commit them; as long as
-    // a test holds it there, which may be longer than the service waits for a lock.
+    // A process that assigns positions waits at its gate after it took the numbers and before it commits them. A test
+    // may
+    // keep the gate shut longer than the service's lock timeout.
     await database.pool.query(`
       CREATE FUNCTION wait_at_gate() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = '2min' AS $body$
       BEGIN
@@ -304,7 +305,7 @@ describe('assigning positions', () => {
     }
   }
 
-  /** Waits until somebody of this role waits for a lock while it gives positions. */
+  /** Waits until a process of this role waits at its gate. */
   async function isCaught(role: Gate): Promise<void> {
     await eventually(`the ${role} is giving positions`, async () => {
       const { rows } = await service.database.pool.query(
@@ -344,7 +345,7 @@ describe('assigning positions', () => {
         other = new Poller(partner.sandbox).catchUp();
         await isCaught('api');
       });
-      // A reader that came sooner would give positions, too, and wait at the gate of its process.
+      // An earlier reader would assign positions as well and wait at the gate of its process.
       await eventually('the worker has committed', async () => {
         const { rows } = await service.database.pool.query(
           'SELECT 1 FROM events WHERE partner_id = $1 AND position IS NOT NULL',

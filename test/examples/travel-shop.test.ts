@@ -115,14 +115,14 @@ describe.each(SHOPS)('the example %s', (name) => {
     const first = await open('http://127.0.0.1:1');
     const booking = await buy('pkg_fr_1gb_7d');
     await first.kill();
-    // What a call of the shop did more than 24 hours ago.
+    // Repeats a call that the shop made more than 24 hours ago.
     const body = { package_id: 'pkg_fr_1gb_7d', reference: booking };
     const bought = await partner.sandbox.post('/v1/orders', body);
     expect(bought.status).toBe(202);
     await service.database.pool.query('DELETE FROM idempotency_keys');
     await sell(false);
     await open();
-    // Bookings are worked off in turn: this one is behind it.
+    // Bookings are processed in order, so this one comes after it.
     expect(await mailOf(await buy('pkg_that_is_not_there'))).toContain('not_found');
     await sell(true);
     const mail = path.join(data, 'mails', `${booking}.txt`);
@@ -141,7 +141,7 @@ describe.each(SHOPS)('the example %s', (name) => {
       const { data: all } = (await service.admin.get(deliveries)).body as { data: { status: string }[] };
       return all.length === 2 && all.every(({ status }) => status === 'delivered');
     });
-    // A second order behind it shows that the first event was not handled again meanwhile.
+    // A second order shows that the first event was not handled again meanwhile.
     await mailOf(await buy('pkg_fr_1gb_7d'));
     expect(shop.stdout.match(new RegExp(`mail for ${booking}`, 'g'))).toHaveLength(1);
     expect(readdirSync(path.join(data, 'mails'))).toHaveLength(2);

@@ -3,13 +3,13 @@ import { inject } from 'vitest';
 import { asServiceRole } from './unusual-database.js';
 
 /**
- * What `TEST_BACKING` (`redis` or `pgbouncer`) puts under every service of a test run that does not say otherwise. Apart
- * from what starts it, which the processes of the tests need not load.
+ * The backend that `TEST_BACKING` (`redis` or `pgbouncer`) puts under all services of a test run by default. Separate
+ * from the code that starts it, which test processes need not load.
  */
 export type Backing =
   { readonly kind: 'redis'; readonly url: string } | { readonly kind: 'pgbouncer'; readonly url: string };
 
-/** Of one Redis server: services on the same database share one of these, and no others do. */
+/** Database numbers of one Redis server. Only services on the same PostgreSQL database share a number. */
 export const REDIS_DATABASES = 65_536;
 
 declare module 'vitest' {
@@ -18,12 +18,12 @@ declare module 'vitest' {
   }
 }
 
-/** Null in an ordinary run. */
+/** Null in a normal run. */
 export function backingKind(): Backing['kind'] | null {
   return inject('backing')?.kind ?? null;
 }
 
-/** The settings that lead a service on this database to it; none in an ordinary run. */
+/** Settings that connect a service on this database to the backend. Empty in a normal run. */
 export function backingSettings(databaseUrl: string): Record<string, string> {
   const backing = inject('backing');
   if (backing === null) return {};

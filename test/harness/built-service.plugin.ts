@@ -2,15 +2,15 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Plugin } from 'vitest/config';
 
-/** What the build makes of a source of the service, both relative to the repository's root; null: no file of its own. */
+/** The build output of a source file, both relative to the repository root, or null if it has none. */
 export function builtFileOf(source: string): string | null {
   const isBuilt = /^(src|migrations|chaos)\/.*\.ts$/.test(source);
   return isBuilt ? path.join('dist', source.replace(/\.ts$/, '.js')) : null;
 }
 
 /**
- * Lets tests load the service as Node.js does, from the build (`dist`, made by global-setup.ts of these very sources):
- * to transform its 500 modules again, and to load them one by one through vitest, costs each file of tests two seconds.
+ * Makes tests load the service from the build (`dist`, which global-setup.ts creates from these sources). Transforming
+ * and loading its 500 modules through vitest would cost each test file two seconds.
  */
 export function builtService(root: string): Plugin {
   return {
@@ -22,7 +22,7 @@ export function builtService(root: string): Plugin {
       const name = path.relative(root, file);
       const builtFile = builtFileOf(name);
       if (builtFile === null) return null;
-      // The build keeps what an older source was compiled to.
+      // The build still contains output of deleted sources.
       if (!existsSync(file)) return null;
       const built = path.join(root, builtFile);
       if (!existsSync(built)) throw new Error(`${name} is not built: npm run build`);

@@ -7,11 +7,11 @@ export const PROJECT_ROOT = path.resolve(import.meta.dirname, '../..');
 
 export interface ChildOptions {
   readonly args: readonly string[];
-  /** The whole environment but for PATH and HOME: vitest's own variables must not reach the service. */
+  /** The complete environment except PATH and HOME, because vitest's variables must not reach the service. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** A Node.js process of ours, in a process group of its own, with everything that it prints. */
+/** A Node.js process in a separate process group, with all of its output. */
 export class NodeChild {
   stdout = '';
   stderr = '';
@@ -38,7 +38,7 @@ export class NodeChild {
     return this.child.pid ?? 0;
   }
 
-  /** What it had to say on stderr; that scripts/start.mjs builds first is no part of it. */
+  /** Its output on stderr, without the build lines of scripts/start.mjs. */
   get complaints(): string[] {
     return this.stderr.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('building: '));
   }
@@ -47,7 +47,10 @@ export class NodeChild {
     return this.child.exitCode === null && this.child.signalCode === null;
   }
 
-  /** Waits for the line `ready` on stdout. @throws Error with what it printed when it ends before. */
+  /**
+   * Waits for the line `ready` on stdout.
+   * @throws Error with its output when it exits before
+   */
   async ready(withinMs = PATIENCE_MS): Promise<void> {
     await eventually(
       'ready on stdout',
@@ -60,7 +63,7 @@ export class NodeChild {
     );
   }
 
-  /** The exit code, null after a signal. */
+  /** The exit code, or null after a signal. */
   exited(): Promise<number | null> {
     return this.exit;
   }
@@ -69,13 +72,13 @@ export class NodeChild {
     if (this.running) this.child.kill(signal);
   }
 
-  /** SIGKILL to the whole process group; waits until the process is gone. */
+  /** Sends SIGKILL to the whole process group, and waits until the process is gone. */
   async kill(): Promise<void> {
     if (this.running) {
       try {
         process.kill(-this.pid, 'SIGKILL');
       } catch {
-        // It ended in this very moment.
+        // The process has just exited.
       }
     }
     await this.exit;

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 
-/** First the one without a window system: each of its pages costs half of Chromium's CPU. */
+/** Headless shell first, because its pages need half the CPU. */
 const CANDIDATES = [
   '/usr/bin/chromium-headless-shell',
   '/usr/bin/chromium',
@@ -8,19 +8,19 @@ const CANDIDATES = [
   '/usr/bin/google-chrome',
 ];
 
-/** The Chromium that `CHROMIUM_PATH` names, or else the one of this machine; null: there is none. */
+/** The Chromium of `CHROMIUM_PATH` or of this machine, or null if there is none. */
 function findChromium(env: Readonly<Record<string, string | undefined>>): string | null {
   const named = env['CHROMIUM_PATH'];
   const candidates = named === undefined ? CANDIDATES : [named];
   return candidates.find((candidate) => existsSync(candidate)) ?? null;
 }
 
-/** For tests and pictures. Imports nothing of ours: scripts load this file as it is. */
+/** For tests and screenshots. Imports none of our modules, because scripts load this file directly. */
 export const chromiumPath = findChromium(process.env);
 
 /**
- * Why the portal cannot be driven here; null when it can.
- * @throws Error when `REQUIRE_BROWSER` is set, as by the gate: there a missing browser fails the tests
+ * The reason why the portal cannot be driven here, or null when it can.
+ * @throws Error when `REQUIRE_BROWSER` is set, as in CI, where a missing browser must fail the tests
  */
 export function whyNoChromium(env: Readonly<Record<string, string | undefined>>): string | null {
   if (findChromium(env) !== null) return null;

@@ -3,8 +3,9 @@ import type { Reporter, TestCase, TestModule, TestSuite } from 'vitest/node';
 type Errors = readonly { readonly message?: string; readonly stack?: string }[];
 
 /**
- * Prints the one closing line that any reader of the log understands: `12 passed, 0 failed`; and of each failure its reason
- * at once, as a run that is cut off has no end at which vitest would tell it.
+ * Prints a closing line such as `12 passed, 0 failed`. Prints the reason of each failure at once, because an aborted
+ * run
+ * never reaches vitest's summary.
  */
 export default class ClosingLineReporter implements Reporter {
   onTestCaseResult(test: TestCase): void {
@@ -28,7 +29,7 @@ export default class ClosingLineReporter implements Reporter {
         const { state } = test.result();
         if (state === 'passed' || state === 'failed' || state === 'skipped') counts[state]++;
       }
-      // A file that does not load, or a hook that fails, has no failed test of its own.
+      // A file that fails to load, or a failing hook, has no failed test.
       if (module.state() === 'failed' && counts.failed === before) counts.failed++;
     }
     const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : '';

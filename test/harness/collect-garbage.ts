@@ -3,5 +3,5 @@ import { runInNewContext } from 'node:vm';
 
 setFlagsFromString('--expose-gc');
 
-/** Without it the memory in use is what happens not to be collected yet. */
+/** Without it, memory measurements include garbage that is not collected yet. */
 export const collectGarbage = runInNewContext('gc') as () => void;

@@ -5,12 +5,12 @@ import { TEMPLATE_DATABASE } from './template-database.js';
 
 export interface TestDatabase {
   readonly url: string;
-  /** Plain SQL beside the service, to look at or to prepare rows. */
+  /** Plain SQL besides the service, to inspect or prepare rows. */
   readonly pool: Pool;
   drop(): Promise<void>;
 }
 
-/** A database of its own, migrated and with the Sandbox catalog: a clone of the template. */
+/** Creates a migrated database with the Sandbox catalog, as a clone of the template. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const url = await cloneDatabase(urlOf(TEMPLATE_DATABASE));
   const pool = openPool(url, 4);
@@ -24,7 +24,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   };
 }
 
-/** Copies a database of the tests' server that nobody is connected to. Answers the URL of the copy. */
+/** Copies a database of the test server that has no connections, and returns the URL of the copy. */
 export async function cloneDatabase(url: string): Promise<string> {
   const name = `t_${randomBytes(6).toString('hex')}`;
   await onServer(`CREATE DATABASE ${name} TEMPLATE ${nameOf(url)} STRATEGY FILE_COPY`);
@@ -45,7 +45,7 @@ function nameOf(url: string): string {
   return new URL(url).pathname.slice(1);
 }
 
-/** This process's way to make and drop databases, for as long as it lives: a connection for each costs as much again. */
+/** A pool per process for creating and dropping databases, because a connection for each would double the cost. */
 let server: Pool | null = null;
 
 async function onServer(statement: string): Promise<void> {
@@ -54,8 +54,8 @@ async function onServer(statement: string): Promise<void> {
 }
 
 /**
- * A pool that outlives connections which the server ends. `end()` does not wait until the server has let them go, so that a database
- * dropped right after it ends some by force, which without a listener is an error of the whole run.
+ * A pool that survives connections closed by the server. `end()` does not wait for the server, so dropping the database
+ * right after it terminates some connections. Without a listener, that error would fail the whole run.
  */
 export function openPool(databaseUrl: string, max: number): Pool {
   const pool = new Pool({ connectionString: databaseUrl, max });
@@ -63,7 +63,7 @@ export function openPool(databaseUrl: string, max: number): Pool {
   return pool;
 }
 
-/** Runs statements over a connection of its own. */
+/** Runs statements over a separate connection. */
 export async function onDatabase(url: string, statements: string): Promise<void> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -74,14 +74,14 @@ export async function onDatabase(url: string, statements: string): Promise<void>
   }
 }
 
-/** Without its Unix-domain socket: for what stands between a client and the server, or sees another /tmp. */
+/** The TCP URL, for proxies between client and server and for processes with another /tmp. */
 export function overTcp(databaseUrl: string): URL {
   const url = new URL(databaseUrl);
   url.searchParams.delete('host');
   return url;
 }
 
-/** How many transactions of the database wait for a lock. */
+/** The number of transactions of the database that wait for a lock. */
 export async function waitingForLocks({ pool }: Pick<TestDatabase, 'pool'>): Promise<number> {
   const { rows } = await pool.query<{ n: number }>(
     `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,

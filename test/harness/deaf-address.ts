@@ -3,19 +3,20 @@ import { connect, type Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 
 /**
- * Listens, and accepts nobody: with a full queue the kernel drops every further SYN, as a firewall or a dead host does.
+ * Listens and accepts nothing: with a full queue the kernel drops every further SYN, like a firewall or a dead host.
  */
 export interface DeafAddress {
   readonly port: number;
   /**
-   * From now on it accepts. The kernel of the caller sends a lost SYN again one second after the first, so a connection
-   * that is under way takes a second, as over a link that has lost a packet.
+   * Starts accepting. The caller's kernel resends a lost SYN after one second, so a pending connection takes a second,
+   * as
+   * over a link that has lost a packet.
    */
   hear(): void;
   close(): Promise<void>;
 }
 
-/** The listener blocks its own thread, and greets nobody: `answer` is sent to whoever sends something. */
+/** The listener blocks its own thread and sends no greeting. It replies with `answer` to any input. */
 const LISTENER = `
   const { workerData, parentPort } = require('node:worker_threads');
   const server = require('node:net').createServer((socket) => {
@@ -27,7 +28,7 @@ const LISTENER = `
     setImmediate(() => Atomics.wait(new Int32Array(workerData.flag), 0, 0));
   });`;
 
-/** More than a backlog of one holds. */
+/** More than fit into a backlog of one. */
 const FILLERS = 4;
 
 export async function deafAddress(host: string, port = 0, answer = ''): Promise<DeafAddress> {
@@ -35,7 +36,7 @@ export async function deafAddress(host: string, port = 0, answer = ''): Promise<
   const worker = new Worker(LISTENER, { eval: true, workerData: { host, port, answer, flag } });
   const [listening] = (await once(worker, 'message')) as [number];
   const fillers = Array.from({ length: FILLERS }, () => filler(host, listening));
-  // The queue is full when a connection is taken and another one is not: the first two fit.
+  // The queue is full when the first two connections are established and another one is not.
   await Promise.all(fillers.slice(0, 2).map((socket) => once(socket, 'connect')));
   const hear = (): void => {
     Atomics.store(new Int32Array(flag), 0, 1);

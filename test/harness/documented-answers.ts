@@ -14,8 +14,9 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
 const read = new Map<string, Documented>();
 
 /**
- * What of a successful answer the OpenAPI document does not say, fields that it does not name included; null when
- * there is nothing, or when the document has no such operation.
+ * Describes how a successful response deviates from the OpenAPI document, including unknown fields. Returns null when
+ * it
+ * matches, or when the document has no such operation.
  */
 export function undocumented(
   method: string,

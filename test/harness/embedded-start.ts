@@ -8,7 +8,7 @@ import { eventually } from './eventually.js';
 import { freePort } from './free-port.js';
 import { HttpClient } from './http-client.js';
 
-/** A data directory of an embedded start, with ports of its own. */
+/** A data directory and free ports for an embedded start. */
 export class EmbeddedPlace {
   private readonly folder = mkdtempSync(path.join(tmpdir(), 'esim-start-'));
   readonly dataDir = path.join(realpathSync(this.folder), 'data');
@@ -24,19 +24,19 @@ export class EmbeddedPlace {
     return new EmbeddedPlace(await freePort(), await freePort(), await freePort());
   }
 
-  /** What `npm start` does, with nothing set but where, and a limit that so much asking does not meet. */
+  /** Runs `npm start` with only the location set, and a rate limit that polling does not reach. */
   launch(env: Readonly<Record<string, string>> = {}, args: readonly string[] = []): NodeChild {
     const child = NodeChild.launch({
       args: ['--enable-source-maps', 'scripts/start.mjs', ...args],
       env: {
-        // A developer's own .env is not what is tested.
+        // Ignore a developer's own .env.
         ENV_FILE: '',
         DATA_DIR: this.dataDir,
         PORT: String(this.port),
         ADMIN_PORT: String(this.adminPort),
         PORTAL_PORT: String(this.portalPort),
         HOST: '127.0.0.1',
-        // The machine may be busy with other tests: neither a stop nor a wait for a connection is cut short.
+        // Other tests may keep the machine busy, so neither a stop nor a wait for a connection may time out.
         SHUTDOWN_TIMEOUT_MS: '30000',
         DATABASE_POOL_WAIT_MS: '20000',
         RATE_LIMIT_PER_MINUTE: '6000000',
@@ -50,7 +50,7 @@ export class EmbeddedPlace {
     return child;
   }
 
-  /** The lines on stderr of a start that must fail with exit code 1. */
+  /** The stderr lines of a start that must fail with exit code 1. */
   async refusal(env?: Readonly<Record<string, string>>, args?: readonly string[]): Promise<string[]> {
     const child = this.launch(env, args);
     const code = await child.exited();
@@ -62,18 +62,18 @@ export class EmbeddedPlace {
     return postgresProcessesOf(path.join(this.dataDir, 'postgres'));
   }
 
-  /** Programs that were started with this folder, by what they were started with: the simulated provider. */
+  /** Command lines of the simulated providers that were started with this folder. */
   companions(): string[] {
     const { stdout } = spawnSync('pgrep', ['-fa', `simulators/.*${this.dataDir}`]);
     return stdout.toString().split('\n').filter(Boolean);
   }
 
-  /** SIGKILL to PostgreSQL alone. */
+  /** Sends SIGKILL to PostgreSQL alone. */
   async killPostgres(): Promise<void> {
     for (const pid of await this.postgresPids()) kill(pid);
   }
 
-  /** SIGKILL to Node.js and to every process of its PostgreSQL. */
+  /** Sends SIGKILL to Node.js and to every PostgreSQL process. */
   async killEverything(): Promise<void> {
     const pids = await this.postgresPids();
     await Promise.all(this.started.map((child) => child.kill()));
@@ -91,17 +91,17 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // Its postmaster took it along.
+    // The postmaster has already ended it.
   }
 }
 
-/** What a newcomer reads in the banner. */
+/** The parts of the startup banner. */
 export interface Banner {
   readonly key: string;
   readonly api: HttpClient;
-  /** The link into the portal, to be opened once. */
+  /** The single-use link into the portal. */
   readonly portalLink: string;
-  /** The lines to paste, keys first, as one block. */
+  /** The lines to paste as one block, keys first. */
   readonly block: string;
 }
 
@@ -113,7 +113,7 @@ export function readBanner({ stdout }: NodeChild): Banner {
     key,
     api: new HttpClient(baseUrl, key),
     portalLink: /^ +(http:\S+#code=\S+)$/m.exec(stdout)![1]!,
-    // Into a pipe the log goes too, between any two lines.
+    // A pipe also gets log lines, between any two lines.
     block: lines
       .slice(
         0,
@@ -124,12 +124,12 @@ export function readBanner({ stdout }: NodeChild): Banner {
   };
 }
 
-/** The shells of this machine that people paste into. */
+/** The available shells that people paste into. */
 export function shells(): string[] {
   return ['bash', 'zsh'].filter((shell) => spawnSync(shell, ['-c', ':']).error === undefined);
 }
 
-/** Pastes lines into an interactive shell that has no settings of its own; answers what it printed on each stream. */
+/** Pastes lines into an interactive shell without user settings, and returns its output on each stream. */
 export function pasteInto(
   shell: string,
   block: string,

@@ -4,7 +4,7 @@ import { issueEsim, type Json, readFeed } from './order-steps.js';
 
 type Operation = 'activate' | 'consume' | 'expire';
 
-/** Plays the device of sandbox eSIMs, and reads what came of it. */
+/** Simulates the device of sandbox eSIMs and reads the results. */
 export class EsimDevice {
   constructor(private readonly api: HttpClient) {}
 
@@ -12,14 +12,14 @@ export class EsimDevice {
     return this.api.post(`/v1/sandbox/esims/${id}/${operation}`, body);
   }
 
-  /** The eSIM that a 200 answers. */
+  /** Runs an operation that must return 200, and returns the eSIM. */
   async played(id: string, operation: Operation, body?: unknown): Promise<Json> {
     const answer = await this.play(id, operation, body);
     expect(answer.status, answer.text).toBe(200);
     return answer.body.data as Json;
   }
 
-  /** A new eSIM that is in use. */
+  /** Issues and activates an eSIM. */
   async activeEsim(packageId = 'pkg_fr_1gb_7d'): Promise<string> {
     const id = await issueEsim(this.api, packageId);
     await this.played(id, 'activate');
@@ -34,13 +34,13 @@ export class EsimDevice {
     return (await this.api.get(`/v1/esims/${id}/usage`)).body.data as Json;
   }
 
-  /** What every event about the eSIM begins with (D28). */
+  /** The fields that every event about the eSIM starts with (D28). */
   async identity(id: string): Promise<Json> {
     const { order_id, iccid } = await this.read(id);
     return { esim_id: id, order_id, iccid };
   }
 
-  /** The eSIM's own events, in the order of the feed. */
+  /** The eSIM's own events, in feed order. */
   async events(id: string): Promise<Json[]> {
     return (await readFeed(this.api)).filter((event) => event['data'].esim_id === id);
   }
@@ -49,7 +49,7 @@ export class EsimDevice {
     return (await this.events(id)).map((event) => event['type'] as string);
   }
 
-  /** The announced thresholds, in the order of the feed. */
+  /** The announced thresholds, in feed order. */
   async levels(id: string): Promise<number[]> {
     const events = (await this.events(id)).filter((event) => event['type'] === 'esim.usage.threshold');
     return events.map((event) => event['data'].threshold_percent as number);

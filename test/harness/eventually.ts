@@ -1,17 +1,19 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * How long a test waits for what must come: no guarantee of ours, only an end for what never comes. Long, as whoever runs the
- * tests may need the cores for something else; `npm run mutants`, which often sees that end, shortens it.
+ * Maximum wait of a test. It is not a guarantee of the service, only an end for events that never come. It is long
+ * because
+ * the cores may be busy. `npm run mutants`, which often reaches it, shortens it.
  */
 export const PATIENCE_MS = Number(process.env['TEST_PATIENCE_MS'] ?? 180_000);
 
-/** Goes on where a test has stopped the clock of what it tries. */
+/** Keeps running when a test fakes the clock. */
 const nowMs = performance.now.bind(performance);
 
 /**
- * Repeats `probe` until it answers something other than null, undefined or false: at first often, later seldom, as those
- * who ask share the cores with what they wait for. @throws Error after `withinMs`
+ * Repeats `probe` until it returns something other than null, undefined or false. Probes start often and become rare,
+ * because they share the cores with the code under test.
+ * @throws Error after `withinMs`
  */
 export async function eventually<T>(
   what: string,
@@ -25,7 +27,7 @@ export async function eventually<T>(
     if (answer !== null && answer !== undefined && answer !== false) return answer;
     if (waitedMs > withinMs) throw new Error(`not within ${withinMs} ms: ${what}`);
     await sleep(Math.min(150, 10 + waitedMs / 10));
-    // Timers run first after a stall: what has come meanwhile is read before the next look, which may be the last.
+    // After a stall, timers run first. Let I/O run before the next probe, which may be the last.
     await nextTurn();
   }
 }
@@ -33,8 +35,8 @@ export async function eventually<T>(
 const MAX_TRIES = 30;
 
 /**
- * The least that one of up to `mostTries` measured, which end with the first one below `promised`: where the cores are busy
- * with something else some tries need more, where the service is slow or wasteful all of them do.
+ * The minimum of up to `mostTries` measurements, which stop at the first one below `promised`. On a busy machine some
+ * tries take longer, but only a slow service makes all of them exceed it.
  */
 export async function leastOf(
   promised: number,

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { ERROR_CATALOG, type ErrorCode } from '../../src/common/errors/index.js';
 import type { ApiAnswer } from './http-client.js';
 
-/** The one error body (D6) with our own request id in header and body (D8). */
+/** Expects the error body (D6) with our own request id in header and body (D8). */
 export function expectProblem(answer: ApiAnswer, status: number, code: ErrorCode): void {
   expect([answer.status, answer.body?.code], answer.text).toEqual([status, code]);
   expect(answer.headers.get('content-type')).toBe('application/problem+json');
@@ -18,7 +18,7 @@ export function invalidFields(answer: ApiAnswer): string[] {
   return (answer.body.errors as { pointer: string }[]).map((error) => error.pointer);
 }
 
-/** Status, type and body without what differs between any two calls. */
+/** Status, type and body without the parts that differ between calls. */
 export function withoutRequestId(answer: ApiAnswer): string {
   const text = answer.text.replace(/req_[0-9A-HJKMNP-TV-Z]{26}/g, 'req_');
   return `${answer.status} ${answer.headers.get('content-type')} ${text}`;

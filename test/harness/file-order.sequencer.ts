@@ -1,14 +1,14 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files that run for half a minute or more, most of it waiting, and small ones that would be the last to end. */
+/** Files that run for half a minute or more, mostly waiting. Also small ones that would otherwise end last. */
 const SLOW =
   /test\/(live|live-scenarios|chaos|reconciliation|restore|redis)\/|esim-sync\/polling|e2e\/(embedded|delayed)|portal\/(access|lost)|list-plans|webhooks\/(leases|hostile-receivers|schedule|replay)\.test/;
-/** So many others between two of them. */
+/** Number of other files between two of them. */
 const BETWEEN = 5;
 
 /**
- * Slow files begin early, as the last of them would have one worker run on alone, and not at once, as they would leave the
- * cores idle. Files with a process of their own stay together: the processes that others share end between them.
+ * Starts slow files early, or the last one would run alone at the end, but not all at once, which would leave the cores
+ * idle. Files with a separate process stay together, because the shared processes end between them.
  */
 export class FileOrderSequencer extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -2,15 +2,15 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below the ports that systems give to outgoing connections: nobody gets one of these by chance. */
+/** Below the ephemeral ports, so that no outgoing connection uses one of these. */
 const FIRST = 20_000;
-/** A part for each of vitest's eight processes of tests (1 to 8), and for what runs outside of them; one port after the other. */
+/** One slice per vitest process (1 to 8) and one for code outside vitest. Ports are handed out in sequence. */
 const SLICE = 1_300;
 const SLICES = 9;
 const sliceBegin = FIRST + (Number(process.env['VITEST_POOL_ID'] ?? 0) % SLICES) * SLICE;
 let next = randomInt(SLICE);
 
-/** A port of 127.0.0.1 that nobody listens on, for a process that must keep its port over a restart. */
+/** A free port of 127.0.0.1, for a process that must keep its port across a restart. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = sliceBegin + (next++ % SLICE);

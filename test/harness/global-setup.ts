@@ -5,14 +5,14 @@ import type { TestProject } from 'vitest/node';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Superuser URL of the server; its databases are cloned from `TEMPLATE_DATABASE`. */
+    /** Superuser URL of the server, whose databases are cloned from `TEMPLATE_DATABASE`. */
     postgresUrl: string;
   }
 }
 
 const run = promisify(execFile);
 
-/** A server with the template, and a build, that are there already: many runs of a few tests share them. */
+/** An existing server with the template and an existing build, shared by many runs of a few tests. */
 const PREPARED_SERVER = process.env['TEST_PREPARED_SERVER'];
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
@@ -22,16 +22,16 @@ export default async function setup(project: TestProject): Promise<() => Promise
     return () => Promise.resolve();
   }
   const { root, execArgv } = project.config;
-  // Tests load the service from the build (built-service.plugin.ts), so it must be this source's.
+  // Tests load the service from the build (built-service.plugin.ts), so it must match the sources.
   const parts = ['service', 'portal', 'sdk', 'cli'];
   execFileSync(process.execPath, ['scripts/build.mjs', ...parts], { stdio: 'inherit', cwd: root });
   const compiled = Promise.all([
     compileOnce(root, execArgv, 'src/apps/role-process.js'),
     compileOnce(root, [], 'src/apps/role-process.js'),
   ]);
-  // Awaited below: its failure must not be one that nobody handles while the server starts.
+  // Awaited below. A failure while the server starts must not be an unhandled rejection.
   compiled.catch(() => undefined);
-  // What it imports of the service is looked for in the build before its first line runs, so it is no part of this file.
+  // A dynamic import, because its imports of the service are resolved in the build, which must exist first.
   const { startTestServer } = await import('./test-server.js');
   const stop = await startTestServer(project);
   try {
@@ -44,9 +44,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 /**
- * Leaves a module of the build, with all that it imports, in Node.js's compile cache, which has a part for each set of V8's
- * flags. Else each of the first processes of tests compiles it, and as all end at about the same time they write the same three
- * thousand files into one folder at once: 4 s of CPU for each of them, and 15 s of waiting.
+ * Stores a module of the build and its imports in Node.js's compile cache, which is separate for each set of V8 flags.
+ * Otherwise each of the first test processes compiles it, and all write the same three thousand files at about the same
+ * time: 4 s of CPU each and 15 s of waiting.
  */
 async function compileOnce(cwd: string, flags: readonly string[], module: string): Promise<void> {
   const program = `import 'reflect-metadata'; import './dist/${module}';`;

@@ -5,7 +5,7 @@ import { undocumented } from './documented-answers.js';
 export interface ApiAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** The body's exact text. */
+  /** The exact text of the body. */
   readonly text: string;
   // Tests look into answers of every shape; the OpenAPI fuzz checks the shapes themselves.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -15,11 +15,11 @@ export interface ApiAnswer {
 export interface CallOptions {
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
-  /** POSTs get a fresh key unless one is given; null sends none. */
+  /** POSTs get a new key by default. Null sends none. */
   readonly idempotencyKey?: string | null;
 }
 
-/** Calls one port with one bearer token; every success must be as the OpenAPI document says, without a field more. */
+/** Calls one port with one bearer token. Every success must match the OpenAPI document, without extra fields. */
 export class HttpClient {
   constructor(
     readonly baseUrl: string,
@@ -57,7 +57,7 @@ export class HttpClient {
   }
 }
 
-/** The status of a GET over connections of the caller's own: fetch has one pool for all of a process. */
+/** The status of a GET on connections of `agent`, because `fetch` shares one pool per process. */
 export function statusOver(agent: Agent, url: string, headers: Record<string, string>): Promise<number> {
   return new Promise((resolve, reject) => {
     request(url, { agent, headers }, (response) => {

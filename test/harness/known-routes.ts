@@ -8,13 +8,13 @@ import { routeHandlers } from '../../src/infra/http/index.js';
 export interface KnownRoute {
   readonly name: string;
   readonly method: string;
-  /** What follows the base of the port, such as `api-keys/:id/revoke`. */
+  /** The path below the base of the port, e.g. `api-keys/:id/revoke`. */
   readonly path: string;
-  /** One of these is needed. */
+  /** Any one of these is sufficient. */
   readonly scopes: NeededScopes | null;
 }
 
-/** Every route of an app whose paths begin with `base`. */
+/** All routes of an app below `base`. */
 export async function knownRoutes(module: DynamicModule, base: string): Promise<KnownRoute[]> {
   const app = await NestFactory.create<NestFastifyApplication>(module, new FastifyAdapter(), {
     preview: true,

@@ -1,10 +1,12 @@
 import type { TestDatabase } from './database.js';
 import { eventually } from './eventually.js';
 
-/** Waits until the worker has asked for the top-ups of every package on sale: nothing more is asked for then. */
+/**
+ * Waits until the worker has queried the top-ups of every package on sale, after which it makes no more such queries.
+ */
 export async function topupsKnown({ pool }: TestDatabase): Promise<void> {
   await eventually('the wholesalers have said which top-ups fit', async () => {
-    // A wholesaler that was asked in vain is asked again after ten minutes: here at once.
+    // A failed query is repeated after ten minutes. Repeat it at once here.
     await pool.query(
       `UPDATE package_sources SET topups_not_before = NULL
        WHERE topups_asked_at IS NULL AND topups_not_before > now() + interval '5 minutes'`,

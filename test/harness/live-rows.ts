@@ -22,7 +22,7 @@ export async function rowsOf({ pool }: TestDatabase, orderId: string): Promise<O
   return { orderId, esimId: rows[0]!.esim_id, eventId: rows[0]!.event_id };
 }
 
-/** Copies an issued order, its eSIM and its event into live: no live provider is connected that could make them. */
+/** Copies an issued order, its eSIM and its event into live, because no live provider is connected. */
 export async function copyToLive(database: TestDatabase, source: OrderRows): Promise<OrderRows> {
   const copy = { orderId: newId('ord'), esimId: newId('esim'), eventId: newId('evt') };
   const secrets = new SecretBox(loadConfig(testEnvironment(database.url)));
@@ -49,7 +49,7 @@ export async function copyToLive(database: TestDatabase, source: OrderRows): Pro
   return copy;
 }
 
-/** Copies a top-up of an eSIM to that eSIM's copy in live. */
+/** Copies a top-up to the live copy of its eSIM. */
 export async function copyTopupToLive(
   database: TestDatabase,
   topupId: string,
@@ -60,7 +60,7 @@ export async function copyTopupToLive(
   return id;
 }
 
-/** A package that exists in live only. */
+/** Adds a package that exists in live only. */
 export async function addLivePackage(database: TestDatabase, id: string): Promise<void> {
   await copyRow(database, 'packages', 'pkg_fr_1gb_7d', { id });
   await database.pool.query(`UPDATE catalog_versions SET version = version + 1 WHERE mode = 'live'`);

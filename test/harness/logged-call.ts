@@ -2,8 +2,9 @@ import { eventually } from './eventually.js';
 import type { ApiAnswer, HttpClient } from './http-client.js';
 
 /**
- * Waits until this call, and with it all before it of the same process, can be read in the log of calls, which is
- * written a moment after the answer (D38). Answers its row.
+ * Waits until this call, and with it all earlier calls of the same process, is in the call log, which is written
+ * shortly
+ * after the response (D38). Returns its row.
  */
 export async function loggedCall(admin: HttpClient, answer: ApiAnswer): Promise<Record<string, unknown>> {
   const id = answer.headers.get('x-request-id') ?? '';

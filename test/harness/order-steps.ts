@@ -7,7 +7,7 @@ import type { ApiAnswer, HttpClient } from './http-client.js';
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Json = Record<string, any>;
 
-/** Places an order and answers it as it was accepted. */
+/** Places an order and returns it as accepted. */
 export async function placeOrder(api: HttpClient, body: object): Promise<Json> {
   const answer = await api.post('/v1/orders', body);
   expect(answer.status, answer.text).toBe(202);
@@ -15,8 +15,9 @@ export async function placeOrder(api: HttpClient, body: object): Promise<Json> {
 }
 
 /**
- * Posts the body `count` times at once under one key. Who waits longer than five seconds for the first is told to come
- * back (D18), as happens on a busy machine, and does.
+ * Posts the body `count` times at once under one key. On a busy machine, calls that wait longer than five seconds for
+ * the
+ * first one are told to retry (D18), and do.
  */
 export async function postAtOnce(
   api: HttpClient,
@@ -32,7 +33,7 @@ export async function postAtOnce(
   return Promise.all(Array.from({ length: count }, post));
 }
 
-/** The order once it is neither pending nor processing. */
+/** Waits until the order is neither pending nor processing, and returns it. */
 export async function orderEnded(api: HttpClient, id: string, withinMs = PATIENCE_MS): Promise<Json> {
   return eventually(
     `order ${id} ends`,
@@ -46,7 +47,7 @@ export async function orderEnded(api: HttpClient, id: string, withinMs = PATIENC
   );
 }
 
-/** The ids of new eSIMs: one order, issued. */
+/** Places one order and returns the ids of its eSIMs. */
 export async function issueEsims(api: HttpClient, packageId: string, quantity = 1): Promise<string[]> {
   const { id } = await placeOrder(api, { package_id: packageId, quantity });
   const order = await orderEnded(api, id as string);
@@ -58,7 +59,7 @@ export async function issueEsim(api: HttpClient, packageId: string): Promise<str
   return id!;
 }
 
-/** Every event of the feed (D39), oldest first. */
+/** All events of the feed (D39), oldest first. */
 export async function readFeed(api: HttpClient): Promise<Json[]> {
   const events: Json[] = [];
   for (let cursor = ''; ;) {

@@ -2,8 +2,8 @@ import { eventually } from './eventually.js';
 import type { TestService } from './service.js';
 
 /**
- * Waits until the worker of `service` has run these sweeps. Purges run once some seconds after the start, and then not for
- * minutes: without this wait one may come between the steps of a test that does its work by hand.
+ * Waits until the worker of `service` has run these sweeps. A purge runs some seconds after startup and then not for
+ * minutes. Without this wait it may interfere with a test that calls the purge itself.
  */
 export async function ownSweepsHaveRun(
   { process }: Pick<TestService, 'process'>,

@@ -10,32 +10,32 @@ import { freePort } from './free-port.js';
 import { SERVICE_ROLE } from './unusual-database.js';
 import { whyMissing } from './why-missing.js';
 
-/** Fewer than one role keeps by itself: transactions of all of them share these. */
+/** Fewer than the connections of one role, so that transactions of all roles share them. */
 export const SERVER_CONNECTIONS = 6;
 
-/** For each database, as a service with all roles needs them: what waits in PostgreSQL holds one. */
+/** Per database, as a service with all roles needs them. A statement that waits in PostgreSQL holds one. */
 const ORDINARY_CONNECTIONS = 40;
 
-/** Why tests through PgBouncer cannot run here, or null when they can. */
+/** The reason why tests through PgBouncer cannot run here, or null when they can. */
 export function pgbouncerMissing(): string | null {
   const isMissing = whyMissing('pgbouncer', '--version') !== null;
   return isMissing ? 'pgbouncer is not installed (apt-get install pgbouncer)' : null;
 }
 
 interface PgBouncerSettings {
-  /** Takes connections to every database of that server. */
+  /** Accepts connections to every database of that server. */
   readonly forAll?: boolean;
   readonly poolMode?: 'transaction' | 'session';
-  /** Takes start-up options and drops them (`ignore_startup_parameters`), instead of refusing the connection. */
+  /** Drops startup options (`ignore_startup_parameters`) instead of refusing the connection. */
   readonly dropsOptions?: boolean;
 }
 
-/** A PgBouncer before a database; unless told otherwise, in transaction mode with nothing that makes it lenient. */
+/** A PgBouncer in front of a database, by default in transaction mode with strict settings. */
 export class PgBouncer {
   private constructor(
     private readonly child: ChildProcess,
     private readonly folder: string,
-    /** Of the same database, through the pooler. */
+    /** The URL of the same database through the pooler. */
     readonly url: string,
   ) {}
 
@@ -69,12 +69,12 @@ export class PgBouncer {
         'max_client_conn = 2000',
         'auth_type = trust',
         `auth_file = ${path.join(folder, 'users.txt')}`,
-        // Who connects in passing (the test) must not find the pooler's own sessions changed.
+        // The test's own connections must see the pooler's sessions unchanged.
         'server_reset_query_always = 0',
       ].join('\n'),
     );
     chmodSync(folder, 0o755);
-    // It refuses to run as root.
+    // PgBouncer refuses to run as root.
     const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
     const child = spawn('pgbouncer', [...user, path.join(folder, 'pgbouncer.ini')], { stdio: 'ignore' });
     const url = overTcp(databaseUrl);

@@ -7,13 +7,13 @@ export interface SessionTerms {
   readonly ttl_seconds?: number;
 }
 
-/** A browser in a session of the portal: it sends its cookie and says that the call comes from the portal's own page. */
+/** A browser with a portal session, which sends its cookie and the headers of the portal's own page. */
 export class PortalBrowser {
   private readonly http: HttpClient;
 
   constructor(
     readonly baseUrl: string,
-    /** `name=value`, as the exchange has set it. */
+    /** `name=value`, as set by the exchange. */
     readonly cookie: string,
   ) {
     this.http = new HttpClient(baseUrl, null);
@@ -27,14 +27,17 @@ export class PortalBrowser {
     return this.call('POST', path, body === undefined ? {} : { body });
   }
 
-  /** `path` is what follows `/portal/v1/`. */
+  /** @param path the part after `/portal/v1/` */
   call(method: string, path: string, options: CallOptions = {}): Promise<ApiAnswer> {
     const headers = { cookie: this.cookie, 'sec-fetch-site': 'same-origin', ...options.headers };
     return this.http.call(method, `/portal/v1/${path}`, { ...options, headers });
   }
 }
 
-/** The code of a new session's link. @throws Error when the admin API refuses */
+/**
+ * Mints the code of a new session's link.
+ * @throws Error when the admin API refuses
+ */
 export async function mintCode(
   admin: HttpClient,
   partnerId: string,
@@ -50,7 +53,7 @@ export function exchange(portalUrl: string, code: string): Promise<ApiAnswer> {
   return new HttpClient(portalUrl, null).post('/portal/v1/session', { code });
 }
 
-/** Goes through the link as a browser does. */
+/** Opens the link like a browser. */
 export async function openPortal(
   admin: HttpClient,
   portalUrl: string,

@@ -5,12 +5,12 @@ import type { ApiAnswer } from './http-client.js';
 export interface RawRequest {
   readonly method?: string;
   readonly path: string;
-  /** Lines as they are sent, in order; a name may repeat. */
+  /** Header lines in sending order. A name may repeat. */
   readonly headers: readonly (readonly [string, string])[];
   readonly body?: string | Buffer;
 }
 
-/** One exchange over a bare socket, for heads and bodies that fetch would not send. */
+/** One exchange over a raw socket, for heads and bodies that fetch would not send. */
 export async function rawRequest(baseUrl: string, request: RawRequest): Promise<ApiAnswer> {
   const { hostname, port, host } = new URL(baseUrl);
   const socket = connect(Number(port), hostname);
@@ -25,7 +25,7 @@ export async function rawRequest(baseUrl: string, request: RawRequest): Promise<
   }
 }
 
-/** Reads as far as the announced length: the server may keep the connection open. */
+/** Reads the announced length, because the server may keep the connection open. */
 async function readAnswer(socket: Socket, headOnly: boolean): Promise<ApiAnswer> {
   let received = '';
   for await (const chunk of socket as AsyncIterable<Buffer>) {

@@ -19,9 +19,9 @@ export interface SentinelOptions {
   readonly certificates?: TestCertificates;
 }
 
-/** A primary, its replicas and three sentinels, all with passwords that an address must encode. */
+/** A primary, its replicas and three sentinels, all with passwords that must be URL-encoded. */
 export class SentinelSetup {
-  /** Of the servers, and of the sentinels. */
+  /** The passwords of the servers and of the sentinels. */
   readonly passwords = [1, 2].map(() => `p@s/s:+%${randomBytes(9).toString('hex')}`) as [string, string];
   private readonly folder = mkdtempSync(path.join(tmpdir(), 'esim-sentinel-'));
   private readonly servers = new Map<number, RedisProcess>();
@@ -40,7 +40,7 @@ export class SentinelSetup {
     }
   }
 
-  /** As `REDIS_URL` takes it; `hosts` come before those that answer. */
+  /** A value for `REDIS_URL`. `hosts` come before the working sentinels. */
   url({ password = this.passwords[0], hosts = [] as readonly string[] } = {}): string {
     const nodes = [...this.sentinels.keys()].map((port) => `127.0.0.1:${port}`);
     const scheme = this.certificates ? 'rediss' : 'redis';
@@ -49,7 +49,7 @@ export class SentinelSetup {
     return `${scheme}+sentinel://${login}@${[...hosts, ...nodes].join(',')}/${PRIMARY}?${option}`;
   }
 
-  /** The port of the primary, as a sentinel says. */
+  /** The port of the primary according to a sentinel. */
   async primaryPort(): Promise<number> {
     const [sentinel] = this.sentinels.keys();
     const answer = await askRedis(this.sentinelOptions(sentinel!), (client) =>
@@ -62,7 +62,7 @@ export class SentinelSetup {
     return this.servers.get(port)!;
   }
 
-  /** How to ask a server. */
+  /** Options of a client for one server. */
   optionsOf(port: number): RedisOptions {
     return { port, password: this.passwords[0], ...this.tls() };
   }
@@ -81,7 +81,7 @@ export class SentinelSetup {
       const states = await Promise.all(others.map((port) => this.info(port).catch(() => '')));
       return states.every((state) => state.includes('master_link_status:up'));
     });
-    // They ask the primary for its replicas when they begin, and then every ten seconds.
+    // Sentinels query the primary for its replicas at startup and then every ten seconds.
     const ports = await freePorts(SENTINELS);
     for (const port of ports) this.startSentinel(port, primary!);
     await eventually('the sentinels know all', async () => {

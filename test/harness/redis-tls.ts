@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** A private CA and a certificate of its for servers, as files of PEM. */
+/** A private CA and a server certificate from it, as PEM files. */
 export interface TestCertificates {
   readonly caFile: string;
   readonly ca: string;
@@ -13,7 +13,7 @@ export interface TestCertificates {
 const EC_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
 /**
- * Makes them with openssl in a folder that may have to be made.
+ * Creates them with openssl, and creates the folder if needed.
  * @param names subject alternative names: `DNS:localhost,IP:127.0.0.1`
  */
 export function makeCertificates(folder: string, names: string): TestCertificates {
@@ -37,7 +37,7 @@ export function makeCertificates(folder: string, names: string): TestCertificate
   };
 }
 
-/** Arguments of a redis-server that listens on this port, with TLS for all who come and whom it calls. */
+/** Arguments of a redis-server on this port that uses TLS for incoming and outgoing connections. */
 export function listenArguments(port: number, certificates: TestCertificates | null): readonly string[] {
   if (!certificates) return ['--port', String(port)];
   return [

@@ -8,17 +8,17 @@ import { whyMissing } from './why-missing.js';
 export interface TestRedis {
   readonly url: string;
   readonly port: number;
-  /** Kills the server as a crash would. */
+  /** Kills the server, as in a crash. */
   kill(): Promise<void>;
 }
 
-/** Why tests on Redis cannot run here, or null when they can. */
+/** The reason why tests on Redis cannot run here, or null when they can. */
 export function redisMissing(): string | null {
   const isMissing = whyMissing('redis-server', '--version') !== null;
   return isMissing ? 'redis-server is not installed (apt-get install redis-server)' : null;
 }
 
-/** A Redis server of its own, without persistence, on loopback; on a free port when none is given. */
+/** Starts a Redis server without persistence on loopback, on a free port by default. */
 export async function startRedis(
   options: { readonly port?: number; readonly databases?: number } = {},
 ): Promise<TestRedis> {
@@ -33,7 +33,7 @@ export async function startRedis(
 export const ON_LOOPBACK = ['--bind', '127.0.0.1'];
 export const MEMORY_ONLY = ['--save', '', '--appendonly', 'no'];
 
-/** A redis-server, which may be a sentinel. */
+/** A redis-server, possibly a sentinel. */
 export class RedisProcess {
   private constructor(private readonly child: ChildProcess) {}
 
@@ -41,7 +41,7 @@ export class RedisProcess {
     return new RedisProcess(spawn('redis-server', args, { stdio: 'ignore' }));
   }
 
-  /** SIGKILL: its connections are closed, and nobody takes new ones. */
+  /** Sends SIGKILL: its connections close, and it accepts no new ones. */
   async kill(): Promise<void> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
     const ended = once(this.child, 'exit');
@@ -49,13 +49,13 @@ export class RedisProcess {
     await ended;
   }
 
-  /** SIGSTOP: its connections stay, and it answers nothing, as a host that is cut off. */
+  /** Sends SIGSTOP: its connections stay open without any response, as for an unreachable host. */
   freeze(): void {
     this.child.kill('SIGSTOP');
   }
 }
 
-/** Asks one server something over a connection of its own. */
+/** Queries one server over a separate connection. */
 export async function askRedis<T>(
   options: RedisOptions,
   question: (client: Redis) => Promise<T>,
@@ -70,7 +70,7 @@ export async function askRedis<T>(
   }
 }
 
-/** Whether a server takes commands. */
+/** Whether a server accepts commands. */
 export async function answers(options: RedisOptions): Promise<boolean> {
   return askRedis(options, async (client) => (await client.ping()) === 'PONG').catch(() => false);
 }

@@ -11,7 +11,7 @@ export interface RoleChildOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** One role as a real process of the built output; it keeps its port when it is killed and started again. */
+/** One role as a process of the build. It keeps its port when it is killed and restarted. */
 export class RoleChild {
   private child: NodeChild | null = null;
 
@@ -31,7 +31,7 @@ export class RoleChild {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Of the process that runs now, or that was killed last. */
+  /** The pid of the current process, or of the last one after a kill. */
   get pid(): number {
     return this.child?.pid ?? 0;
   }
@@ -51,18 +51,18 @@ export class RoleChild {
     await this.child.ready();
   }
 
-  /** SIGKILL: nothing is finished, nothing is said. */
+  /** Sends SIGKILL: the process finishes and reports nothing. */
   async kill(): Promise<void> {
     await this.child?.kill();
   }
 
-  /** SIGTERM, as a rollout does it; resolves when the process has ended. */
+  /** Sends SIGTERM, as in a rollout, and resolves when the process has ended. */
   async stop(): Promise<void> {
     this.child?.signal('SIGTERM');
     await this.child?.exited();
   }
 
-  /** SIGSTOP: it holds what it holds and notices nothing, until `thaw`. */
+  /** Sends SIGSTOP: the process keeps its locks and connections and notices nothing until `thaw`. */
   freeze(): void {
     this.child?.signal('SIGSTOP');
   }

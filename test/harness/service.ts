@@ -8,7 +8,7 @@ import { ADMIN_TOKEN, testEnvironment } from './settings.js';
 
 export interface TestPartner {
   readonly id: string;
-  /** Calls with a sandbox key of this partner. */
+  /** A client with a sandbox key of this partner. */
   readonly sandbox: HttpClient;
   readonly sandboxKey: string;
 }
@@ -18,7 +18,7 @@ export interface TestService {
   readonly process: RunningProcess;
   /** The admin API with a valid token. */
   readonly admin: HttpClient;
-  /** The partner API with this key, or with none. */
+  /** The partner API with this key, or without one. */
   partnerApi(key: string | null): HttpClient;
   createPartner(name?: string): Promise<TestPartner>;
   createKey(partnerId: string, mode: 'sandbox' | 'live'): Promise<string>;
@@ -28,13 +28,13 @@ export interface TestService {
 export interface TestServiceOptions {
   readonly env?: Record<string, string>;
   readonly role?: Role;
-  /** Another service's database; it is then not dropped by this one. */
+  /** Another service's database, which this one then does not drop. */
   readonly database?: TestDatabase;
-  /** Takes every line of the log, of all levels. Without it nothing is logged. */
+  /** Receives every log line of all levels. Without it, nothing is logged. */
   readonly logLines?: string[];
 }
 
-/** Starts the service in this process on a database of its own, on free ports. */
+/** Starts the service in this process with a new database, on free ports. */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const database = options.database ?? (await createTestDatabase());
   const { role = 'all', logLines } = options;

@@ -5,7 +5,7 @@ import { asServiceRole } from './unusual-database.js';
 export const ADMIN_TOKEN = randomBytes(24).toString('hex');
 const SECRETS_KEY = randomBytes(32).toString('base64');
 
-/** Settings of a service under test: free ports, loopback receivers, no log; `overrides` win. */
+/** Settings of a service under test: free ports, loopback receivers, no log. `overrides` take precedence. */
 export function testEnvironment(
   databaseUrl: string,
   overrides: Record<string, string> = {},
@@ -25,12 +25,12 @@ export function testEnvironment(
     ADMIN_TOKENS: `portal:${ADMIN_TOKEN}`,
     SECRETS_KEYS: `test:${SECRETS_KEY}`,
     WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',
-    // A machine whose cores are busy must not turn a wait into a 503 that the test is not about.
+    // On a busy machine, a wait must not become a 503 that the test does not expect.
     DATABASE_POOL_WAIT_MS: '60000',
     DATABASE_STATEMENT_TIMEOUT_MS: '60000',
     DATABASE_STATEMENT_TIMEOUT_WORKER_MS: '60000',
     LEASE_MS: '3000',
-    // High enough that a test which is not about the limit never meets it.
+    // High enough that only tests of the limit reach it.
     RATE_LIMIT_PER_MINUTE: '6000000',
     RATE_LIMIT_BURST: '1000000',
     ADMIN_RATE_LIMIT_PER_MINUTE: '6000000',

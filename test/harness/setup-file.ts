@@ -2,11 +2,11 @@ import 'reflect-metadata';
 import module from 'node:module';
 import { afterAll, vi } from 'vitest';
 
-// vitest calls it in each process at its end, all of which end at once: half a second of CPU each, to write again what the
-// global setup has left there.
+// vitest calls it at the end of each process. All end at once, and each would spend half a second of CPU to write again
+// the files that the global setup has already written.
 Object.assign(module, { flushCompileCache: () => undefined });
 
-// Files share a process: what one has replaced in it, and not put back because a test of it failed, is not the next one's.
+// Test files share a process. A mock that a failed test did not restore must not affect the next file.
 afterAll(() => {
   vi.useRealTimers();
   vi.restoreAllMocks();

@@ -1,6 +1,6 @@
 /**
- * How much of something a test does: enough to catch a mistake in every run, or with `TEST_SIZE=full` as much as the
- * guarantee was first shown with. `variable` chooses a number for one test alone.
+ * The size of a test: enough to catch a mistake in every run, or with `TEST_SIZE=full` the size that first proved the
+ * guarantee. `variable` sets the size of one test.
  */
 export function size(variable: string, usual: number, full: number): number {
   const chosen = process.env[variable];

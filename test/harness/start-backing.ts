@@ -5,7 +5,10 @@ import { startRedis } from './redis.js';
 import { SESSION_SETTINGS } from '../../src/infra/database/database-client.js';
 import { SERVICE_ROLE } from './unusual-database.js';
 
-/** The one that a test run asks for, and how to end it. @throws Error when there is none of this name */
+/**
+ * Starts the backend that a test run requests, and returns a function that stops it.
+ * @throws Error for an unknown name
+ */
 export async function startBacking(
   name: string,
   postgresUrl: string,
@@ -15,7 +18,7 @@ export async function startBacking(
     return { backing: { kind: name, url: redis.url }, stop: () => redis.kill() };
   }
   if (name !== 'pgbouncer') throw new Error(`TEST_BACKING is redis or pgbouncer, not ${name}`);
-  // As docs/scaling.md asks of whoever runs a pooler: for single statements, which are in no transaction.
+  // docs/scaling.md requires these of a pooler, for single statements outside a transaction.
   const settings = {
     ...SESSION_SETTINGS,
     ...{ statement_timeout: '60s', lock_timeout: '5s' },

@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 
-/** One text that a process sent to PostgreSQL, and how often. */
+/** One statement text that a process sent to PostgreSQL, and its count. */
 export interface CountedStatement {
   readonly text: string;
   readonly count: number;
@@ -11,14 +11,14 @@ interface Connected {
 }
 
 /**
- * Counts the statements that this process sends over connections of one application name, BEGIN and COMMIT included:
- * what leaves the process is counted, so neither a cache nor a pool of the service can hide any.
+ * Counts the statements that this process sends over connections with one application name, including BEGIN and COMMIT.
+ * It counts at the client, so neither a cache nor a pool of the service can hide any.
  */
 export class StatementCounter {
   private readonly counts = new Map<string, number>();
   private readonly original = Object.getOwnPropertyDescriptor(Client.prototype, 'query')!;
 
-  /** @param applicationName such as `partner-esim-worker` */
+  /** @param applicationName e.g. `partner-esim-worker` */
   constructor(applicationName: string) {
     const { counts } = this;
     const send = this.original.value as (...query: unknown[]) => unknown;
@@ -46,7 +46,6 @@ export class StatementCounter {
     this.counts.clear();
   }
 
-  /** Ends the counting. */
   stop(): void {
     Object.defineProperty(Client.prototype, 'query', this.original);
   }

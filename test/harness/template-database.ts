@@ -5,16 +5,16 @@ import { asServiceRole, createServiceRole, createUnusualDatabase, DECOYS } from 
 
 export const TEMPLATE_DATABASE = 'template_esim';
 
-/** A server that was just started, with its superuser. */
+/** A newly started server and its superuser. */
 export interface NewServer {
   readonly dataDir: string;
   /** @param database `postgres` when omitted */
   readonly url: (database?: string) => string;
-  /** Runs the migrations on the database of a URL. */
+  /** Runs the migrations on a database. */
   readonly migrate: (databaseUrl: string) => Promise<void>;
 }
 
-/** Makes the role of the services under test, and the database that those of the tests are cloned from. */
+/** Creates the role of the services under test, and the template database for the tests. */
 export async function createTemplate({ dataDir, url, migrate }: NewServer): Promise<void> {
   const client = await connect(url());
   await createUnusualDatabase(client, TEMPLATE_DATABASE);
@@ -33,7 +33,7 @@ async function connect(connectionString: string): Promise<Client> {
   return client;
 }
 
-/** Seven thousand connections without a proof of the password: that of SCRAM is meant to take its time. */
+/** Disables password checks, because SCRAM is deliberately slow and the tests open seven thousand connections. */
 async function trustEverybody(client: Client, file: string): Promise<void> {
   writeFileSync(file, 'local all all trust\nhost all all 127.0.0.1/32 trust\n');
   await client.query('SELECT pg_reload_conf()');

@@ -6,7 +6,7 @@ import { migrateDatabase } from '../../src/apps/migration.js';
 import { startEmbeddedPostgres } from '../../src/embedded/postgres/index.js';
 import { createTemplate } from './template-database.js';
 
-/** Durability is off: tests kill our processes, never PostgreSQL's disk. */
+/** Durability is off, because tests kill processes but never lose the disk. */
 const TEST_SETTINGS = {
   fsync: 'off',
   synchronous_commit: 'off',
@@ -14,12 +14,12 @@ const TEST_SETTINGS = {
   autovacuum: 'off',
   wal_level: 'minimal',
   max_wal_senders: 0,
-  // What is read lies in the memory of the system: to ask a process for it costs more than to read it.
+  // The data is in the page cache, and asking an I/O worker would cost more than the read itself.
   io_method: 'sync',
   max_connections: 400,
 };
 
-/** Starts the PostgreSQL of all tests, with the template that their databases are cloned from; answers its stop. */
+/** Starts the PostgreSQL server of all tests with the template database, and returns a function that stops it. */
 export async function startTestServer(project: TestProject): Promise<() => Promise<void>> {
   const directory = mkdtempSync(path.join(placeOfDatabases(), 'esim-test-'));
   const postgres = await startEmbeddedPostgres({
@@ -40,7 +40,7 @@ export async function startTestServer(project: TestProject): Promise<() => Promi
   };
 }
 
-/** What `TEST_BACKING` names, under every service that the tests start. */
+/** Puts the backend of `TEST_BACKING` under every service that the tests start. */
 async function provideBacking(project: TestProject, postgresUrl: string): Promise<() => Promise<void>> {
   const name = process.env['TEST_BACKING'];
   if (name === undefined) {
@@ -56,7 +56,7 @@ async function provideBacking(project: TestProject, postgresUrl: string): Promis
 const MEMORY = '/dev/shm';
 const ROOM_BYTES = 6 * 1_024 ** 3;
 
-/** Three hundred databases of a thousand small files each come and go: in memory, where there is plenty of it. */
+/** The tests create and drop three hundred databases of a thousand small files each, in memory if there is enough. */
 function placeOfDatabases(): string {
   if (!existsSync(MEMORY) || Math.min(freemem(), process.availableMemory()) < ROOM_BYTES) return tmpdir();
   const { bavail, bsize } = statfsSync(MEMORY);

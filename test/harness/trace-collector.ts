@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { eventually } from './eventually.js';
 
-/** A span as a collector gets it, its attributes as an object. */
+/** A span as received by a collector, with its attributes as an object. */
 export interface ReceivedSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -18,20 +18,20 @@ export interface ReceivedSpan {
   readonly status: number;
   readonly startMs: number;
   readonly endMs: number;
-  /** Of the process: `service.name`, `esim.role`. */
+  /** Resource attributes of the process, e.g. `service.name` and `esim.role`. */
   readonly resource: Readonly<Record<string, string | number>>;
 }
 
 export interface TraceCollector {
-  /** What `OTEL_EXPORTER_OTLP_ENDPOINT` is set to. */
+  /** Value for `OTEL_EXPORTER_OTLP_ENDPOINT`. */
   readonly url: string;
   readonly spans: ReceivedSpan[];
-  /** Everything that came, byte for byte. */
+  /** The received bodies, byte for byte. */
   readonly bodies: string[];
   readonly headers: IncomingHttpHeaders[];
-  /** From then on nothing is answered. */
+  /** Stops responding from now on. */
   hang(): void;
-  /** The first span that fits. */
+  /** Waits for a span that `fits` and returns the first one. */
   spanThat(what: string, fits: (span: ReceivedSpan) => boolean): Promise<ReceivedSpan>;
   close(): Promise<void>;
 }
@@ -61,7 +61,7 @@ interface Sent extends Pick<ReceivedSpan, 'traceId' | 'spanId' | 'name' | 'kind'
   readonly status: { readonly code: number };
 }
 
-/** A real collector of OTLP over HTTP in JSON, on loopback. */
+/** A collector of OTLP over HTTP in JSON, on loopback. */
 export async function startTraceCollector(): Promise<TraceCollector> {
   let isHanging = false;
   const server = createServer((request, response) => {

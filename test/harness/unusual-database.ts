@@ -1,12 +1,13 @@
 import type { Client } from 'pg';
 
 /**
- * How the tests' databases order text where a statement does not say: by language, letters before digits, small after
- * capital letters, signs last of all. A host's default is as far from the order of bytes, and less visibly so.
+ * The default collation of the test databases: by language, letters before digits, lowercase after uppercase,
+ * punctuation
+ * last. It exposes code that relies on byte order, from which a host's usual default differs less visibly.
  */
 const LOCALE = 'en-US-u-ka-shifted-kf-upper-kr-latn-digit';
 
-/** The role of every service under test: its sessions begin with settings that none of ours can work with. */
+/** The role of every service under test, whose sessions start with settings that the service must override. */
 export const SERVICE_ROLE = 'esim_service';
 
 const SETTINGS: Readonly<Record<string, string>> = {
@@ -27,18 +28,18 @@ const SETTINGS: Readonly<Record<string, string>> = {
   lock_timeout: '1ms',
   idle_in_transaction_session_timeout: '20ms',
   idle_session_timeout: '1s',
-  // A connection lifts it only once it is open: a shorter one would cut the start of a session on a busy machine.
+  // A connection can override it only once it is open. A shorter one would abort session startup on a busy machine.
   transaction_timeout: '1h',
 };
 
-/** Makes a database whose order of text, and the tables that it shows first, mislead whoever relies on them. */
+/** Creates a database whose collation and decoy tables break code that relies on defaults. */
 export async function createUnusualDatabase(client: Client, name: string): Promise<void> {
   await client.query(
     `CREATE DATABASE ${name} TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE '${LOCALE}' LOCALE 'C'`,
   );
 }
 
-/** The decoys that `search_path` finds before the service's own tables. */
+/** Decoy tables that `search_path` finds before the service's own. */
 export const DECOYS = `
   CREATE SCHEMA decoy;
   CREATE TABLE decoy.orders (id int);
@@ -57,10 +58,10 @@ export async function createServiceRole(client: Client): Promise<void> {
     );
 }
 
-/** The databases of the tests' server; those of other servers have no such role. */
+/** Names of databases on the test server. Other servers have no such role. */
 const OF_TESTS = /^\/(?:t_[0-9a-f]+|template_esim)$/;
 
-/** The URL of a database of the tests' server, also through a proxy, as a service under test has it. */
+/** The URL of a test database for a service under test, also through a proxy. */
 export function asServiceRole(databaseUrl: string): string {
   if (!URL.canParse(databaseUrl)) return databaseUrl;
   const url = new URL(databaseUrl);

@@ -6,19 +6,19 @@ import { text } from 'node:stream/consumers';
 export interface ReceivedWebhook {
   readonly receivedAtMs: number;
   readonly headers: IncomingHttpHeaders;
-  /** The raw body, as it is signed. */
+  /** The raw body, which is signed. */
   readonly body: string;
 }
 
 export interface TestReceiver {
   readonly url: string;
   readonly received: ReceivedWebhook[];
-  /** How each request is answered, by its number from 0; 200 at first. */
+  /** Responds to each request, by its number from 0. By default with 200. */
   answer: (nth: number, webhook: ReceivedWebhook, response: ServerResponse) => void;
   close(): Promise<void>;
 }
 
-/** A real HTTP receiver on loopback that keeps what it gets. */
+/** An HTTP receiver on loopback that records its requests. */
 export async function startReceiver(): Promise<TestReceiver> {
   const received: ReceivedWebhook[] = [];
   const receiver = {
@@ -32,7 +32,7 @@ export async function startReceiver(): Promise<TestReceiver> {
         received.push(webhook);
         api.answer(received.length - 1, webhook, response);
       },
-      // A request that breaks off half read is none.
+      // Ignore a request that is cut off midway.
       () => undefined,
     );
   });

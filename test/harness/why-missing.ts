@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 
-/** Why `command` cannot be used on this machine, or null. */
+/** The reason why `command` is unusable on this machine, or null. */
 export function whyMissing(command: string, versionArgument: string): string | null {
   try {
     execFileSync(command, [versionArgument], { stdio: 'ignore' });

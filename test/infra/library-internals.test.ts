@@ -9,7 +9,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDataSource, poolOf } from '../../src/infra/database/index.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
 
-/** The versions whose private fields were read, and the file that uses them. Read them again before changing a line. */
+/**
+ * Library versions whose private fields we read, and the file that uses them. Check the fields before you change a
+ * version.
+ */
 const READ_VERSIONS: readonly (readonly [library: string, version: string, usedIn: string])[] = [
   ['typeorm', '1.1.1', 'src/infra/database/open-transaction.ts'],
   ['pg', '8.23.1', 'src/infra/database/database-client.ts'],

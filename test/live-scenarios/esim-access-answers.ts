@@ -1,15 +1,16 @@
 import type { FaultsCommand } from '../../simulators/esim-access/faults.js';
 
 /**
- * Answers of eSIM Access that were recorded or that clients have seen, by name: faults for its control endpoint. Those
- * of `topups` are about every top-up until they are put back, but for `lostAnswer`, which counts.
+ * Responses of eSIM Access that were recorded or that clients have seen, as faults for its control endpoint. Those
+ * under
+ * `topups` apply to every top-up until they are reset, except `lostAnswer`, which is a count.
  */
 export const ESIM_ACCESS_ANSWERS: Readonly<Record<string, FaultsCommand>> = {
   accessTopupOtherId: { topups: { otherId: true } },
   accessTopupNoId: { topups: { noId: true } },
   accessTopupOrderId: { topups: { orderId: true } },
   accessTopupBaseCode: { topups: { baseCodeWithoutId: true } },
-  // Longer than an answer takes, shorter than the service's PROVIDER_READ_LAG_MS.
+  // Longer than a response takes, shorter than the service's PROVIDER_READ_LAG_MS.
   accessTopupLateEntry: { topups: { lateEntry: 700 } },
   accessTopupLostAnswer: { topups: { lostAnswer: 1 } },
   accessTopupLostOtherId: { topups: { lostAnswer: 1, otherId: true } },
@@ -30,7 +31,7 @@ export const ESIM_ACCESS_ANSWERS: Readonly<Record<string, FaultsCommand>> = {
   accessSparseFields: { emptyFupPolicy: true, ipExport: 'NL/FR' },
 };
 
-/** Puts them back. */
+/** Resets them. */
 export const ESIM_ACCESS_CALM: FaultsCommand = {
   ...{ topups: null, refuse: null, numericCodes: false },
   ...{ nullUsageTimes: false, emptyFupPolicy: false, ipExport: 'HK' },

@@ -1,6 +1,6 @@
 import { ESIM_ACCESS_ANSWERS, ESIM_ACCESS_CALM } from './esim-access-answers.js';
 
-/** What goes wrong at a provider: a body for its control endpoint. Counted faults are about the next calls. */
+/** A provider fault: a body for its control endpoint. Counts apply to the next calls. */
 export interface Fault {
   readonly provider: 'esimAccess' | 'zendit';
   readonly control: object;
@@ -9,12 +9,12 @@ export interface Fault {
 const ofEsimAccess = (faults: object): Fault => ({ provider: 'esimAccess', control: { faults } });
 const ofZendit = (control: object): Fault => ({ provider: 'zendit', control });
 
-/** Longer than the service waits for an answer, shorter than its PROVIDER_READ_LAG_MS. */
+/** Longer than the service's timeout, shorter than its PROVIDER_READ_LAG_MS. */
 const TOO_SLOW_MS = 2_500;
 /** Shorter than the service's PROVIDER_READ_LAG_MS. */
 const LAG_MS = 700;
 
-/** What official SDKs and recorded answers of Zendit allow, and its plain simulator does not say. */
+/** Responses that Zendit's official SDKs and recordings allow, and that its simulator does not send by default. */
 const RECORDED_OF_ZENDIT: Readonly<Record<string, Fault>> = {
   zenditHidesRefunds: ofZendit({ refundInPurchase: false }),
   zenditKnowsNoRefund: ofZendit({ noRefundStatus: 400 }),
@@ -30,7 +30,7 @@ const RECORDED_OF_ZENDIT: Readonly<Record<string, Fault>> = {
   zenditCodesInNumbers: ofZendit({ numericCodes: true, outcomes: ['OUT_OF_STOCK'] }),
 };
 
-/** Every way in which a scenario may spoil a provider, by name. */
+/** All faults that a scenario may cause at a provider, by name. */
 export const FAULTS: Readonly<Record<string, Fault>> = {
   ...Object.fromEntries(
     Object.entries(ESIM_ACCESS_ANSWERS).map(([name, faults]) => [name, ofEsimAccess(faults)]),
@@ -66,7 +66,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   zenditRefusesRefunds: ofZendit({ refundOutcome: 'REFUND_NOT_ALLOWED' }),
 };
 
-/** Puts every switch back. */
+/** Resets all faults. */
 export const CALM: readonly Fault[] = [
   ofEsimAccess({
     ...{ dropAfterCommit: 0, dropBeforeCommit: 0, busy: 0, garbage: 0, slow: 0, slowMs: 0 },

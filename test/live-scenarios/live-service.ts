@@ -23,30 +23,30 @@ export interface LiveBuyer {
   readonly api: HttpClient;
 }
 
-/** Small base packages that take top-ups, two of each provider. */
+/** Small base packages with top-ups, two per provider. */
 const SOLD = ['PDE1D7', 'PTR1D7', 'ESIM-FR-7D-1GB', 'ESIM-ES-7D-1GB'];
 const WORKERS = 2;
-/** Longer than a scenario takes without a doubt that only support can end. */
+/** Longer than a scenario takes, unless an uncertainty remains that only support can resolve. */
 export const NEEDS_REVIEW_AFTER_MS = 40_000;
 const SETTINGS = {
   PROVIDER_REQUESTS_PER_SECOND: '2000',
   PROVIDER_TIMEOUT_MS: '2000',
-  // Longer than a slow call takes to have its effect: a dead worker leaves nothing but the time of its claim.
+  // Longer than a slow call takes to have its effect, because a dead worker leaves only the time of its claim.
   PROVIDER_READ_LAG_MS: '3500',
   LEASE_MS: '1500',
   SWEEP_INTERVAL_MS: '250',
   NEEDS_REVIEW_AFTER_MS: String(NEEDS_REVIEW_AFTER_MS),
 };
 
-/** A worker as a real process that comes back whenever it was stopped or killed. */
+/** A worker process that is restarted whenever it was stopped or killed. */
 class Worker {
   readonly deaths: { readonly at: string; readonly how: 'stop' | 'kill' }[] = [];
-  /** Ends one after the other; each waits for the life after the one before. */
+  /** Serializes the ends, so that each waits for the restart after the previous one. */
   private turn: Promise<void> = Promise.resolve();
 
   constructor(private readonly child: RoleChild) {}
 
-  /** SIGTERM or SIGKILL, and a new process after it. */
+  /** Sends SIGTERM or SIGKILL, and starts a new process. */
   end(how: 'stop' | 'kill'): Promise<void> {
     this.turn = this.turn.then(async () => {
       this.deaths.push({ at: new Date().toISOString(), how });
@@ -56,7 +56,7 @@ class Worker {
     return this.turn;
   }
 
-  /** Waits until it is at work again. */
+  /** Waits until it is running again. */
   back(): Promise<void> {
     return this.turn;
   }
@@ -67,7 +67,7 @@ class Worker {
   }
 }
 
-/** The service in Live: API, administration and both providers here, two workers as processes. */
+/** The service in Live: API, admin API and both providers in this process, and two worker processes. */
 export class LiveService {
   private constructor(
     readonly database: TestDatabase,
@@ -85,7 +85,7 @@ export class LiveService {
       startEsimAccessSimulator({ requestsPerSecond: null }),
       startZenditSimulator(),
     ]);
-    // Nothing here is about empty accounts: a thousand scenarios buy a lot.
+    // The account must not run empty: a thousand scenarios buy a lot.
     esimAccess.control({ balance: 1e12 });
     zendit.control({ balance: 1e11 });
     const env = {

@@ -5,19 +5,19 @@ import { eventually, type TestDatabase } from '../harness/index.js';
 import { breachesOf } from '../reconciliation/whole-books.js';
 import { type LiveService, NEEDS_REVIEW_AFTER_MS } from './live-service.js';
 
-/** Beyond this nothing is late any more: it has ended, or support has been told. */
+/** Maximum time until everything has ended or support was alerted. */
 const SETTLE_MS = 120_000;
 const OPEN = `status IN ('pending', 'processing', 'canceling')`;
 
 interface OpenRow {
   readonly id: string;
   readonly status: string;
-  /** Listed for review, with its alert. */
+  /** It is listed for review and has an alert. */
   readonly told: boolean;
 }
 
 /**
- * Waits until everything of these partners has ended or support has been told of it; then support settles what is left.
+ * Waits until everything of these partners has ended or support was alerted about it. Support then resolves the rest.
  * @throws Error that names what is stuck
  */
 export async function everythingEnds(service: LiveService, partnerIds: readonly string[]): Promise<number> {
@@ -45,7 +45,7 @@ export async function everythingEnds(service: LiveService, partnerIds: readonly 
   return left.length;
 }
 
-/** Support decides what the provider leaves open: nothing is left that it cannot end. */
+/** Resolves, as support, what the provider leaves open, which must always be possible. */
 async function settleBySupport({ admin, database }: LiveService, id: string): Promise<void> {
   const isTopup = id.startsWith('top_');
   const path = `/internal/v1/${isTopup ? 'topups' : 'orders'}/${id}/reconcile`;
@@ -65,7 +65,7 @@ async function settleBySupport({ admin, database }: LiveService, id: string): Pr
   );
 }
 
-/** The invariants of `npm run reconcile`, by the same statements, over the whole database. */
+/** Checks the invariants of `npm run reconcile` with the same statements, over the whole database. */
 export async function expectBooksToAgree({ pool }: TestDatabase): Promise<void> {
   for (const check of BOOK_CHECKS)
     expect(await breachesOf(pool, check, SETTLE_MS * 4), check.check).toEqual([]);
@@ -82,13 +82,13 @@ interface EndedRow {
   failed_in_silence: boolean;
   cancel_ended_by_support: boolean;
   topup_ended_by_support: boolean;
-  /** Where something of it was placed twice: all placements that may have taken effect. Else 0. */
+  /** After a repeated placement, the number of placements that may have taken effect. Otherwise 0. */
   placements: number;
-  /** For whoever has to find out what happened. */
+  /** For debugging a failure. */
   history: object;
 }
 
-/** One purchase provider for each reference that was issued or applied, and none for one that failed. */
+/** Expects one purchase at the provider for each issued or completed reference, and none for a failed one. */
 export async function expectOnePurchasePerReference(
   service: LiveService,
   partnerIds: readonly string[],
@@ -105,25 +105,26 @@ export async function expectOnePurchasePerReference(
     const there = row.quantity === 0 ? applied : sold;
     const count = there[row.provider_reference] ?? 0;
     const units = Math.max(1, row.quantity);
-    // A repetition may have been a second charge, and support was told of it: never more than have left, and never
-    // fewer than the partner got, unless support ended it against what the provider shows.
+    // A repetition may have been a second charge, and support was alerted. The count must not exceed the sent
+    // placements, nor
+    // be less than what the partner got, unless support ended it against the provider's data.
     if (row.placements > 0) {
       expect(count, describe(row)).toBeLessThanOrEqual(row.placements);
       const isBySupport = row.failed_in_silence || row.topup_ended_by_support;
       if (!isBySupport) expect(count, describe(row)).toBeGreaterThanOrEqual(row.issued);
       if (!isBySupport && row.status === 'failed') expect(count, describe(row)).toBe(0);
     }
-    // What support ended as failed while the provider was silent may have been bought all the same: its to settle.
+    // If support failed it while the provider did not respond, it may have been bought anyway.
     else if (row.failed_in_silence || row.topup_ended_by_support)
       expect(count, describe(row)).toBeLessThanOrEqual(units);
     else expect(count, describe(row)).toBe(row.issued);
-    // And of a cancellation that it ended the provider may say otherwise.
+    // For a cancellation that support ended, the provider's state may differ.
     if (row.quantity > 0 && !row.cancel_ended_by_support)
       expect(back[row.provider_reference] ?? 0, describe(row)).toBe(row.canceled);
   }
 }
 
-/** Nothing was ever placed a second time without an alert; a third time the table itself refuses. */
+/** Checks that nothing was placed a second time without an alert. The table itself refuses a third time. */
 async function expectSupportToKnowOfRepeats({ database }: LiveService): Promise<void> {
   const { rows } = await database.pool.query(
     `SELECT p.* FROM provider_placements p
@@ -142,7 +143,7 @@ function describe(row: EndedRow): string {
 const PLACEMENTS_IF_REPEATED = `(SELECT CASE WHEN max(p.placements) > 1 THEN sum(p.placements) ELSE 0 END::int
   FROM provider_placements p WHERE p.provider_reference = o.provider_reference AND p.operation <> 'cancel')`;
 
-/** Orders, and top-ups as rows of quantity 0 that issue one when they are completed. */
+/** Reads orders, and top-ups as rows of quantity 0 that issue one when completed. */
 async function readEnded(
   { pool }: TestDatabase,
   partnerIds: readonly string[],
@@ -179,7 +180,7 @@ function countZendit({ purchases }: ZenditState): {
   const refunded: Record<string, number> = {};
   for (const [id, { status, refund, topupOf }] of Object.entries(purchases)) {
     if (status === 'FAILED') continue;
-    // A purchase of an order has the reference and a number.
+    // The id of an order's purchase is the reference and a number.
     const reference = topupOf === null ? id.slice(0, id.lastIndexOf('-')) : id;
     sold[reference] = (sold[reference] ?? 0) + 1;
     if (refund === 'DONE') refunded[reference] = (refunded[reference] ?? 0) + 1;

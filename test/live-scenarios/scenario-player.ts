@@ -5,7 +5,7 @@ import { FAULTS } from './faults.js';
 import type { LiveBuyer, LiveService } from './live-service.js';
 import type { Scenario, Step } from './scenario.js';
 
-/** Long enough for an order that nothing holds up. */
+/** Long enough for an undisturbed order. */
 const AWAIT_MS = 3_000;
 const OPEN = ['pending', 'processing', 'canceling'];
 
@@ -14,7 +14,7 @@ interface PlacedOrder {
   readonly buyer: LiveBuyer;
 }
 
-/** Plays one scenario with partners of its own. Every answer of the API must be one that the step allows. */
+/** Plays one scenario with separate partners. Every API response must be one that the step allows. */
 export class ScenarioPlayer {
   private buyers: LiveBuyer[] = [];
   private readonly orders: PlacedOrder[] = [];
@@ -23,7 +23,7 @@ export class ScenarioPlayer {
 
   constructor(
     private readonly service: LiveService,
-    /** How long an order is waited for, in milliseconds. */
+    /** Maximum wait for an order, in milliseconds. */
     private readonly awaitMs = AWAIT_MS,
   ) {}
 
@@ -31,7 +31,7 @@ export class ScenarioPlayer {
     return this.buyers.map(({ id }) => id);
   }
 
-  /** How often something had an effect, by name. */
+  /** How often each kind of step had an effect. */
   get effects(): Readonly<Record<string, number>> {
     return this.done;
   }
@@ -66,7 +66,7 @@ export class ScenarioPlayer {
       case 'pause':
         return void (await sleep(step.ms));
       case 'worker':
-        // Whoever ends the scenario waits for the next life.
+        // The end of the scenario waits for the restart.
         void this.service.workers[step.nth]!.end(step.how);
         return;
     }
@@ -114,7 +114,7 @@ export class ScenarioPlayer {
     const esim = esims[0]?.esim_id;
     if (esim === undefined) return;
     const offered = (await api.get(`/v1/esims/${esim}/topup-packages`)).body.data as { id: string }[];
-    // Nothing is offered for an eSIM that was canceled.
+    // A canceled eSIM has no top-up packages.
     if (!offered[0]) return;
     const answer = await api.post('/v1/topups', { esim_id: esim, package_id: offered[0].id });
     this.note('topups', answer, [202, 402, 409]);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { FAULTS } from './faults.js';
 
-/** One thing that happens. Numbers that choose among what there is are taken modulo its length. */
+/** One step. Numbers that select an item are taken modulo the number of items. */
 export type Step =
   | { readonly do: 'deposit' | 'adjust'; readonly buyer: number; readonly amount: number }
   | {
@@ -9,14 +9,14 @@ export type Step =
       readonly buyer: number;
       readonly item: number;
       readonly quantity: number;
-      /** So many of the same at the same moment. */
+      /** Number of identical concurrent calls. */
       readonly times: number;
     }
   | { readonly do: 'await'; readonly nth: number }
   | {
       readonly do: 'cancel' | 'topup';
       readonly nth: number;
-      /** Gives the order the time to end first. */
+      /** Waits for the order to end first. */
       readonly later: boolean;
     }
   | {
@@ -97,12 +97,12 @@ const death: fc.Arbitrary<Step> = fc.record({
 });
 
 const quiet = fc.array(step, { minLength: 4, maxLength: 12 });
-/** A death of a real process takes seconds, so only some scenarios have one. */
+/** Killing a process takes seconds, so only some scenarios do it. */
 const deadly = fc
   .tuple(quiet, death, fc.nat({ max: 12 }))
   .map(([steps, end, at]) => [...steps.slice(0, at), end, ...steps.slice(at)]);
 
-/** Begins with money and an order, so that hardly any scenario is empty. */
+/** Starts with money and an order, so that hardly any scenario is empty. */
 export const scenario: fc.Arbitrary<Scenario> = fc
   .record({
     buyers: fc.integer({ min: 1, max: 3 }),

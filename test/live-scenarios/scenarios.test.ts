@@ -8,16 +8,17 @@ import { everythingEnds, expectBooksToAgree, expectOnePurchasePerReference } fro
 import { ScenarioPlayer } from './scenario-player.js';
 
 /**
- * `LIVE_SCENARIOS=1000 npm exec -c 'vitest run test/live-scenarios'`; `LIVE_SEED` plays the same scenarios again, in the
- * same waves. What happens within one still depends on who is faster: faults strike whoever calls next.
+ * `LIVE_SCENARIOS=1000 npm exec -c 'vitest run test/live-scenarios'`. `LIVE_SEED` replays the same scenarios in the
+ * same
+ * waves. Results still depend on timing, because faults hit whichever call comes next.
  */
 const SCENARIOS = size('LIVE_SCENARIOS', 12, 1_000);
 const SEED = Number(process.env['LIVE_SEED'] ?? randomInt(2 ** 31));
-/** Played at the same time, on one service. */
+/** Number of scenarios played at the same time on one service. */
 const WAVE = Math.min(SCENARIOS > 100 ? 40 : 20, SCENARIOS);
 const MINUTE_MS = 60_000;
 
-/** Every effect that is asked for below, with nothing in its way: what chance draws may have none of them. */
+/** Contains every effect that is asserted below, without faults, because random scenarios may contain none. */
 const WITH_EVERY_EFFECT: Scenario = {
   buyers: 1,
   steps: [
@@ -41,7 +42,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 async function playOne(one: Scenario): Promise<readonly string[]> {
-  // Of this one every step must come to something, however busy the machine is.
+  // Every step of this one must take effect, however busy the machine is.
   const player = new ScenarioPlayer(service, one === WITH_EVERY_EFFECT ? 60_000 : undefined);
   await player.play(one);
   settledBySupport += await everythingEnds(service, player.partnerIds);
@@ -51,7 +52,7 @@ async function playOne(one: Scenario): Promise<readonly string[]> {
   return player.partnerIds;
 }
 
-/** Every scenario of the wave is played to its end, also when another fails. */
+/** Plays every scenario of the wave to its end, even if another one fails. */
 async function playWave(wave: readonly Scenario[]): Promise<void> {
   service.calm();
   const plays = await Promise.allSettled(wave.map(playOne));
@@ -80,15 +81,15 @@ describe(`random live scenarios (LIVE_SEED=${SEED})`, () => {
   it(
     'end with every charge issued or refunded, no money lost, nothing stuck, and one purchase per reference',
     async () => {
-      // Without bias: few waves are played, and small numbers make dull ones.
+      // No bias towards small numbers, which would make the few waves trivial.
       const waves = fc.noBias(fc.array(scenario, { minLength: WAVE, maxLength: WAVE }));
       const { failed, errorInstance } = await fc.check(fc.asyncProperty(waves, playWave), {
         seed: SEED,
         numRuns: Math.ceil(SCENARIOS / WAVE),
-        // Smaller waves meet other faults at other moments: what shrinking finds is another failure.
+        // Shrinking does not help: smaller waves hit other faults at other times.
         endOnFailure: true,
       });
-      // Names the one scenario; fast-check would print the whole wave.
+      // This error names the failing scenario. fast-check would print the whole wave.
       if (failed) {
         console.log(`worker deaths: ${JSON.stringify(service.workers.map((worker) => worker.deaths))}`);
         throw errorInstance;

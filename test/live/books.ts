@@ -6,8 +6,8 @@ import { type Buyer, type LiveShop, money, readAll } from './shop.js';
 import type { Upstream } from './upstream.js';
 
 /**
- * Everything that must be true once nothing is under way, whatever went wrong before: each reference was bought once
- * provider and never twice, the money is that of what was issued, each end was told once, and statements add up.
+ * Checks everything that must hold once nothing is in progress, whatever went wrong. Each reference was bought at most
+ * once at its provider, charges match the issued eSIMs, each end was announced once, and statements add up.
  */
 export async function expectBooksInOrder(shop: LiveShop): Promise<void> {
   await expectBooksToAddUp(shop.database);
@@ -19,7 +19,7 @@ export async function expectBooksInOrder(shop: LiveShop): Promise<void> {
   }
 }
 
-/** Beside what `expectBooksToAddUp` says of every wallet. */
+/** Checks in addition to `expectBooksToAddUp`. */
 const LEFTOVERS: Readonly<Record<string, string>> = {
   'orders or top-ups under way': `
     SELECT id FROM orders WHERE status IN ('pending', 'processing', 'canceling') OR next_attempt_at IS NOT NULL
@@ -57,7 +57,7 @@ async function expectNothingLeftOver({ database }: LiveShop): Promise<void> {
   }
 }
 
-/** Our orders and top-ups against the provider's own ledger, reference by reference. */
+/** Compares our orders and top-ups with the provider's ledger, reference by reference. */
 async function expectUpstreamBooks({ database }: LiveShop, upstream: Upstream): Promise<void> {
   const orders = await database.pool.query<Json>('SELECT * FROM orders WHERE provider = $1', [upstream.name]);
   for (const order of orders.rows) {
@@ -79,7 +79,7 @@ async function expectUpstreamBooks({ database }: LiveShop, upstream: Upstream): 
   expect(upstream.repeats(), 'placements that were sent although they were known').toBe(0);
 }
 
-/** Each balance follows from the one before, and the last one is the wallet's. */
+/** Checks that each balance follows from the previous one, and that the last one is the wallet's. */
 async function expectStatement(buyer: Buyer): Promise<void> {
   const items = (await readAll(buyer, '/v1/transactions')).reverse();
   let balance = 0;
@@ -91,7 +91,10 @@ async function expectStatement(buyer: Buyer): Promise<void> {
   expect(await money(buyer)).toEqual([balance, 0, balance]);
 }
 
-/** One event for each end of an order or top-up, with exactly the documented fields (D28), in the feed and as a webhook. */
+/**
+ * Expects one event per end of an order or top-up, with exactly the documented fields (D28), in the feed and as a
+ * webhook.
+ */
 async function expectEvents({ receiver }: LiveShop, buyer: Buyer): Promise<void> {
   const orders = await readAll(buyer, '/v1/orders');
   const topups = await readAll(buyer, '/v1/topups');
@@ -129,7 +132,7 @@ function eventOfOrder(order: Json): Json {
     return { type: 'order.failed', data };
   }
   const esims = (order['esims'] as Json[]).map(({ esim_id, iccid }) => ({ esim_id, iccid }));
-  // The number of that change; a cancellation, refused or not, is a later one (D48).
+  // The version of that change. A cancellation, even a refused one, has a later version (D48).
   const wasLast = order['status'] !== 'canceled' && !order['cancel_failure'];
   const version: unknown = wasLast ? order['version'] : expect.any(Number);
   const data = { order_id, reference, package_id, quantity_issued, quantity_failed, esims, version };

@@ -17,7 +17,7 @@ const LIST_PRICE = 6_000;
 const START_BALANCE = 100_000_000;
 const REUSED_ICCID = '8985220000000000017';
 
-/** eSIM Access: one call orders all eSIMs of an order, and refuses a price that is out of date. */
+/** eSIM Access: one call orders all eSIMs of an order, and refuses an outdated price. */
 export class EsimAccessUpstream implements Upstream {
   readonly name = 'esim_access';
   readonly packageId = `pkg_a_${UPSTREAM_PACKAGE}`;
@@ -80,7 +80,7 @@ export class EsimAccessUpstream implements Upstream {
     this.simulator.control({ faults: { garbage: n, garbageKind: kind === 'html' ? 'html' : 'http_500' } });
   }
 
-  /** The next `n` looks at a new order are told that its profiles are still being made (200010). */
+  /** The next `n` lookups of a new order return that its profiles are still being allocated (200010). */
   allocateForLooks(n: number): void {
     this.simulator.control({ faults: { allocatingLooks: n } });
   }
@@ -119,7 +119,7 @@ export class EsimAccessUpstream implements Upstream {
     this.simulator.control({ esim: { esimTranNo: upstreamId, ...used, installationTimeMs: Date.now() } });
   }
 
-  /** Looks at an eSIM do not show what was bought for it. */
+  /** Lookups of an eSIM do not list its purchases. */
   hidePurchasesFromLooks(): void {
     this.simulator.control({ faults: { packageList: 'missing' } });
   }

@@ -14,7 +14,7 @@ import { buy, type Buyer, cancel, esimIdsOf, FAST, LiveShop, order, settled, top
 import { TableLock } from './table-lock.js';
 import { ZenditUpstream } from './zendit-upstream.js';
 
-/** As production demands it: the read lag is not shorter than the timeout. */
+/** As in production, the read lag is at least the timeout. */
 const TIMING = { LEASE_MS: '500', PROVIDER_TIMEOUT_MS: '1200', PROVIDER_READ_LAG_MS: '1200' };
 
 let upstream: ZenditUpstream;
@@ -49,7 +49,7 @@ afterAll(async () => {
   await shop.close();
 });
 
-/** Zendit is asked again only after two seconds; orders and top-ups that wait for that are made due at once. */
+/** Zendit is queried again only after two seconds. This makes the waiting orders and top-ups due at once. */
 async function soon<T>(work: Promise<T>): Promise<T> {
   const hurry = (table: string): string =>
     `UPDATE ${table} SET next_attempt_at = now() WHERE next_attempt_at > now() AND lease_until IS NULL`;
@@ -82,7 +82,7 @@ describe('a worker that freezes between recording a placement and calling the pr
     await awake.kill();
 
     frozen.thaw();
-    // It has read the answers to its notes, which lay there, long before it has bought something new.
+    // The thawed worker has read the buffered responses to its notes long before it buys something new.
     await soon(buy(buyer, upstream.packageId));
     expect(upstream.arrivals() - before).toBe(jobs.length + 1);
     expect(upstream.repeats()).toBe(0);
@@ -91,7 +91,7 @@ describe('a worker that freezes between recording a placement and calling the pr
 });
 
 describe('a worker that freezes between claiming a cancellation and calling the provider', () => {
-  /** What the worker reads between the two, as PostgreSQL shows it: cut off after its columns. */
+  /** The statement that the worker runs between the two, as shown by PostgreSQL. */
   const ESIMS_OF_ORDER = 'SELECT "EsimEntity"%';
 
   it('cancels nothing when it wakes up, because support has ended the cancellation meanwhile', async () => {
@@ -113,7 +113,7 @@ describe('a worker that freezes between claiming a cancellation and calling the 
     });
 
     frozen.thaw();
-    // It has read the eSIMs, which lay there, long before it has bought something new.
+    // The thawed worker has read the buffered eSIMs long before it buys something new.
     await soon(buy(buyer, upstream.packageId));
     expect(upstream.simulator.state().purchases[`${reference}-1`]).toMatchObject({
       status: 'DONE',

@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { Act, Upstream } from './upstream.js';
 
-/** Where a call of consequence waits: before it reaches the provider, or after the provider has done it. */
+/** Where a call with side effects waits: before it reaches the provider, or after the provider has executed it. */
 export type Hold = 'request' | 'answer';
 
-/** Stands between the service and a provider, passes everything on, and holds acts up when it is told to. */
+/** A proxy to a provider that forwards everything, and holds calls with side effects on request. */
 export class Gate {
-  /** The acts that wait here now. */
+  /** The calls that are held now. */
   readonly waiting: Act[] = [];
   private hold: Hold | null = null;
   private readonly held: ServerResponse[] = [];
@@ -30,18 +30,18 @@ export class Gate {
     return gate;
   }
 
-  /** As the base URL of the provider. */
+  /** The provider's base URL for the service. */
   get url(): string {
     const { port } = this.server.address() as AddressInfo;
     return `http://127.0.0.1:${port}${new URL(this.upstream.url).pathname.replace(/\/$/, '')}`;
   }
 
-  /** From now on acts wait here. */
+  /** Holds calls from now on. */
   close(hold: Hold): void {
     this.hold = hold;
   }
 
-  /** Nothing waits any more; what has waited is cut: who sent it is dead. */
+  /** Stops holding calls. Held calls are cut off, because their sender is dead. */
   reopen(): void {
     this.hold = null;
     this.waiting.length = 0;

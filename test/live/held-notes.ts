@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { eventually, type TestDatabase } from '../harness/index.js';
 
-/** An advisory lock of nobody else. */
+/** An advisory lock number that nothing else uses. */
 const LOCK = 770_001;
 const SET_UP = `
   CREATE OR REPLACE FUNCTION wait_before_note() RETURNS trigger LANGUAGE plpgsql AS
@@ -11,7 +11,7 @@ const SET_UP = `
   CREATE OR REPLACE TRIGGER wait_before_note BEFORE UPDATE OF upstream_placed_at ON topups
     FOR EACH ROW EXECUTE FUNCTION wait_before_note()`;
 
-/** Holds up whoever notes that a placement of an order or a top-up leaves: a process waits exactly there. */
+/** Blocks the statement that records a placement before it is sent, so that a process stops exactly there. */
 export class HeldNotes {
   private constructor(private readonly client: Client) {}
 
@@ -23,7 +23,7 @@ export class HeldNotes {
     return new HeldNotes(client);
   }
 
-  /** Until `count` notes wait. */
+  /** Waits until `count` notes are blocked. */
   async waiters(count: number): Promise<void> {
     await eventually(`${count} notes wait`, async () => {
       const { rows } = await this.client.query<{ n: number }>(
@@ -36,7 +36,7 @@ export class HeldNotes {
     });
   }
 
-  /** The notes are written. */
+  /** Lets the notes be written. */
   async release(): Promise<void> {
     await this.client.end();
   }

@@ -5,8 +5,8 @@ import { FAST, LiveShop } from './shop.js';
 import type { Upstream } from './upstream.js';
 
 /**
- * A provider that denies a placement is believed as late as production believes it: not before the call would have been given
- * up. So nothing is sent twice however slow the machine is; and only who is dead lets a lease of four seconds lapse.
+ * The read lag is at least the call timeout, as in production, so nothing is sent twice on a slow machine. Only a dead
+ * process lets a lease of four seconds expire.
  */
 const KILLABLE = {
   ...FAST,
@@ -15,14 +15,14 @@ const KILLABLE = {
   PROVIDER_TIMEOUT_MS: '20000',
 };
 
-/** The service as real processes, API and worker, each behind a gate to every provider. */
+/** API and worker as processes, each with a gate to every provider. */
 export class KillableShop {
   private constructor(
     readonly shop: LiveShop,
     readonly api: RoleChild,
     readonly worker: RoleChild,
     readonly gates: readonly Gate[],
-    /** Of all its processes. */
+    /** The environment of all processes. */
     readonly env: Readonly<Record<string, string>>,
   ) {}
 

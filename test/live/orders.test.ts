@@ -37,7 +37,7 @@ afterEach(async () => {
   zendit.calmDown();
   esimAccess.calmDown();
   await expectBooksInOrder(shop);
-  // The books of each buyer were compared; the first one reads prices.
+  // Keep only the first buyer, which reads prices. The books of all have been checked.
   shop.buyers.splice(1);
 });
 
@@ -180,7 +180,7 @@ describe('a live order at any provider', () => {
       return settled(buyer, answer.body.data as Json);
     };
     const first = await place();
-    // As the purge does when the hours are over.
+    // The purge does this after the 24 hours.
     await shop.database.pool.query('DELETE FROM idempotency_keys WHERE key = $1', [idempotencyKey]);
     const second = await place();
     expect([first['status'], second['status']]).toEqual(['issued', 'issued']);
@@ -254,7 +254,7 @@ describe('Zendit', () => {
     zendit.sellOnly(2);
     zendit.dropCallsBeforeCommit(1);
     const { id } = await order(buyer, zendit.packageId, 3);
-    // The first time it was lost; from the second time on it is refused, and only the others are known.
+    // The first attempt was lost. Later ones are refused, and only the other purchases are known.
     await eventually('the last one was refused', () => zendit.arrivals() - before > 3);
     const reconcile = (action: string) =>
       shop.office.admin.post(`/internal/v1/orders/${id}/reconcile`, { action, note: 'asked Zendit' });
@@ -280,7 +280,7 @@ describe('Zendit', () => {
 
   it('may charge more than it listed: support is alerted, and the next order pays the new price', async () => {
     const buyer = await shop.buyer(10 * price);
-    // No read of the list within the last minutes would hold this one back.
+    // Otherwise a recent read of the list would suppress this one.
     await shop.database.pool.query(
       `UPDATE catalog_syncs SET started_at = started_at - interval '20 minutes'`,
     );

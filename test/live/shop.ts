@@ -20,19 +20,19 @@ export interface Buyer {
   readonly api: HttpClient;
 }
 
-/** Fast enough for a test, and with every fault still told apart: a look comes before the read lag is over. */
+/** Fast enough for a test, but every fault stays distinguishable: a lookup comes before the end of the read lag. */
 export const FAST = {
   PROVIDER_REQUESTS_PER_SECOND: '400',
   PROVIDER_READ_LAG_MS: '1300',
   PROVIDER_TIMEOUT_MS: '4000',
   SWEEP_INTERVAL_MS: '300',
-  // The product's: nobody dies, so a shorter one would only lapse where the machine is slow.
+  // The default. No process dies here, so a shorter lease would only expire on a slow machine.
   LEASE_MS: '15000',
 };
 
 const OPEN_STATUSES = ['pending', 'processing', 'canceling'];
 
-/** The whole service in this process, connected to simulated providers over HTTP, and a receiver of webhooks. */
+/** The whole service in this process, connected to simulated providers over HTTP, and a webhook receiver. */
 export class LiveShop {
   readonly buyers: Buyer[] = [];
 
@@ -67,7 +67,7 @@ export class LiveShop {
     await Promise.all(this.upstreams.map((upstream) => upstream.close()));
   }
 
-  /** Waits until a first buyer is shown a package of each provider, and the worker knows all top-ups. */
+  /** Waits until a buyer sees a package of each provider, and the worker knows all top-ups. */
   async catalogRead(): Promise<void> {
     const { api } = await this.buyer(0);
     await eventually('the catalog is there', async () => {
@@ -79,7 +79,7 @@ export class LiveShop {
     await topupsKnown(this.database);
   }
 
-  /** A partner with a live key, a webhook endpoint and `amount` cents. */
+  /** Creates a partner with a live key, a webhook endpoint and `amount` cents. */
   async buyer(amount: number): Promise<Buyer> {
     const { id } = await this.office.createPartner();
     const buyer = { id, api: this.partnerApi(await this.office.createKey(id, 'live')) };
@@ -99,7 +99,7 @@ export class LiveShop {
     expect(answer.status, answer.text).toBe(201);
   }
 
-  /** The reference of an order or a top-up that provider calls use. */
+  /** The reference of an order or a top-up in provider calls. */
   async referenceOf(id: string): Promise<string> {
     return (await this.row(id))['provider_reference'] as string;
   }
@@ -111,16 +111,16 @@ export class LiveShop {
     return rows[0]!;
   }
 
-  /** Lets the eSIM be looked at now, and waits for what its row is then. */
+  /** Makes the eSIM due for a poll, and waits until its row satisfies `holds`. */
   async pollUntil(esimId: string, holds: (row: Json) => boolean): Promise<void> {
     await this.database.pool.query('UPDATE esims SET next_poll_at = now() WHERE id = $1', [esimId]);
     await eventually(`eSIM ${esimId} was looked at`, async () => holds(await this.row(esimId)));
   }
 }
 
-/** What one costs this partner now, in cents, as the catalog says. */
+/** The current price for this partner in cents, according to the catalog. */
 export async function priceOf({ api }: Buyer, packageId: string): Promise<number> {
-  // What is shown may lag the table by a second.
+  // The API's cache may lag behind the table by a second.
   const answer = await eventually('the package is shown', async () => {
     const shown = await api.get(`/v1/catalog/${packageId}`);
     return shown.status === 200 ? shown : null;
@@ -128,7 +128,7 @@ export async function priceOf({ api }: Buyer, packageId: string): Promise<number
   return answer.body.data.price.amount as number;
 }
 
-/** Places an order and answers it as it was accepted. */
+/** Places an order and returns it as accepted. */
 export async function order(
   { api }: Buyer,
   packageId: string,
@@ -140,7 +140,7 @@ export async function order(
   return answer.body.data as Json;
 }
 
-/** The order, or the top-up, once it is under way no more. */
+/** Waits until the order or top-up has ended, and returns it. */
 export async function settled({ api }: Buyer, { id }: Json, withinMs = PATIENCE_MS): Promise<Json> {
   const path = `/v1/${(id as string).startsWith('ord_') ? 'orders' : 'topups'}/${id}`;
   return eventually(
@@ -180,7 +180,7 @@ export function esimIdsOf(order: Json): string[] {
   return (order['esims'] as { esim_id: string }[]).map(({ esim_id }) => esim_id);
 }
 
-/** Every item of a list operation, in its order. */
+/** All items of a list operation, in order. */
 export async function readAll({ api }: Buyer, path: string): Promise<Json[]> {
   const items: Json[] = [];
   for (let cursor = ''; ;) {

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { eventually, type TestDatabase } from '../harness/index.js';
 
-/** Holds a table, so that whoever wants to read or write it waits: a process stands still exactly there. */
+/** Locks a table, so that a process stops exactly where it wants to read or write it. */
 export class TableLock {
   private constructor(
     private readonly client: Client,
@@ -16,7 +16,7 @@ export class TableLock {
     return new TableLock(client, table);
   }
 
-  /** Until `count` sessions wait for the table. */
+  /** Waits until `count` sessions wait for the table. */
   async waiters(count: number): Promise<void> {
     await eventually(`${count} wait for ${this.table}`, async () => {
       const { rows } = await this.client.query<{ n: number }>(
@@ -27,10 +27,10 @@ export class TableLock {
     });
   }
 
-  /** Until a session waits whose query is like `pattern`. */
+  /** Waits until a session waits with a query like `pattern`. */
   async waitsFor(pattern: string): Promise<void> {
     await eventually(`a query like ${pattern} waits for ${this.table}`, async () => {
-      // What a transaction has seen of the others' activity it sees until its end.
+      // A transaction sees a snapshot of the statistics unless it clears it.
       await this.client.query('SELECT pg_stat_clear_snapshot()');
       const { rowCount } = await this.client.query(
         `SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid)

@@ -5,7 +5,7 @@ import type { Json } from '../harness/order-steps.js';
 import { EsimAccessUpstream } from './esim-access-upstream.js';
 import { buy, type Buyer, esimIdsOf, LiveShop, money, priceOf, settled, topUp } from './shop.js';
 
-/** Longer than the read lag of the shop: when that is over, the top-up is believed to be absent. */
+/** Longer than the shop's read lag, after which the top-up counts as absent. */
 const LATE_MS = 60_000;
 const NEVER_MS = 3_600_000;
 const EVERY_ANSWER = 100;
@@ -31,11 +31,11 @@ afterAll(() => shop.close());
 
 interface Sold {
   readonly topup: Json;
-  /** How often the provider has charged the eSIM for a top-up, under whatever name. */
+  /** How often the provider has charged the eSIM for a top-up, under any name. */
   readonly charges: () => number;
 }
 
-/** A new eSIM, and a top-up of it that the provider treats as `faults` say. */
+/** Creates an eSIM and a top-up that the provider handles with `faults`. */
 async function sell(faults: Partial<TopupFaults>): Promise<Sold> {
   const [esimId] = esimIdsOf(await buy(buyer, upstream.packageId));
   const upstreamId = (await shop.row(esimId!))['provider_esim_id'] as string;
@@ -60,7 +60,7 @@ async function decide({ id }: Json, action: string): Promise<number> {
   return (await shop.office.admin.post(`/internal/v1/topups/${id}/reconcile`, body)).status;
 }
 
-/** The worker has found that nothing may be placed any more. */
+/** Waits until the worker has found that it must not place again. */
 async function atItsLimit({ id }: Json): Promise<void> {
   await eventually(
     'the repetition is over',
@@ -111,12 +111,12 @@ describe('an eSIM Access top-up that is applied', () => {
       expect(charges()).toBe(2);
       expect(await alertsOf(topup)).toEqual([['topup.needs_review', 'placed_again']]);
       expect(await needsReview(topup)).toBe(true);
-      // Asked again by support, it looks again and buys nothing.
+      // After a requery by support, the worker looks it up again and buys nothing.
       await shop.database.pool.query(`UPDATE topups SET last_error = NULL WHERE id = $1`, [topup['id']]);
       expect(await decide(topup, 'requery')).toBe(200);
       await atItsLimit(topup);
       expect(charges()).toBe(2);
-      // The list proves nothing: support has seen the provider's bill, and decides either way.
+      // The list proves nothing. Support has seen the provider's bill and decides either way.
       await eventually('support may decide', async () => (await decide(topup, decision)) === 200);
       expect(await settled(buyer, topup)).toMatchObject({ status: end });
       expect(await needsReview(topup)).toBe(false);

@@ -1,48 +1,48 @@
-/** What the service asks a provider to do; everything else only asks. */
+/** A provider call with side effects. All other calls are queries. */
 export type Act = 'order' | 'cancel' | 'topup';
 
-/** What a provider's own books say of one reference of ours. */
+/** The provider's own books for one of our references. */
 export interface UpstreamAccount {
-  /** eSIMs sold under it, canceled ones included. */
+  /** eSIMs sold under it, including canceled ones. */
   readonly bought: number;
   readonly canceled: number;
-  /** Still under way: nobody knows yet what they cost. */
+  /** Still in progress, so the cost is unknown. */
   readonly open: number;
 }
 
-/** A faulty answer in place of the real one. */
+/** A faulty response instead of the real one. */
 export type Nonsense = 'html' | 'server_error';
 
-/** A provider's simulator with its faults and books, whichever it is. Counts are about the next calls only. */
+/** The simulator of either provider, with its faults and books. Counts apply to the next calls only. */
 export interface Upstream {
-  /** As orders and packages name it. */
+  /** The provider's name in orders and packages. */
   readonly name: 'esim_access' | 'zendit';
-  /** Where it listens. */
+  /** Its own URL. */
   readonly url: string;
   /** Settings that connect the service to it at `url`. */
   settings(url: string): Record<string, string>;
-  /** 1 GB for 7 days, as our catalog names it, and a top-up that fits it. */
+  /** A package of 1 GB for 7 days in our catalog, and a top-up that fits it. */
   readonly packageId: string;
   readonly topupPackageId: string;
-  /** Null for a call that only asks. */
+  /** Null for a query. */
   actOf(method: string, path: string, body: string): Act | null;
 
   account(reference: string): UpstreamAccount;
   topupsOf(reference: string): number;
-  /** Every reference that was ever used for an order or a top-up. */
+  /** All references that were ever used for an order or a top-up. */
   references(): readonly string[];
-  /** Orders, top-ups and refunds that arrived although they were known already. */
+  /** Number of orders, top-ups and refunds that arrived although they were already known. */
   repeats(): number;
-  /** Orders or top-ups that arrived, those included that were dropped or refused. */
+  /** Number of orders or top-ups that arrived, including dropped and refused ones. */
   arrivals(act: 'order' | 'topup'): number;
 
   dropAnswersAfterCommit(n: number): void;
   dropCallsBeforeCommit(n: number): void;
-  /** Answers without an effect. */
+  /** Makes the next `n` responses faulty, without an effect. */
   talkNonsense(n: number, kind: Nonsense): void;
   runOutOfFunds(): void;
   runOutOfStock(): void;
-  /** The package costs a tenth more from now on; orders at the old price are refused. */
+  /** Raises the package price by a tenth. Orders at the old price are refused. */
   raisePrice(): void;
   issueIccids(kind: 'reused' | 'not_luhn'): void;
   /** The customer's device has loaded and used the eSIM. */

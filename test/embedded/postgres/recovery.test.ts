@@ -50,7 +50,7 @@ describe('embedded PostgreSQL: recovery by the next start (D2)', () => {
       const pid = await setpriv.begins();
       await application.kill();
       setpriv.goOn();
-      // Otherwise it serves, and goes on to.
+      // Otherwise the server would start and keep running.
       const serves = (): boolean =>
         existsSync(lockFile(dataDir)) && readFileSync(lockFile(dataDir), 'utf8').includes('ready');
       await until(async () => !(await isRunning(pid)) || serves());
@@ -77,7 +77,7 @@ describe('embedded PostgreSQL: recovery by the next start (D2)', () => {
       const [child] = (await postgresProcessesOf(dataDir)).filter((pid) => pid !== postmaster);
       expect(child).toBeGreaterThan(0);
       process.kill(child!, 'SIGKILL');
-      // The server is told to stop by the death of the application, in the middle of restarting its processes.
+      // The death of the application stops the server while it restarts its processes.
       await sleep(15);
       await application.kill();
       expect(await keptRows((await start(dataDir)).url())).toEqual(ANSWER);
@@ -159,7 +159,7 @@ describe('embedded PostgreSQL: recovery by the next start (D2)', () => {
   });
 });
 
-/** Kills a server; returns the lock that it leaves. */
+/** Kills a server and returns the lock file that it leaves. */
 async function crashLeavingLock(dataDir: string): Promise<string> {
   const server = await start(dataDir);
   const lock = readFileSync(lockFile(dataDir), 'utf8');
@@ -168,11 +168,11 @@ async function crashLeavingLock(dataDir: string): Promise<string> {
   return lock;
 }
 
-/** A server of this cluster that no living supervisor has started. */
+/** Starts a server of this cluster without a living supervisor. */
 async function orphanServer(dataDir: string): Promise<number> {
   const { postgres, prefix } = await openCluster(dataDir, false);
   const port = await choosePort(dataDir, undefined);
-  // Without the signal that would tie it to this process.
+  // Without the parent-death signal that would tie it to this process.
   const words = prefix.map((word) => (word === 'INT' ? 'clear' : word));
   const settings = ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='];
   const [file = '', ...args] = [...words, postgres, '-D', dataDir, '-p', String(port), ...settings];
@@ -186,7 +186,7 @@ async function orphanServer(dataDir: string): Promise<number> {
   return server.pid ?? 0;
 }
 
-/** A data directory of which a killed application has left nothing but a draft: tries until it dies in the middle of initdb. */
+/** Returns a data directory with only a draft, by killing applications until one dies during initdb. */
 async function killedInInitdb(): Promise<string> {
   for (let nth = 0; nth < MAX_KILLS; nth++) {
     const dataDir = newDataDir();
@@ -195,7 +195,7 @@ async function killedInInitdb(): Promise<string> {
       existsSync(path.join(path.dirname(dataDir), draft, 'PG_VERSION'));
     await until(() => existsSync(dataDir) || draftsOf(dataDir).some(hasBegun));
     await application.kill();
-    // Seen too late on a busy machine: it was complete.
+    // On a busy machine the kill may come too late, when initdb is complete.
     if (!existsSync(dataDir)) return dataDir;
   }
   throw new Error(`${MAX_KILLS} kills have all left a data directory`);

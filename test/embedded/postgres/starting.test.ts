@@ -59,7 +59,7 @@ describe('embedded PostgreSQL: starting and stopping', () => {
 
   it('keeps the data, the port and the password across a restart', async () => {
     const dataDir = await sharedCluster();
-    // A port that nobody is given while the server is down.
+    // Reserve a port that no other program gets while the server is down.
     const first = await start(dataDir, { port: await freePort() });
     await first.stop();
 
@@ -128,7 +128,7 @@ describe('embedded PostgreSQL: starting and stopping', () => {
   });
 });
 
-/** What a start is refused with: always one line of the error class of the module. */
+/** The message of a refused start, which must be one line of the module's error class. */
 async function refusalOf(attempt: Promise<unknown>): Promise<string> {
   const error = await attempt.then(
     () => undefined,
@@ -194,7 +194,7 @@ describe('embedded PostgreSQL: one-line refusals', () => {
 
   it('reports a start that is not ready in time, and leaves nothing running', async () => {
     const dataDir = await sharedCluster();
-    // A restore that goes on for a minute: otherwise it may be ready before it is looked at for the first time.
+    // A recovery that takes a minute. Otherwise the server may be ready at the first check.
     const signal = path.join(dataDir, 'recovery.signal');
     onTestFinished(() => rmSync(signal, { force: true }));
     writeFileSync(signal, '');

@@ -31,10 +31,10 @@ const COMPILED = path.resolve(import.meta.dirname, '../../../node_modules/.cache
 export const isRoot = process.getuid?.() === 0;
 export const isLinux = process.platform === 'linux';
 
-/** These tests lose no power, only processes. */
+/** These tests kill processes but never cut the power. */
 const FAST = { fsync: 'off' };
 
-/** A data directory that does not exist yet, below a folder of mode 0700; whatever ends up in it is removed. */
+/** Returns a new data directory path below a folder of mode 0700. Its contents are removed at the end. */
 export function newDataDir(): string {
   const root = newFolder();
   const dataDir = path.join(root, '.data', 'postgres');
@@ -46,8 +46,8 @@ export function newDataDir(): string {
 }
 
 /**
- * A cluster with one committed row (`keptRows`) and no running server. The tests of a file share it, because
- * making one takes a second: they may kill what they like, but must put back what they change in its files.
+ * A cluster with one committed row (`keptRows`) and no running server. The tests of a file share it, because creating
+ * one takes a second. They may kill any process, but must restore the files that they change.
  */
 export async function sharedCluster(): Promise<string> {
   const dataDir = await (shared ??= makeSharedCluster());
@@ -88,7 +88,7 @@ export async function start(
   return server;
 }
 
-/** The rows of one statement, over a connection of its own. */
+/** The rows of one statement, over a separate connection. */
 export async function sql(url: string, text: string): Promise<Record<string, unknown>[]> {
   const client = new Client(url);
   client.on('error', () => {});
@@ -101,7 +101,7 @@ export async function sql(url: string, text: string): Promise<Record<string, unk
   }
 }
 
-/** The row of `sharedCluster`, as far as it is still there. */
+/** The row of `sharedCluster`, if it is still there. */
 export async function keptRows(url: string): Promise<Record<string, unknown>[]> {
   return sql(url, 'SELECT answer FROM kept');
 }
@@ -127,7 +127,7 @@ export function runs(pid: number): boolean {
   }
 }
 
-/** A process that has nothing to do with PostgreSQL but the same system user as `dataDir`. */
+/** Starts a process unrelated to PostgreSQL, under the system user of `dataDir`. */
 export async function strangerOwning(dataDir: string): Promise<number> {
   const { uid, gid } = await stat(dataDir);
   const stranger = spawn('sleep', ['60'], { stdio: 'ignore', ...(isRoot && { uid, gid }) });
@@ -136,7 +136,7 @@ export async function strangerOwning(dataDir: string): Promise<number> {
   return stranger.pid ?? 0;
 }
 
-/** Another Node.js process, in a process group of its own, that starts a server on `dataDir` and keeps it. */
+/** A Node.js process in a separate process group that runs a server on `dataDir`. */
 export class Application {
   private output = '';
 
@@ -161,7 +161,7 @@ export class Application {
     return this.output.trim();
   }
 
-  /** What Ctrl-C in a terminal does: SIGINT to the whole process group, which this application survives. */
+  /** Sends SIGINT to the whole process group, like Ctrl-C in a terminal. This application survives it. */
   interruptGroup(): void {
     process.kill(-(this.process.pid ?? NaN), 'SIGINT');
   }
@@ -174,7 +174,7 @@ export class Application {
   }
 }
 
-/** A `setpriv` of a machine so busy that it gets no further than its start until it is told to. */
+/** A `setpriv` that pauses right after its start until it is released, as on a busy machine. */
 export class LateSetpriv {
   private readonly folder = newFolder();
   private readonly begun = path.join(this.folder, 'begun');
@@ -191,12 +191,12 @@ exec ${this.real} "$@"
     writeFileSync(path.join(this.folder, 'setpriv'), script, { mode: 0o755 });
   }
 
-  /** The environment of an application that finds it. */
+  /** The environment of an application that uses it. */
   get env(): NodeJS.ProcessEnv {
     return { ...process.env, PATH: `${this.folder}:${process.env['PATH']}` };
   }
 
-  /** Resolves with the pid of the process that is to become PostgreSQL. */
+  /** Resolves with the pid of the process that becomes PostgreSQL. */
   async begins(): Promise<number> {
     await until(() => existsSync(this.begun));
     return Number(readFileSync(this.begun, 'utf8'));
@@ -212,13 +212,13 @@ async function killAll(pids: readonly (number | undefined)[]): Promise<void> {
     try {
       if (pid !== undefined) process.kill(pid, 'SIGKILL');
     } catch {
-      // It has ended.
+      // The process has already exited.
     }
   }
   await until(() => !pids.some((pid) => pid !== undefined && runs(pid)));
 }
 
-/** Compiles the supervisor for plain Node.js, without the build of the whole project. */
+/** Compiles the supervisor for plain Node.js, without building the whole project. */
 function compiledApplication(): string {
   const folder = path.join(COMPILED, String(process.pid));
   mkdirSync(folder, { recursive: true });

@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Batcher, type BatcherOptions, ItemDropped } from '../../../src/infra/batcher.js';
 
-/** PostgreSQL refuses a value. */
+/** PostgreSQL's error for an invalid value. */
 const dataFault = (): Error => Object.assign(new Error('invalid input syntax'), { code: '22P02' });
 
-/** A batcher that doubles numbers. `answerWith` decides how its batches end, and `poison` fails each batch it is in. */
+/**
+ * A batcher that doubles numbers. `answerWith` decides how its batches end, and an item in `poison` fails its batch.
+ */
 function startBatcher(options: Partial<BatcherOptions<number, number>> = {}) {
   const batches: number[][] = [];
   const failures: number[] = [];

@@ -50,7 +50,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Places of text in any table that the key `old` sealed: a sealed column that the command does not know is found too. */
+/** Places in any table with text sealed by the key `old`. Also finds a sealed column that the command does not know. */
 async function sealedByOld(): Promise<string[]> {
   const { rows } = await database.pool.query<{ place: string; query: string }>(`
     SELECT format('%s.%s', table_name, column_name) AS place,
@@ -73,7 +73,7 @@ async function reseal(
   return { exit: await child.exited(), stdout: child.stdout, stderr: child.stderr };
 }
 
-/** Other bytes under the id that has sealed everything. */
+/** A different key under the id of the key that sealed everything. */
 const WRONG = keyNamed('old');
 const bytesOf = (keys: string): string => keys.split(':')[1]!;
 
@@ -138,7 +138,7 @@ describe('npm run reseal', () => {
       proxy.swallow();
       const { exit, stderr } = await ended;
       expect([exit, stderr]).toEqual([2, expect.stringContaining('the database has not responded for')]);
-      // The server has not noticed, and would go on with the statement once it gets the lock.
+      // The server has not noticed, and would run the statement once it gets the lock.
       await eventually('its sessions are gone', async () => {
         const { rowCount } = await database.pool.query(
           `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'partner-esim-reseal'`,

@@ -28,7 +28,7 @@ describe('SecretBox', () => {
     const box = new SecretBox({ secretKeys: [current] });
     const sealed = box.seal('x', 'row-1');
     expect(() => box.open(sealed, 'row-2')).toThrow();
-    // The last character has bits that mean nothing.
+    // The last base64 character has unused bits.
     const flipped = sealed.slice(0, -2) + (sealed.at(-2) === 'A' ? 'B' : 'A') + sealed.at(-1)!;
     expect(() => box.open(flipped, 'row-1')).toThrow();
     expect(() => box.open('nonsense', 'row-1')).toThrow();

@@ -13,7 +13,7 @@ async function columnOf<T>(statement: string, parameters: unknown[] = []): Promi
   return rows.map(({ value }) => value);
 }
 
-/** Small and capital letters, signs, digits, a letter outside ASCII, one of the last in the BMP and one beyond it. */
+/** Lowercase, uppercase, punctuation, digits, a non-ASCII letter, one of the last BMP characters and one beyond it. */
 const TEXTS = [
   'CKH179',
   '7aa948d363',
@@ -43,7 +43,7 @@ describe('collations', () => {
        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0
          AND NOT a.attisdropped AND l.collname <> 'C' ORDER BY 1`,
     );
-    // Of TypeORM's own table.
+    // TypeORM's own table.
     expect(others).toEqual(['schema_migrations.name']);
   });
 

@@ -17,7 +17,7 @@ import { DatabaseProxy, type Lost } from '../../../chaos/database-proxy.js';
 import { createTestDatabase, eventually, type TestDatabase } from '../../harness/index.js';
 import { asServiceRole } from '../../harness/unusual-database.js';
 
-/** With the margin of two seconds: how long these clients wait for an answer. */
+/** These clients wait this long for a response, plus a margin of two seconds. */
 const STATEMENT_TIMEOUT_MS = 1_000;
 const APPLICATION = 'client-test';
 
@@ -67,13 +67,13 @@ async function withDataSource(work: (dataSource: DataSource) => Promise<void>): 
   }
 }
 
-/** Opens `count` connections of the pool and gives them back. */
+/** Opens `count` connections of the pool and releases them. */
 async function warm(pool: Pool, count: number): Promise<void> {
   const clients = await Promise.all(Array.from({ length: count }, () => pool.connect()));
   for (const client of clients) client.release();
 }
 
-/** The code of the error that `work` fails with. */
+/** The error code of `work`, which must fail. */
 async function failureOf(work: Promise<unknown>): Promise<unknown> {
   return work.then(
     () => 'no failure',
@@ -127,7 +127,7 @@ describe('a database connection', () => {
         proxy.swallow(lost);
         const client = await pool.connect();
         expect(await failureOf(client.query(NOTE))).toBe('08006');
-        // As a library may: without a word of the failure.
+        // A library may release it without reporting the failure.
         client.release();
         expect(pool.totalCount).toBe(0);
         await pool.query('SELECT 1');

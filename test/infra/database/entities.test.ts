@@ -8,12 +8,12 @@ import { createTestDatabase, type TestDatabase } from '../../harness/index.js';
 interface TableColumn {
   readonly table: string;
   readonly name: string;
-  /** As PostgreSQL writes it, such as `timestamp with time zone`. */
+  /** PostgreSQL's name of the type, e.g. `timestamp with time zone`. */
   readonly type: string;
   readonly nullable: boolean;
 }
 
-/** Columns that only hand-written SQL touches, by table. */
+/** Columns that only hand-written SQL uses, by table. */
 const NOT_MAPPED: Readonly<Record<string, readonly string[]>> = {
   alerts: ['once_key'],
   catalog_syncs: ['lease_until', 'settings', 'worker_since', 'attempt'],

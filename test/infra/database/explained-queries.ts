@@ -1,6 +1,6 @@
 import type { DataSource, Logger } from 'typeorm';
 
-/** A statement that a repository sent. */
+/** A statement sent by a repository. */
 interface SentQuery {
   readonly text: string;
   readonly parameters: readonly unknown[];
@@ -16,15 +16,15 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
-/** What a statement read when it was run. */
+/** The rows that a statement read. */
 export interface ReadRows {
-  /** Tables that were read from end to end. */
+  /** Tables read by a sequential scan. */
   readonly scanned: readonly string[];
-  /** Rows and index entries that were looked at, those that no condition let through included. */
+  /** Rows and index entries read, including those that a condition filtered out. */
   readonly rows: number;
 }
 
-/** Collects what a data source reads and deletes while `work` runs, and explains each as it was sent. */
+/** Collects the reads and deletes of a data source during `work`, and explains each as it was sent. */
 export async function explainQueriesOf(
   dataSource: DataSource,
   work: () => Promise<unknown>,
@@ -57,7 +57,7 @@ class Recorder implements Logger {
 
 async function explain(dataSource: DataSource, { text, parameters }: SentQuery): Promise<ReadRows> {
   const runner = dataSource.createQueryRunner();
-  // What it deletes is deleted once, by who sent it.
+  // EXPLAIN ANALYZE must not delete again, so it runs in a transaction.
   await runner.startTransaction();
   const rows = (await runner
     .query(`EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${text}`, [...parameters])

@@ -8,7 +8,7 @@ import { orderEnded, placeOrder } from '../../harness/order-steps.js';
 import { StandbyPair } from './standby-pair.js';
 
 const ORDER = { package_id: 'pkg_fr_1gb_7d', quantity: 1 };
-/** Calls that may meet one of the sessions that were left behind. */
+/** Calls that may hit one of the remaining sessions. */
 const FEW = 3;
 
 let pair: StandbyPair;
@@ -31,7 +31,7 @@ afterAll(async () => {
 
 const readiness = () => service.admin.get('/readyz');
 
-/** Makes sessions of the pool what a failover makes of them. */
+/** Makes pool sessions read-only, as a failover does. */
 async function turnReadOnly(pool: Pool, count: number): Promise<void> {
   const clients: PoolClient[] = [];
   for (let nth = 0; nth < count; nth++) clients.push(await pool.connect());
@@ -67,7 +67,7 @@ describe('a failover of the database', () => {
     expectProblem(await partner.sandbox.post('/v1/orders', ORDER), 503, 'service_unavailable');
 
     proxy.leadTo(pair.url);
-    // Nobody resets them: sessions with the standby go on, and are read-only.
+    // Nothing resets them: sessions with the standby continue and are read-only.
     const { id } = await eventually('an order is taken', async () => {
       const { status, body } = await partner.sandbox.post('/v1/orders', ORDER);
       return status === 202 && (body.data as { id: string });

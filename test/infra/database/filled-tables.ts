@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 
-/** Values of columns as SQL over `i`, 1 for the newest row; the others get a value that fits their type. */
+/** Column values as SQL over `i`, which is 1 for the newest row. Other columns get a value of their type. */
 export type Columns = Readonly<Record<string, string>>;
 
 const BY_TYPE: Readonly<Record<string, string>> = {
@@ -12,8 +12,8 @@ const BY_TYPE: Readonly<Record<string, string>> = {
 };
 
 /**
- * Adds `count` rows to a table of a test database, without the rules that tie tables together: what a plan costs
- * depends on rows, not on their sense.
+ * Adds `count` rows to a table of a test database without foreign keys and triggers, because the cost of a plan depends
+ * on the number of rows and not on their meaning.
  */
 export async function fillTable(pool: Pool, table: string, count: number, columns: Columns): Promise<void> {
   await dropChecks(pool, table);
@@ -28,7 +28,7 @@ export async function fillTable(pool: Pool, table: string, count: number, column
   Object.assign(values, columns);
   const client = await pool.connect();
   try {
-    // Neither triggers nor foreign keys.
+    // Disables triggers and foreign keys.
     await client.query(`SET session_replication_role = 'replica'`);
     await client.query(
       `INSERT INTO ${table} (${Object.keys(values).join(', ')})

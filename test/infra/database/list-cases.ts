@@ -27,18 +27,18 @@ import {
 import { WebhookEndpointsRepository } from '../../../src/webhooks/webhook-endpoints.repository.js';
 import { BUSY_ENDPOINT, DAYS, LONG_AGO, PARTNER, RARE, RARE_ORDER } from './list-rows.js';
 
-/** One list with its filters; what it reads is to be in proportion to the page. */
+/** One list with its filters, whose reads must be in proportion to the page. */
 export interface ListCase {
   readonly name: string;
-  /** When it may look at more than about a page, in index and table; it never reads a table from end to end. */
+  /** Maximum number of rows in index and table, if more than about a page. A sequential scan is never allowed. */
   readonly mostRows?: number;
   run(options: ListOptions): Promise<Page<unknown>>;
 }
 
-/** Every value to try for every filter: a filter that is added without one does not compile. */
+/** All values to try for each filter. A new filter without one does not compile. */
 type Samples<Filters> = { readonly [Name in keyof Required<Filters>]: readonly Required<Filters>[Name][] };
 
-/** Ids begin with their time: what the oldest rows are about, of 61 days ago, and what began a moment ago. */
+/** Ids start with their time: one subject of the oldest rows, 61 days ago, and one that was just created. */
 const SUBJECTS = [
   { id: 'ord_old', orderId: RARE_ORDER, since: new Date(LONG_AGO.getTime() - 2 * 86_400_000) },
   { id: 'ord_new', orderId: 'ord_1', since: new Date(Date.now() - 3_600_000) },
@@ -95,8 +95,8 @@ const CALLS: Samples<CallFilters> = {
 };
 
 /**
- * Each filter of each list with each of its values, the list without any, and every two filters together: what each of
- * two lets through in plenty may be far between together, which no index tells, and is cut by the time-out of lists.
+ * The list without filters, with each value of each filter, and with every two filters. Two common values may be a rare
+ * combination, for which there is no index and which the list timeout aborts.
  */
 function casesOf<Filters>(
   list: string,
@@ -119,7 +119,7 @@ function casesOf<Filters>(
   ];
 }
 
-/** The lists of every repository, by the files that make them. */
+/** The lists of all repositories, by source file. */
 export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCase[] {
   const { manager } = dataSource;
   const pages = new KeysetPages(cursors);
@@ -185,7 +185,7 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
       'calls',
       CALLS,
       (filters, options) => new CallLogRepository(manager, pages).list(PARTNER, filters, options),
-      // To merge days, the first row of each is looked at.
+      // Merging the days reads the first row of each.
     ).map((call) => ({ mostRows: 2 * (SEARCHED_AT_ONCE + DAYS), ...call })),
     ...casesOf('orders that need review', {}, (_none, options) =>
       new OrdersNeedingReview(manager, cursors, config).list(options),

@@ -9,12 +9,12 @@ import { type ListCase, listCases } from './list-cases.js';
 import { fillListedTables, GROWING } from './list-rows.js';
 
 const LIMIT = 25;
-/** A page and what tells that another follows, in index and table, with what is looked up for each row. */
+/** A page plus one row, in index and table, and the lookups for each row. */
 const MAX_ROWS = 6 * (LIMIT + 1);
 
-/** The day of a table may have few rows: of its partitions the rows that are read count. */
+/** A day's partition may be small, so only its row count matters. */
 const isGrowing = (name: string): boolean => GROWING.includes(name);
-/** Once a minute for all lists together. */
+/** Runs once a minute for all lists together. */
 const OLDEST_DAY = 'pg_inherits';
 
 type TestDataSource = ReturnType<typeof createDataSource>;
@@ -70,6 +70,6 @@ it('explains the list of every repository', () => {
   );
   const explained = readFileSync('test/infra/database/list-cases.ts', 'utf8');
   const missing = listing.filter((file) => !explained.includes(file.replace(/\.ts$/, '.js')));
-  // Its lists are those of orders and of top-ups, each with cases of its own.
+  // Its lists are those of orders and of top-ups, which have their own cases.
   expect(missing).toEqual(['src/purchases/purchases.repository.ts']);
 });

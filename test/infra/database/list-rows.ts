@@ -5,27 +5,29 @@ import { type Columns, fillTable } from './filled-tables.js';
 
 export const PARTNER = 'ptn_busy';
 export const BUSY_ENDPOINT = 'whe_busy';
-/** The value of a filter that only the oldest rows have: what reads newest first would find it last. */
+/** A filter value that only the oldest rows have, which a newest-first scan would find last. */
 export const RARE = 'rare';
-/** The order that the oldest event is about. */
+/** The order of the oldest event. */
 export const RARE_ORDER = 'ord_rare';
-/** Before all but the oldest rows. */
+/** Earlier than all but the oldest rows. */
 export const LONG_AGO = new Date(Date.now() - 60 * 86_400_000);
 
-/** Days that have a partition. */
+/** Number of days with a partition. */
 export const DAYS = 64;
 const ROWS = 20_000;
 const OF_OTHERS = 4_000;
-/** The oldest rows, which alone have the rare values. */
+/** Selects the oldest rows, which alone have the rare values. */
 const IS_OLD = `i > ${ROWS - 30}`;
-/** One half of the rows is of yesterday, the other of the day before, at whatever hour the tests run: the plans depend on it. */
+/**
+ * Half of the rows are from yesterday and half from the day before, at any hour of the run, because plans depend on it.
+ */
 const NEWEST = new Date(dayOf(new Date(), -1).getTime() + (ROWS / 2) * 1_000).toISOString();
-/** Each row a second older than the one before it; the oldest are two months old. */
+/** Each row is a second older than the previous one, and the oldest are two months old. */
 const CREATED_AT = `'${NEWEST}'::timestamptz - i * interval '1 second' - CASE WHEN ${IS_OLD} THEN interval '61 days' ELSE interval '0' END`;
 const rarely = (rare: string, usual: string): string => `CASE WHEN ${IS_OLD} THEN ${rare} ELSE ${usual} END`;
 const MODE = rarely(`'live'`, `'sandbox'`);
 
-/** An id of its row's time, as `newId` would have made it then. */
+/** An id with the time of its row, as `newId` would have created it. */
 const EVENT_ID = `'evt_' || (
   SELECT string_agg(substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', (floor(ms / 32 ^ digit)::bigint % 32)::int + 1, 1), ''
                     ORDER BY digit DESC)
@@ -35,7 +37,7 @@ const EVENT_ID = `'evt_' || (
 interface Filled {
   readonly table: string;
   readonly columns: Columns;
-  /** The column that says whose a row is, and its value for the busy one. */
+  /** The owner column of a row and its value for the busy owner. */
   readonly owner?: readonly [column: string, id: string];
 }
 
@@ -96,7 +98,7 @@ const TABLES: readonly Filled[] = [
       ...COMMON,
       mode: MODE,
       enabled: rarely('false', 'true'),
-      // Most were blocked once; a few are.
+      // Half were blocked at some time, and a few are blocked now.
       blocked_until: `CASE WHEN i % 1000 = 0 THEN now() + interval '1 hour' WHEN i % 2 = 0 THEN now() - interval '1 hour' END`,
       deleted_at: `CASE WHEN i <= ${ROWS / 2} THEN now() END`,
     },
@@ -130,7 +132,7 @@ const TABLES: readonly Filled[] = [
   {
     table: 'alerts',
     columns: {
-      // Listed oldest first: here the rare ones are the newest.
+      // Listed oldest first, so the rare rows are the newest.
       created_at: `now() - interval '90 days' + i * interval '1 second'`,
       type: rarely(`'balance.low'`, `'endpoint.blocked'`),
       partner_id: rarely(`'${RARE}'`, `'${PARTNER}'`),
@@ -152,10 +154,10 @@ const TABLES: readonly Filled[] = [
   },
 ];
 
-/** Tables that grow with the service's use: none of them may be read from end to end for a page. */
+/** Tables that grow with use and must never be scanned sequentially for a page. */
 export const GROWING: readonly string[] = TABLES.map(({ table }) => table);
 
-/** Fills every table that is listed: much of one partner, less of another, and analyzes. */
+/** Fills every listed table with many rows of one partner and fewer of another, and runs ANALYZE. */
 export async function fillListedTables(pool: Pool): Promise<void> {
   await makeDays(pool);
   for (const { table, columns, owner } of TABLES) {
@@ -164,7 +166,7 @@ export async function fillListedTables(pool: Pool): Promise<void> {
     await fillTable(pool, table, ROWS, named(columns, { id: `'a' || i`, ...mine }, table));
     await fillTable(pool, table, OF_OTHERS, named(columns, { id: `'b' || i`, ...theirs }, table));
   }
-  // The endpoint of the deliveries: it has given up what is older than two months.
+  // The endpoint of the deliveries, which has discarded everything older than two months.
   await fillTable(pool, 'webhook_endpoints', 1, {
     id: `'${BUSY_ENDPOINT}'`,
     partner_id: `'${PARTNER}'`,
@@ -179,7 +181,7 @@ export async function fillListedTables(pool: Pool): Promise<void> {
   await pool.query('ANALYZE');
 }
 
-/** Partitions of every day that has a row, and of those between. */
+/** Creates partitions for every day with a row and for the days between. */
 async function makeDays(pool: Pool): Promise<void> {
   for (let age = 0; age < DAYS; age++) {
     const day = dayOf(new Date(), -age);
@@ -200,7 +202,7 @@ async function makeDay(pool: Pool, name: string, table: string, bounds: readonly
   );
 }
 
-/** With ids that no other row has; a table whose key has another name, or several columns, says so itself. */
+/** Adds a unique id per row. A table with another key defines its own columns. */
 function named(columns: Columns, own: Columns & { readonly id: string }, table: string): Columns {
   const { id, ...owner } = own;
   const unique: Columns =

@@ -5,10 +5,10 @@ import { openForMigrations } from '../../../src/apps/migration.js';
 import { createTestDatabase, type TestDatabase } from '../../harness/index.js';
 import { faultsOf, statementsOf } from './migration-rules.js';
 
-/** From here on a migration runs beside a service at work; those before make a database that is new. */
+/** From this one on, migrations run besides an active service. Earlier ones create a new database. */
 const FIRST_BESIDE_A_SERVICE = 1_763_700_000_023;
 
-/** Those that break a rule, and why that holds nobody up. */
+/** Migrations that break a rule, and the reason why they do not block the service. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   RollUpWebhookAttempts1763700000030:
     'no release without it exists: whoever migrates past it makes a new database',

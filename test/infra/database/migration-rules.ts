@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** A statement of a migration that holds up a service which is running, and the way that does not. */
+/** A statement of a migration that blocks a running service, and the alternative. */
 export interface Fault {
   readonly statement: string;
   readonly rule: string;
@@ -8,18 +8,18 @@ export interface Fault {
 
 interface Rule {
   readonly name: string;
-  /** Groups: `table` when the rule is about a table, which is none of this migration's own then. */
+  /** A named group `table` limits the rule to tables that this migration does not create. */
   readonly pattern: RegExp;
-  /** What makes the statement harmless. */
+  /** Matches when the statement is harmless. */
   readonly unless?: RegExp;
-  /** Only harmless outside of a transaction. */
+  /** The statement is harmless only outside a transaction. */
   readonly outsideTransaction?: boolean;
 }
 
 const NAME = '(?:ONLY\\s+)?(?<table>[a-z_]+)';
 const ALTER = `^ALTER TABLE (?:IF EXISTS )?${NAME}\\b[^;]*?\\b`;
 
-/** What locks a table that has rows for longer than a moment, or breaks the release before, which still runs. */
+/** Statements that lock a filled table for long, or break the previous release while it still runs. */
 const RULES: readonly Rule[] = [
   {
     name: 'build an index CONCURRENTLY, outside of a transaction (of a partitioned table: ON ONLY it, then of each partition)',
@@ -98,7 +98,7 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** What `migration.up` runs, statement by statement, without a database. */
+/** The statements of `migration.up`, collected without a database. */
 export async function statementsOf(migration: MigrationInterface): Promise<readonly string[]> {
   const texts: string[] = [];
   const runner = { query: (text: string) => (texts.push(text), Promise.resolve([])) };
@@ -106,7 +106,9 @@ export async function statementsOf(migration: MigrationInterface): Promise<reado
   return texts.flatMap(split);
 }
 
-/** Comments go, and the bodies of functions, which do not run; that of a DO block is one piece with it. */
+/**
+ * Removes comments and the bodies of functions, which do not run. The body of a DO block stays part of its statement.
+ */
 function split(text: string): string[] {
   const bodies: string[] = [];
   const kept = text
@@ -124,7 +126,7 @@ function split(text: string): string[] {
     .filter((statement) => statement !== '');
 }
 
-/** What a migration would do to a service that is running. Tables that it creates itself have no rows and no readers. */
+/** The faults of a migration for a running service. Tables that it creates itself have no rows and no readers. */
 export async function faultsOf(migration: MigrationInterface & { transaction?: boolean }): Promise<Fault[]> {
   const statements = await statementsOf(migration);
   const own = new Set(
@@ -142,7 +144,7 @@ export async function faultsOf(migration: MigrationInterface & { transaction?: b
   return isFree ? faults : [...faults, ...validatedUnderLock(statements)];
 }
 
-/** The lock that adds a constraint is kept until the end of the transaction, and so while the table is read. */
+/** Adding a constraint takes a lock until the end of the transaction, which includes the validation scan. */
 function validatedUnderLock(statements: readonly string[]): Fault[] {
   const added = statements.flatMap(
     (statement) => /\bADD CONSTRAINT (\w+)\b.*\bNOT VALID\b/is.exec(statement)?.[1] ?? [],

@@ -13,7 +13,7 @@ const LOST = /^the connection to the database was lost \(.+\)\. Run the migratio
 
 let url: string;
 let proxy: DatabaseProxy;
-/** Past the proxy. */
+/** A client that bypasses the proxy. */
 let beside: Client;
 
 beforeEach(async () => {
@@ -31,7 +31,7 @@ afterEach(async () => {
   await dropDatabase(url);
 });
 
-/** The message of the error that the migration fails with. */
+/** The error message of the migration, which must fail. */
 const migrate = (): Promise<string> =>
   migrateDatabase(proxy.url).then(
     () => 'done',
@@ -52,7 +52,7 @@ it('fails a migration whose connections die silently while it waits for its turn
   await expect(migration).resolves.toMatch(LOST);
 });
 
-/** Starts a migration whose first CREATE TABLE does not end, and waits until it is under way. */
+/** Starts a migration whose first CREATE TABLE hangs, and waits until it is running. */
 async function startHeldUp(): Promise<{ readonly ended: Promise<string> }> {
   await beside.query(`
     CREATE FUNCTION hold_up() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(600); END $$;
@@ -84,7 +84,7 @@ it('fails a migration that loses its lock, and stops its other connection', asyn
 });
 
 it('runs two concurrent migrations so that one does the work and both succeed', async () => {
-  // One that waited in a statement would be waited for by CREATE INDEX CONCURRENTLY, forever.
+  // If the second one waited in a statement, CREATE INDEX CONCURRENTLY would wait for it forever.
   const reports = await Promise.all([migrateDatabase(url), migrateDatabase(url)]);
   const [none, all] = reports.map(({ migrations }) => migrations.length).sort((a, b) => a - b);
   expect([none, all! > 20]).toEqual([0, true]);

@@ -29,7 +29,7 @@ const SCOPE = { partnerId: 'ptn_1', mode: 'live' } as const;
 
 let database: TestDatabase;
 let dataSource: DataSource;
-/** Of the first test. */
+/** The event id of the first test. */
 let event = '';
 const pages = new KeysetPages({ encode: () => '', decode: () => [] } as unknown as CursorCodec);
 
@@ -63,7 +63,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Partitions of a day that the statements of `work` lock, so plan or read: what a transaction locked shows it. */
+/** The number of day partitions that `work` plans or reads, taken from the locks of its transaction. */
 async function daysOf(work: (manager: EntityManager) => Promise<unknown>): Promise<number> {
   return new Transactions(dataSource).run(async ({ manager }) => {
     await work(manager);
@@ -88,7 +88,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, PostgreSQL prune
   });
 
   it('for recording events and for claiming, renewing and recording deliveries', async () => {
-    // The day of the event; its deliveries go where what is open lies.
+    // The day of the event. Open deliveries have one partition.
     const recorder = new EventRecorder();
     new DeliveryFanOut(recorder, { notify: () => undefined } as unknown as WorkerNotifier).onModuleInit();
     const happenedAt = new Date();
@@ -96,7 +96,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, PostgreSQL prune
     expect(await daysOf((manager) => recorder.record(txOf(manager), [happened]))).toBe(1);
     let claims: readonly StartedDelivery[] = [];
     const wanted = [{ endpointId: 'whe_1', fence: FENCE, free: 10 }];
-    // One day of events of one mode, for the body; prepared plans are made for all values from the sixth call on.
+    // One day of events of one mode, for the body. From the sixth call on, prepared statements may use a generic plan.
     for (let call = 0; call < 8; call++)
       expect(
         await daysOf(async (manager) => {
@@ -107,7 +107,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, PostgreSQL prune
     event = (JSON.parse(claims[0]!.body!) as { id: string }).id;
     const [claim] = claims;
     const traced = { ...claim!, body: `{"id":"${event}"` };
-    // The day of the event, as its id says.
+    // The day of the event, derived from its id.
     expect(
       await daysOf(async (manager) =>
         expect(await new DeliveryTracesRepository(manager).find(traced)).toEqual({ cause: null, number: 1 }),
@@ -117,7 +117,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, PostgreSQL prune
     const { id: deliveryId, fence } = claim!;
     const outcome = 'delivered';
     const attempt = attemptOf({ deliveryId, endpointId: 'whe_1', fence, countedAttempts: 0, outcome });
-    // The day that it goes to, and the day of its attempt.
+    // The target day of the delivery, and the day of its attempt.
     const record = (manager: EntityManager) =>
       open(manager).record(manager, OWNER, [judged(config(), attempt)]);
     expect(await daysOf(record)).toBe(2);
@@ -127,9 +127,9 @@ describe(`with ${DAYS} days of events, deliveries and attempts, PostgreSQL prune
       attempts: [{ number: 1 }],
       body: claim!.body,
     });
-    // The hour before and after that of its id, of either mode.
+    // The hour before and after the time of its id, for both modes.
     expect(await daysOf((manager) => deliveries(manager).find(claim!.id))).toBeLessThanOrEqual(4);
-    // What nobody has, of both modes.
+    // An unknown id, for both modes.
     expect(await daysOf((manager) => deliveries(manager).find(newId('dlv')))).toBeLessThanOrEqual(2 * 16);
     expect(await daysOf((manager) => deliveries(manager).findWithLog(claim!.id))).toBeLessThanOrEqual(7);
   });
@@ -143,15 +143,15 @@ describe(`with ${DAYS} days of events, deliveries and attempts, PostgreSQL prune
     const { items, completeTo } = await poll(dataSource.manager, 0);
     expect(items.map(({ body }) => (JSON.parse(body) as { id: string }).id)).toEqual([event]);
     expect(await daysOf((manager) => poll(manager, 0))).toBe(1);
-    // Nothing new: not even a look at the events.
+    // Without new events, it does not even read the event partitions.
     expect(await daysOf((manager) => poll(manager, completeTo))).toBe(0);
     expect(await daysOf((manager) => events(manager).findById(SCOPE, event))).toBe(1);
   });
 
   describe('for each step', () => {
-    /** Of one step: windows of 2, 4, 8 and 16 days, and one that two steps share. */
+    /** Maximum per step: windows of 2, 4, 8 and 16 days, and one day shared by two steps. */
     const MOST = 31;
-    /** Days of each run of the job's step, until it has another one. */
+    /** The day counts of each run of the job's step, until it moves to another step. */
     async function daysOfSteps(id: string): Promise<number[]> {
       const { manager } = dataSource;
       const job = await manager.findOneByOrFail(BacklogJobEntity, { id });
@@ -192,7 +192,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, PostgreSQL prune
       const { rows } = await database.pool.query(`SELECT * FROM webhook_backlog_jobs WHERE id = 'blg_1'`);
       expect(rows[0]).toMatchObject({ last_success_at: dayOf(new Date(), -110), created: 1 });
       expect(read.length).toBeGreaterThan(3);
-      // Besides, the days since the job started, for what was resent already, with those made ahead, and the event's.
+      // In addition: the days since the job started, for earlier resends, including days ahead, and the event's day.
       expect(Math.max(...read)).toBeLessThanOrEqual(MOST + 9);
     });
 
@@ -209,7 +209,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, PostgreSQL prune
         const days = await daysOfSteps('rpl_1');
         expect(await jobs(tx.manager).findReplay('rpl_1')).toMatchObject(ended);
         expect(days.length).toBeGreaterThan(3);
-        // Besides, the event's.
+        // In addition, the event's day.
         expect(Math.max(...days)).toBeLessThanOrEqual(MOST + 1);
       }
     });
@@ -233,7 +233,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, PostgreSQL prune
        FROM generate_series(1, 5) AS n`,
     );
     expect(await daysOf((manager) => list(manager))).toBe(2);
-    // Until the list ends: no delivery is older than its event, whose id is at most some days ahead of its time.
+    // Up to the end of the list: no delivery is older than its event, whose id is at most some days ahead of its time.
     expect((await list(dataSource.manager, event)).items).toHaveLength(6);
     expect(await daysOf((manager) => list(manager, event))).toBeLessThanOrEqual(14);
     expect(await daysOf((manager) => list(manager, 'evt_7ZZZZZZZZZZZZZZZZZZZZZZZZZ'))).toBe(0);

@@ -22,7 +22,7 @@ const SETTINGS = {
   max_wal_senders: 4,
 };
 
-/** A primary and a standby that streams from it, each a server of its own. */
+/** A primary and a standby that streams from it, on separate servers. */
 export class StandbyPair implements TestDatabase {
   private standby: PostgresProcess | null = null;
 

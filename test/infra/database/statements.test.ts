@@ -5,13 +5,13 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PROJECT_ROOT as ROOT } from '../../harness/child-process.js';
 import { createTestDatabase, type TestDatabase } from '../../harness/index.js';
 
-/** Only these can be prepared. */
+/** Statements that can be prepared. */
 const PREPARABLE = /^\s*(WITH|SELECT|INSERT|UPDATE|DELETE)\s/;
 
 let database: TestDatabase;
-/** Lives through the migration, as the sessions of a running service do. */
+/** Stays open during the migration, like the sessions of a running service. */
 let session: PoolClient;
-/** The place in the source, by the name of the prepared statement. */
+/** Source locations by the name of the prepared statement. */
 const prepared = new Map<string, string>();
 
 beforeAll(async () => {
@@ -48,7 +48,7 @@ it('prepares every raw statement of the source on the migrated schema', async ()
   console.warn(`prepared ${prepared.size} statements; not prepared:\n${skipped.join('\n')}`);
   expect(refused).toEqual([]);
   expect(prepared.size).toBeGreaterThan(80);
-  // A statement that this test cannot read, a reader cannot read either.
+  // If this test cannot resolve a statement, a reader cannot either.
   expect(skipped.length).toBeLessThan(prepared.size / 3);
 });
 
@@ -70,7 +70,7 @@ async function addColumns(): Promise<void> {
   for (const { name } of tables) await database.pool.query(`ALTER TABLE ${name} ADD COLUMN added int`);
 }
 
-/** The error of PostgreSQL when it plans the statement once more; EXPLAIN runs nothing. */
+/** PostgreSQL's error when it plans the statement again. EXPLAIN runs nothing. */
 async function refusalOf(name: string): Promise<string | null> {
   const { rows } = await session.query<{ count: number }>(
     'SELECT coalesce(array_length(parameter_types, 1), 0) AS count FROM pg_prepared_statements WHERE name = $1',
@@ -85,15 +85,15 @@ async function refusalOf(name: string): Promise<string | null> {
   }
 }
 
-/** Raw SQL as it stands in the source. */
+/** Raw SQL in the source. */
 interface SourceStatement {
-  /** Such as `src/orders/orders.repository.ts:60`. */
+  /** E.g. `src/orders/orders.repository.ts:60`. */
   readonly place: string;
-  /** Every text that it can be, or the expression whose values only the running program knows. */
+  /** All possible texts, or the expression whose value is only known at runtime. */
   readonly texts: readonly string[] | { readonly dynamic: string };
 }
 
-/** Upper case, as this repository writes SQL: prose begins otherwise. */
+/** Uppercase, as this repository writes SQL, which tells it from prose. */
 const SQL =
   /^\s*(WITH|SELECT|INSERT INTO|UPDATE|DELETE FROM|LOCK TABLE|CREATE|DROP|ALTER|SET LOCAL|TRUNCATE)\s/;
 const MAX_TEXTS = 64;
@@ -103,7 +103,7 @@ class Dynamic extends Error {}
 /** The initializers of constants that templates use. */
 const partsOfOthers = new Set<ts.Node>();
 
-/** Every string of `src` that begins as SQL does, with what constants put into it. */
+/** All strings of `src` that start like SQL, with their constants inserted. */
 function findStatements(): SourceStatement[] {
   const { config } = ts.readConfigFile(path.join(ROOT, 'tsconfig.json'), (file) => ts.sys.readFile(file)) as {
     config: { compilerOptions: Record<string, unknown> };
@@ -117,11 +117,11 @@ function findStatements(): SourceStatement[] {
     .getSourceFiles()
     .filter(({ fileName }) => files.includes(fileName))
     .flatMap((file) => statementsOf(file, checker));
-  // A part of another statement need not be a statement.
+  // A fragment of another statement need not be a statement.
   return found.filter(({ node }) => !partsOfOthers.has(node));
 }
 
-/** Finds what our own sources import of each other: the types of libraries, which are most of a program, say nothing of SQL. */
+/** Resolves only imports within our own sources, because library types are most of a program and contain no SQL. */
 function hostOf(options: ts.CompilerOptions): ts.CompilerHost {
   const resolve = (name: string, importer: string): ts.ResolvedModuleFull | undefined => {
     if (!name.startsWith('.')) return undefined;
@@ -169,7 +169,10 @@ function textsOf(node: ts.Expression, checker: ts.TypeChecker): SourceStatement[
   }
 }
 
-/** Every text that an expression of constants can be. @throws Dynamic */
+/**
+ * All possible texts of a constant expression.
+ * @throws Dynamic
+ */
 function valuesOf(node: ts.Expression, checker: ts.TypeChecker): string[] {
   if (ts.isStringLiteralLike(node) || ts.isNumericLiteral(node))
     return [node.text.replaceAll('_', ts.isNumericLiteral(node) ? '' : '_')];
@@ -191,7 +194,7 @@ function templateValues(node: ts.TemplateExpression, checker: ts.TypeChecker): s
   return texts;
 }
 
-/** The values of what a `const` or a `readonly` property without another assignment is set to. */
+/** The values of a `const` or of a `readonly` property with a single assignment. */
 function initialOf(node: ts.Expression, checker: ts.TypeChecker): string[] | null {
   let symbol = checker.getSymbolAtLocation(node);
   if (symbol && symbol.flags & ts.SymbolFlags.Alias) symbol = checker.getAliasedSymbol(symbol);
@@ -202,7 +205,10 @@ function initialOf(node: ts.Expression, checker: ts.TypeChecker): string[] | nul
   return valuesOf(declaration.initializer, checker);
 }
 
-/** The members of a union of literals. @throws Dynamic */
+/**
+ * The members of a union of literals.
+ * @throws Dynamic
+ */
 function literalsOf(node: ts.Expression, checker: ts.TypeChecker): string[] {
   const type = checker.getTypeAtLocation(node);
   const members = type.isUnion() ? type.types : [type];

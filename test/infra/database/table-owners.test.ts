@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { PROJECT_ROOT as ROOT } from '../../harness/child-process.js';
 
-/** Which folder of `src` owns a table: the only one whose SQL may name it. */
+/** The folder of `src` that owns a table. Only its SQL may name the table. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
   alerts: ['alerts'],
   'api-keys': ['api_keys'],
@@ -48,7 +48,7 @@ interface Exception {
 
 const BOOKS = ['wallets', 'wallet_holds', 'ledger_transactions', 'ledger_entries'];
 
-/** The tables of others that a feature's SQL names. One that nothing needs any more fails the test. */
+/** Foreign tables that a feature's SQL may name. An unused exception fails the test. */
 const EXCEPTIONS: readonly Exception[] = [
   {
     feature: 'auth',
@@ -179,7 +179,7 @@ const EXCEPTIONS: readonly Exception[] = [
 ];
 
 const WRITES = /\b(?:INSERT INTO|DELETE FROM|LOCK TABLE|TRUNCATE|UPDATE)\s+([a-z_]+)/g;
-/** The tables after FROM, JOIN or USING; of a list as well, each with its alias. */
+/** The tables after FROM, JOIN or USING, including lists with aliases. */
 const READS =
   /\b(?:FROM|JOIN|USING)\s+([a-z_]+(?:(?:\s+AS)?\s+[a-z]\w*)?(?:\s*,\s*[a-z_]+(?:\s+[a-z]\w*)?)*)/g;
 const DELETED = /\bDELETE\s+$/;
@@ -218,9 +218,9 @@ describe('table ownership', () => {
   });
 });
 
-/** A table that the SQL of a source file names. */
+/** A table named in the SQL of a source file. */
 interface TableUse {
-  /** Such as `src/orders/orders.repository.ts:60`. */
+  /** E.g. `src/orders/orders.repository.ts:60`. */
   readonly place: string;
   /** The folder below `src`. */
   readonly feature: string;
@@ -228,7 +228,7 @@ interface TableUse {
   readonly access: 'reads' | 'writes';
 }
 
-/** Every table that a migration creates and none drops, partitions apart. */
+/** All tables that migrations create and do not drop, without partitions. */
 function migratedTables(): ReadonlySet<string> {
   const sources = sourcesOf('migrations');
   const dropped = sources.flatMap(({ text }) =>
@@ -244,7 +244,7 @@ function migratedTables(): ReadonlySet<string> {
   return new Set(created.filter((table) => !dropped.includes(table)));
 }
 
-/** Every use of a known table in the SQL of `src`: written in upper case, as this repository does it. */
+/** All uses of a known table in the SQL of `src`, which is uppercase in this repository. */
 function findTableUses(tables: ReadonlySet<string>): TableUse[] {
   return sourcesOf('src').flatMap(({ file, text }) => {
     const code = withoutComments(text);
@@ -267,7 +267,7 @@ function namesIn(list: string): string[] {
   return list.split(',').map((item) => item.trim().split(/\s/)[0]!);
 }
 
-/** Comments become spaces, so that lines keep their numbers. */
+/** Replaces comments with spaces, so that line numbers stay the same. */
 function withoutComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/[^\n]*/g, (comment) => comment.replace(/[^\n]/g, ' '));
 }

@@ -16,7 +16,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** As it does when it is started again: it repeats itself without harm. */
+/** Runs the migration again, which must be idempotent. */
 async function migrate(): Promise<void> {
   const runner = source.createQueryRunner();
   await new CarryTraceContext1763700000040().up(runner);

@@ -21,7 +21,7 @@ let transactions: Transactions;
 beforeAll(async () => {
   database = await createTestDatabase();
   await database.pool.query('CREATE TABLE written (id int PRIMARY KEY)');
-  // One connection: whatever a transaction leaves behind meets the next one.
+  // A single connection, so that leftovers of one transaction affect the next.
   dataSource = await createDataSource({
     url: database.url,
     poolMax: 1,
@@ -39,7 +39,7 @@ afterAll(async () => {
 
 beforeEach(() => database.pool.query('TRUNCATE written'));
 
-/** What others see. */
+/** The committed rows. */
 async function written(): Promise<readonly number[]> {
   const { rows } = await database.pool.query<{ id: number }>('SELECT id FROM written ORDER BY id');
   return rows.map(({ id }) => id);
@@ -76,7 +76,7 @@ describe('the connection of a transaction', () => {
     let beside: Promise<unknown> = Promise.resolve();
     const failed = transactions.run(async (tx) => {
       await insert(tx, 1);
-      // In the turn of the ROLLBACK, which is sent when the failure has reached the transaction.
+      // In the event loop turn of the ROLLBACK, which is sent once the failure reaches the transaction.
       beside = failureOf(new Promise((resolve) => setImmediate(resolve)).then(() => insert(tx, 2)));
       throw new Error('this part');
     });

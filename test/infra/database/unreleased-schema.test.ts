@@ -12,7 +12,7 @@ let database: TestDatabase;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  // What migration 5 once made, with the last migration still to come.
+  // The schema that migration 5 once created, without the last migration.
   await database.pool.query(`
     DROP TABLE events;
     CREATE TABLE events (id text PRIMARY KEY, partner_id text NOT NULL, mode text NOT NULL, body text NOT NULL);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../harness/index.js';
 
-/** Columns whose change no partner can see (D48); a new column is listed here, or counts. */
+/** Columns whose changes partners cannot see (D48). A new column must be listed here or be counted. */
 const NOT_COUNTED: Readonly<Record<string, readonly string[]>> = {
   orders: [
     ...['data_bytes', 'validity_days', 'activation_policy', 'provider', 'provider_reference'],
@@ -27,10 +27,10 @@ const NOT_COUNTED: Readonly<Record<string, readonly string[]>> = {
     ...['accepted_request_id', 'traceparent', 'updated_at'],
   ],
 };
-/** Columns that never change, or are the count itself. */
+/** Columns that never change, and the version itself. */
 const FIXED = ['id', 'partner_id', 'mode', 'order_id', 'created_at', 'version'];
 
-/** Another value of the column's type, whatever it is now. */
+/** SQL for a different value of the column's type. */
 const CHANGED: Readonly<Record<string, string>> = {
   text: `coalesce(%s, '') || '0'`,
   integer: 'coalesce(%s, 0) + 1',
@@ -60,7 +60,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** The version after the column alone was changed; checks and keys are out of the way, and nothing stays. */
+/** The version after only this column was changed. Checks and keys are disabled, and the change is rolled back. */
 async function versionAfter(table: string, column: string, type: string): Promise<number> {
   const client = await database.pool.connect();
   try {

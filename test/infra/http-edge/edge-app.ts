@@ -25,7 +25,7 @@ import {
   type FinishedCall,
 } from '../../../src/infra/http/edge/index.js';
 
-/** What the handler of `GET /v1/things` does next. */
+/** Defines what the handler of `GET /v1/things` does next. */
 export class Behavior {
   thing: (request: FastifyRequest, reply: FastifyReply) => unknown = Behavior.plain;
 
@@ -103,7 +103,7 @@ export interface EdgeApp {
   readonly records: FinishedCall[];
   readonly unexpected: unknown[];
   readonly seen: EdgeCall[];
-  /** Each test may replace it. The app's own: files of tests that share a process share what a module has. */
+  /** Tests may replace it. It belongs to the app, because test files in one process share module state. */
   readonly behavior: Behavior;
   close(): Promise<void>;
 }

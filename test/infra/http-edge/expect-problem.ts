@@ -3,7 +3,7 @@ import { ERROR_CATALOG, type ErrorCode } from '../../../src/common/errors/index.
 import type { EdgeApp } from './edge-app.js';
 import { until, type Answer } from './raw-client.js';
 
-/** The one error body with the same id in header and body, ours (D6, D8). */
+/** Expects the error body with our own request id in header and body (D6, D8). */
 export function expectProblem(answer: Answer, status: number, code: ErrorCode): void {
   expect(answer.problem).toMatchObject({ status, code, retryable: ERROR_CATALOG[code].retryable });
   expect(answer.status).toBe(status);
@@ -12,7 +12,7 @@ export function expectProblem(answer: Answer, status: number, code: ErrorCode): 
   expect(answer.headers['x-request-id']).toBe(answer.problem.request_id);
 }
 
-/** The same, and exactly one record of it since the list was emptied (D38). */
+/** Also expects exactly one record since the list was cleared (D38). */
 export async function expectOneProblem(
   { records }: EdgeApp,
   answer: Answer,

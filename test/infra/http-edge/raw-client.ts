@@ -10,11 +10,11 @@ export interface Answer {
   readonly problem: Problem;
 }
 
-/** A socket that collects what the server says. */
+/** A socket that collects what the server sends. */
 export class RawClient {
   private received = '';
   private hungUp = false;
-  /** Answers to HEAD have a length but no body. */
+  /** Responses to HEAD have a length but no body. */
   private headOnly = false;
   readonly socket: Socket;
 
@@ -40,7 +40,7 @@ export class RawClient {
     return this.received;
   }
 
-  /** Waits for `count` whole answers; fails when the server hangs up before. */
+  /** Waits for `count` complete responses, and fails when the server hangs up earlier. */
   async answers(count: number, timeoutMs = 30_000): Promise<Answer[]> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
@@ -99,7 +99,7 @@ function parseAnswers(text: string, headOnly: boolean): Answer[] {
   return answers;
 }
 
-/** One raw exchange: sends the bytes and gives the first answer. */
+/** One raw exchange: sends the bytes and returns the first response. */
 export async function exchange(port: number, bytes: string | Buffer): Promise<Answer> {
   const client = new RawClient(port).write(bytes);
   try {
@@ -113,12 +113,12 @@ export interface RequestParts {
   readonly method?: string;
   readonly path?: string;
   readonly version?: string;
-  /** `null` leaves a default header out. */
+  /** `null` omits a default header. */
   readonly headers?: Readonly<Record<string, string | readonly string[] | null>>;
   readonly body?: string | Buffer;
 }
 
-/** The bytes of a request that is fine unless the parts say otherwise. */
+/** The bytes of a valid request with the given changes. */
 export function request(parts: RequestParts = {}): Buffer {
   const { method = 'GET', path = '/v1/things', version = 'HTTP/1.1', body = '' } = parts;
   const headers: Record<string, string | readonly string[] | null> = {
@@ -141,7 +141,6 @@ export function post(body: string | Buffer, parts: RequestParts = {}): Buffer {
   return request({ method: 'POST', body, ...parts, headers });
 }
 
-/** Waits until `condition` holds. */
 export async function until(condition: () => boolean): Promise<void> {
   await eventually('a condition that holds', condition);
 }

@@ -8,7 +8,7 @@ import { Behavior, startEdgeApp, type EdgeApp } from './edge-app.js';
 import { RawClient, request, until } from './raw-client.js';
 
 const WRITE_TIMEOUT_MS = 600;
-/** More than the kernel takes for a caller that reads nothing. */
+/** More than the kernel buffers for a caller that never reads. */
 const LARGE = 'x'.repeat(16_000_000);
 
 const ended: (() => unknown)[] = [];
@@ -26,7 +26,7 @@ async function startEdge(limits: Partial<SocketLimits>, closeWithinMs?: number):
   return edge;
 }
 
-/** A socket that sends and reads nothing until it is resumed. */
+/** A socket that sends and does not read until it is resumed. */
 async function deaf(port: number, bytes: Buffer): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
   ended.push(() => socket.destroy());
@@ -63,7 +63,7 @@ describe('a caller that never reads (D43)', () => {
   });
 
   it('is distinguished from a slow reader, which gets all of a large response', async () => {
-    // The kernel takes large pieces at a time: what is read at 2.5 MB/s goes on every 640 ms.
+    // The kernel accepts large pieces: at 2.5 MB/s the write progresses every 640 ms.
     const writeTimeoutMs = 5_000;
     const edge = await startEdge({ writeTimeoutMs });
     edge.behavior.thing = () => ({ large: LARGE });
@@ -93,7 +93,7 @@ describe('a caller that never reads (D43)', () => {
   it('does not delay a close beyond its time limit', async () => {
     const edge = await startEdge({ writeTimeoutMs: 600_000 }, 500);
     edge.behavior.thing = () => ({ large: 'x'.repeat(100_000) });
-    // The last one is not whole: Node takes such a connection for one that is still served.
+    // The last request is incomplete, so Node treats the connection as active.
     const whole = Array.from({ length: 200 }, () => request());
     const pipelined = Buffer.concat([...whole, request().subarray(0, 20)]);
     for (let i = 0; i < 5; i++) await deaf(edge.port, pipelined);
@@ -174,7 +174,7 @@ describe('connection limits', () => {
     for (const client of greedy) expect((await client.write(request()).answer()).status).toBe(200);
     greedy.push(new RawClient(edge.port).write(request()));
     expect((await greedy[4]!.answer()).status).toBe(200);
-    // Loopback has many addresses.
+    // Use another loopback address.
     const other = connect({ port: edge.port, host: '127.0.0.1', localAddress: '127.0.0.2' });
     ended.push(() => other.destroy());
     other.write(request());

@@ -4,7 +4,7 @@ import { CallerSlots } from '../../../src/infra/http/caller-slots.js';
 
 const PATIENT = { what: 'lists', perCaller: 2, most: 3, waitMs: 60_000 };
 
-/** Asks for `count` slots; what is granted is in the order of the grants. Some are refused after the end of the test. */
+/** Requests `count` slots and records grants in order. Some requests are refused after the end of the test. */
 function ask(slots: CallerSlots, name: string, count: number, granted: [string, () => void][]): void {
   for (let i = 0; i < count; i++)
     slots.take(name).then(
@@ -71,7 +71,7 @@ describe('caller slots', () => {
       [429, { 'retry-after': '1' }],
       [503, { 'retry-after': '1' }],
     ]);
-    // Who gave up waiting takes nobody's slot.
+    // A caller that gave up waiting takes no slot.
     held[0]!();
     const release = await slots.take('calm');
     release();

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { escapeControls, isLine, LINES_PATTERN, withoutControls } from '../../../src/common/plain-text.js';
 
-/** UTF-16 units by their ranges. */
+/** Ranges of refused UTF-16 code units. */
 const REFUSED: readonly (readonly [number, number])[] = [
   ...([
     [0x00, 0x1f],

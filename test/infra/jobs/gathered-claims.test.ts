@@ -3,15 +3,15 @@ import type { Claim, ClaimRequest, GroupOwner } from '../../../src/infra/jobs/in
 import { eventually } from '../../harness/eventually.js';
 import { MemoryJobs, runnerOf } from './memory-jobs.js';
 
-/** A source that claims from many groups in one statement, which the test lets go on. */
+/** A source that claims from many groups in one statement, which the test releases. */
 class GatheringJobs extends MemoryJobs {
   readonly statements: string[][] = [];
   poisoned = '';
   private readonly waiting: (() => void)[] = [];
   isOpen = true;
-  /** What a statement has to do with that waits while it is not open. */
+  /** Statements for groups with this prefix wait until the source is open. */
   held = '';
-  /** Groups of which nobody knows whose they are before it is read. */
+  /** Groups whose owner must be read first. */
   readonly unknown = new Set<string>();
   readonly learnt: (readonly string[])[] = [];
 

@@ -4,7 +4,7 @@ import { LOCKING_BATCHES, lockWaitMs } from '../../../src/infra/jobs/index.js';
 
 const databaseError = (code: string): Error => Object.assign(new Error(`SQLSTATE ${code}`), { code });
 
-/** Writes that wait for locked items as long as they may; `fault` decides which items fail, and how. */
+/** Writes that wait for locked items up to the lock timeout. `fault` decides which items fail, and how. */
 function startWrites(fault: (item: number) => Error | null = () => null) {
   const locked = new Set<number>();
   const batches: number[][] = [];

@@ -5,7 +5,7 @@ import { createTestDatabase, eventually, type TestDatabase } from '../../harness
 import { NodeChild } from '../../harness/child-process.js';
 import { overTcp } from '../../harness/database.js';
 
-/** A worker of the queue that says so when its connection has come about, as long as its event loop turns. */
+/** A queue worker that reports its connection, as long as its event loop runs. */
 const WORKER = `
   import { pino } from 'pino';
   import { Worker } from 'bullmq';
@@ -26,7 +26,7 @@ let child: NodeChild | null = null;
 let dropped = 0;
 const sockets = new Set<net.Socket>();
 
-/** Stands before PostgreSQL, and cuts the first connections when they have said something. */
+/** A proxy to PostgreSQL that cuts the first connections after their first bytes. */
 async function startProxy(drops: number): Promise<number> {
   const target = overTcp(database.url);
   proxy = net.createServer((socket) => {
@@ -60,7 +60,7 @@ afterEach(async () => {
 it('lets a worker that loses its first connections start its queue when the database is back', async () => {
   const url = overTcp(database.url);
   url.port = String(await startProxy(5));
-  // A process of its own: a loop that never gives the event loop back would stop this one, too.
+  // A child process, because a loop that blocks the event loop would block this process as well.
   child = NodeChild.launch({ args: ['--input-type=module', '-e', WORKER], env: { DATABASE_URL: url.href } });
   await child.ready();
   expect(dropped).toBe(5);

@@ -9,7 +9,7 @@ import {
   type JobSource,
 } from '../../../src/infra/jobs/index.js';
 
-/** Jobs in memory: what is due is an array, and a job ends when the test says so. */
+/** Jobs in memory. Due jobs are an array, and the test decides when a job ends. */
 export class MemoryJobs implements JobSource<string> {
   readonly due = new Map<string, string[]>();
   readonly done: string[] = [];
@@ -43,7 +43,9 @@ export class MemoryJobs implements JobSource<string> {
     return Promise.resolve([...this.due.keys()].filter((group) => group > after).sort());
   }
 
-  /** A group is of its own owner; `live-…` and `sandbox-…` say the mode, `…@owner` who it is. */
+  /**
+   * By default each group has its own owner. The prefixes `live-` and `sandbox-` set the mode, and `@owner` the owner.
+   */
   ownerOf(group: string): GroupOwner | null {
     const [name = '', owner = group] = group.split('@');
     return { id: owner, mode: name.startsWith('sandbox') ? 'sandbox' : 'live' };

@@ -7,7 +7,7 @@ const SEND_TAKES_MS = 50;
 const logger = pino({ level: 'silent' });
 const QUEUE = 'test-jobs';
 
-/** What all processes say to each other; `refuse` is what the server says of a text that it does not take. */
+/** The messages between all processes. `refuse` returns the server's error for a text. */
 class MemoryServer {
   readonly said: string[] = [];
   private readonly listeners: ((text: string) => void)[] = [];
@@ -34,7 +34,7 @@ class MemoryServer {
   }
 }
 
-/** A process with a worker that has `slots` free ones. */
+/** A process with a worker that has `slots` free slots. */
 function startWorker(server: MemoryServer, slots = Infinity) {
   const now: string[] = [];
   const later: string[] = [];
@@ -51,7 +51,7 @@ let server: MemoryServer;
 let signals: WorkSignals;
 
 beforeEach(() => {
-  // A stop settles them for a second at most, which a busy machine may take to wake up: here it does not pass.
+  // A stop waits at most a second, which a busy machine may need to wake up, so the clock is frozen.
   vi.useFakeTimers({ toFake: ['performance'] });
   server = new MemoryServer();
   signals = new WorkSignals(server.channel(), logger);
@@ -87,7 +87,7 @@ describe('notifications to workers in other processes', () => {
   });
 
   it('are sent without the one that the server rejects (D43)', async () => {
-    // What PostgreSQL says of U+0000 in a text.
+    // PostgreSQL's error for U+0000 in a text.
     const error = Object.assign(new Error('invalid byte sequence'), { code: '22021' });
     server.refuse = (text) => (text.includes('\\u0000') ? error : null);
     for (const group of ['a', 'b\0', 'c', 'd']) signals.tell(QUEUE, group);

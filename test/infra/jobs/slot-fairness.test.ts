@@ -10,7 +10,7 @@ const names = (prefix: string, count: number, suffix = ''): string[] =>
 const underWayOf = (jobs: MemoryJobs, group: string): number =>
   [...jobs.underWay.keys()].filter((job) => job.startsWith(`${group}-`)).length;
 
-/** Whatever is to be claimed after the last change is claimed then: claims are promises that are settled at once. */
+/** Waits for all claims that follow the last change. Claims are promises that settle at once. */
 async function settle(): Promise<void> {
   for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -155,7 +155,7 @@ describe('groups that hang from their first job (D42)', () => {
     await settle();
     const most = jobs.underWay.size;
     expect(most).toBeLessThanOrEqual(SLOTS / 2);
-    // Their time is over, and nothing has been fast: what comes now is of groups that are known to be slow.
+    // Their time limit has passed without a fast job, so these groups now count as slow.
     jobs.finishAll();
     await settle();
     expect(jobs.underWay.size).toBeGreaterThan(0);

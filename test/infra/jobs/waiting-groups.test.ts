@@ -7,7 +7,7 @@ import { Random } from '../../../chaos/random.js';
 const PACES = ['fast', 'new', 'slow'] as const;
 const SLOTS = 64;
 
-/** As the webhook worker divides its slots. */
+/** The slot shares of the webhook worker. */
 const newShares = (): SlotShares =>
   new SlotShares({
     concurrencyPerGroup: 16,
@@ -23,7 +23,7 @@ const newGroup = (owner: number, mode: Mode, pace: Pace): GroupSlots => ({
   owner: { id: `ptn_${owner}:${mode}`, mode },
 });
 
-/** Asks for room, and counts how often. */
+/** Counts the requests for room. */
 class CountedRoom {
   asked = 0;
   constructor(private readonly shares: SlotShares) {}
@@ -49,7 +49,7 @@ describe('3,000 hanging groups', () => {
     const begun: GroupSlots[] = [];
     for (let next = waiting.takeNext(); next; next = waiting.takeNext()) {
       shares.take(next, 1);
-      // It has more to do, as an endpoint with a backlog.
+      // It has more work, like an endpoint with a backlog.
       waiting.add(next);
       begun.push(next);
     }
@@ -65,7 +65,7 @@ describe('3,000 hanging groups', () => {
       expect(room.asked).toBeLessThanOrEqual(SLOTS);
       shares.take(next, 1);
     }
-    // One that answers in time does not wait behind them.
+    // A fast group does not wait behind them.
     const healthy = newGroup(9_999, 'live', 'fast');
     waiting.add(healthy);
     room.asked = 0;
@@ -74,7 +74,10 @@ describe('3,000 hanging groups', () => {
   });
 });
 
-/** The rule by itself: every fourth is the longest waiting of its mode, the others go by pace and jobs under way. */
+/**
+ * A plain implementation of the rule: every fourth is the longest waiting of its mode, others go by pace and active
+ * jobs.
+ */
 function nextByTheRule(
   groups: readonly GroupSlots[],
   shares: SlotShares,

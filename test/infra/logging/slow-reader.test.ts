@@ -11,7 +11,7 @@ type Child = ChildProcessByStdio<null, Readable, Readable>;
 let child: Child | null = null;
 afterEach(() => void child?.kill('SIGKILL'));
 
-/** A process of the built output; nobody reads its stdout until the test does. */
+/** A process of the build whose stdout is not read until the test reads it. */
 function launch(
   args: readonly string[],
   env: Record<string, string> = {},
@@ -25,7 +25,7 @@ function launch(
   return { child: launched, said: () => stderr };
 }
 
-/** Says 400,000 lines of 500 bytes, then what that cost and, from time to time, one line more. */
+/** Logs 400,000 lines of 500 bytes, then their cost, and then one line from time to time. */
 const CHATTERBOX = `
   import { Registry } from 'prom-client';
   import { LogDestination } from './dist/src/infra/log-destination.js';
@@ -57,7 +57,7 @@ describe('a stdout reader that never reads (D43)', () => {
     expect(most).toBeLessThan(150_000_000);
     let stdout = '';
     noisy.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
-    // In one line, or in some where saying it all took longer than from one report to the next.
+    // One line, or several if writing took longer than the interval between reports.
     const reports = () =>
       stdout
         .split('\n')
@@ -86,7 +86,7 @@ describe('a stdout reader that never reads (D43)', () => {
         () => null,
       ),
     );
-    // A pipe takes some 200 KB, a call's line has some 350 bytes.
+    // A pipe holds about 200 KB, and a call's line has about 350 bytes.
     for (let round = 0; round < 20; round++) {
       await Promise.all(Array.from({ length: 100 }, () => client.get(`/v1/${'x'.repeat(300)}`)));
     }

@@ -6,7 +6,7 @@ import { type DeafAddress, deafAddress } from '../../harness/deaf-address.js';
 
 const LIVE = '127.0.0.1';
 
-/** Longer than any connection here takes on a busy machine. */
+/** Longer than any connection in this file needs on a busy machine. */
 const patient = (): AbortSignal => AbortSignal.timeout(60_000);
 
 async function live(host = LIVE, port = 0) {
@@ -63,7 +63,7 @@ describe('connecting to a host with several addresses', () => {
       const slow = await deafAddress('127.0.0.3');
       const dead = await deafAddress('127.0.0.2', slow.port);
       const connecting = connected(order, slow.port);
-      // Both SYNs are lost; the one that is sent again after a second finds a listener.
+      // Both SYNs are lost. The one that is resent after a second finds a listener.
       setTimeout(() => slow.hear(), 600);
       expect(await connecting).toBe('127.0.0.3');
       await Promise.all([slow.close(), dead.close()]);
@@ -85,7 +85,7 @@ describe('connecting to a host with several addresses', () => {
     for (const host of dead) await deaf(host, port);
     const startedAt = performance.now();
     expect(await connected([...dead, '127.0.0.9'], port)).toBe('127.0.0.9');
-    // The first keeps its place for three seconds, so that a lost SYN can be sent again.
+    // The first attempt stays active for three seconds, so that a lost SYN can be resent.
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(2_900);
   });
 

@@ -8,7 +8,7 @@ const AAAA = '2001:db8::1';
 const V4 = { address: A, family: 4 };
 const V6 = { address: AAAA, family: 6 };
 
-/** A port of loopback on which nobody answers. */
+/** A loopback port without a listener. */
 const NOBODY = '127.0.0.1:9';
 
 describe('resolving with a name server that ignores one address family', () => {
@@ -20,7 +20,7 @@ describe('resolving with a name server that ignores one address family', () => {
     const resolve = nameServerResolver(() => [server.address]);
     const startedAt = performance.now();
     expect(await resolve('half.test')).toEqual(expected);
-    // The query for the other family takes eight seconds and more.
+    // The query for the other family takes at least eight seconds.
     expect(performance.now() - startedAt).toBeLessThan(7_000);
   });
 
@@ -42,7 +42,7 @@ describe('resolving while the list of name servers changes', () => {
     const resolve = nameServerResolver(() => [current]);
     await expect(resolve('moved.test')).rejects.toMatchObject({ code: RESOLVER_UNAVAILABLE });
     current = server.address;
-    // Failures read the list once a second at most.
+    // A failed lookup rereads the list at most once a second.
     const found = await eventually('the new ones are asked', () => resolve('moved.test').catch(() => null));
     expect(found).toEqual([V4]);
   });

@@ -20,7 +20,7 @@ describe('the sweeps of a worker', () => {
     await eventually('all have begun', () => begun.length === 4);
     await sweeps.beforeApplicationShutdown();
     expect(begun.map(({ name }) => name)).toEqual(['a', 'b', 'c', 'd']);
-    // A busy machine brings timers late, and then some of them together: never earlier.
+    // On a busy machine timers fire late and together, but never early.
     expect(begun[3]!.atMs - begun[0]!.atMs).toBeGreaterThanOrEqual(70);
   });
 
@@ -99,7 +99,7 @@ describe('a purge in steps (D44)', () => {
     const stop = new AbortController();
     let steps = 0;
     const step = async (limit: number): Promise<number> => {
-      // The second one takes long, and so would the rest after it.
+      // The second step takes long, and so would those after it.
       if (++steps === 2) await new Promise((resolve) => setTimeout(resolve, 300));
       if (steps === 2) setTimeout(() => stop.abort(), 20);
       return limit;

@@ -8,7 +8,7 @@ import { orderEnded } from '../../harness/order-steps.js';
 import { freePort } from '../../harness/free-port.js';
 import { startTraceCollector, type TraceCollector } from '../../harness/trace-collector.js';
 
-/** Twice what the queue holds; a batch of 512 leaves as soon as it is full. */
+/** Twice the queue size. A batch of 512 is sent as soon as it is full. */
 const MANY = 4_096;
 
 const closers: (() => Promise<void>)[] = [];
@@ -37,7 +37,7 @@ async function buy(service: TestService): Promise<void> {
 describe('a collector that never responds', () => {
   it('delays no order, and a stop by at most half a second', async () => {
     const { url } = await hangingCollector();
-    // Its export would take five seconds, and the stop may take twenty.
+    // An export would take five seconds, and the stop may take twenty.
     const stopMs = await leastOf(4_500, async () => {
       const service = await serviceWith(url);
       for (let nth = 0; nth < 5; nth++) await buy(service);
@@ -55,7 +55,7 @@ describe('a collector that never responds', () => {
     expect(await dropped('queue_full')).toBe(MANY - 512 - 2_048);
     const began = performance.now();
     await tracer.close(200);
-    // Its export would take five seconds.
+    // An export would take five seconds.
     expect(performance.now() - began).toBeLessThan(4_500);
   });
 });

@@ -7,18 +7,18 @@ import { EsimAccessUpstream } from '../../live/esim-access-upstream.js';
 import { settled } from '../../live/shop.js';
 import { TracedShop } from './traced-shop.js';
 
-/** What a partner, or a proxy of theirs, sends along. */
+/** Trace context sent by a partner or a proxy. */
 const THEIRS = { traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') };
 
 let upstream: EsimAccessUpstream;
 let traced: TracedShop;
 let collector: TraceCollector;
-/** What must be in no span. */
+/** Texts that no span may contain. */
 const secrets: Record<string, string> = {};
 let requestId = '';
 let order: Json;
 let accepted: ReceivedSpan;
-/** All of the order's trace, the second attempt of its webhook included. */
+/** The whole trace of the order, including the second attempt of its webhook. */
 let trace: readonly ReceivedSpan[];
 
 beforeAll(async () => {
@@ -62,7 +62,7 @@ beforeAll(async () => {
   await eventually('the event was taken at the second attempt', () => shop.receiver.received.length === 2);
   accepted = await collector.spanThat('accepted the order', isOf('POST /v1/orders'));
   await eventually('all of the trace', () => ofTrace().filter(isOf('webhook order.issued')).length === 2);
-  // The span of the read above ends last: what the API says of the secrets has arrived, too.
+  // The span of this read ends last, so everything about the secrets has arrived.
   await collector.spanThat('read the eSIM', isOf('GET /v1/esims/:id'));
   trace = ofTrace();
 });
@@ -168,7 +168,7 @@ describe('a live order, from its POST to its webhook', () => {
 
   it('contains no secret, ICCID, activation code or address', () => {
     const sent = collector.bodies.join('\n');
-    // It is looked at in the right place: what may be told is there.
+    // Allowed values prove that the right place is searched.
     for (const told of [requestId, order['id'] as string]) expect(sent).toContain(told);
     for (const [name, secret] of Object.entries(secrets)) {
       expect(secret?.length, name).toBeGreaterThan(8);

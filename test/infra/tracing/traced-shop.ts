@@ -10,10 +10,10 @@ import { startTraceCollector, type TraceCollector } from '../../harness/trace-co
 import { FAST, LiveShop } from '../../live/shop.js';
 import type { Upstream } from '../../live/upstream.js';
 
-/** Retries of a webhook that a test can wait for. */
+/** Webhook retry delays that a test can wait for. */
 const SOON = { WEBHOOK_RETRY_DELAYS_MS: '200,200,200,200,200' };
 
-/** The service as real processes, API and worker, over a provider's simulator, with a collector of their traces. */
+/** API and worker as processes, with a provider's simulator and a trace collector. */
 export class TracedShop {
   private constructor(
     readonly shop: LiveShop,
@@ -42,7 +42,7 @@ export class TracedShop {
     return traced;
   }
 
-  /** The API's own process. */
+  /** The API process. */
   partnerApi(key: string): HttpClient {
     return this.api.partnerApi(key);
   }

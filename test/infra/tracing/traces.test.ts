@@ -93,7 +93,7 @@ describe('orders that are placed together and claimed together', () => {
     for (const line of failed) expect(line).toMatchObject(ids);
     const call = lines.find((line) => line['event'] === 'http.call' && line['requestId'] === requestId);
     expect(call).toMatchObject(ids);
-    // Each of the worker's lines is of one order, whatever began together.
+    // Each of the worker's lines belongs to one order, even if several started together.
     const ofOthers = lines.filter((line) => line['orderId'] !== undefined && line['orderId'] !== orderId);
     expect(ofOthers.filter((line) => line['trace_id'] === traced.traceId)).toEqual([]);
   });
@@ -146,7 +146,7 @@ it('does not sample a trace because the caller samples its own', async () => {
   const dropped = await startTestService({ database: service.database, env: { ...env, ...sampler } });
   const theirs = callersTrace('01');
   for (const port of PORTS) await (await call(dropped, port, theirs.headers)).text();
-  // Its end sends what waits.
+  // A stop exports pending spans.
   await dropped.stop();
   const own = callersTrace('01');
   await (await call(service, 'admin', own.headers)).text();

@@ -11,7 +11,7 @@ import {
 } from '../../harness/index.js';
 import { orderEnded } from '../../harness/order-steps.js';
 
-/** Says on stdout what a process loads of OpenTelemetry's SDK. */
+/** Prints the modules of OpenTelemetry's SDK that a process loads. */
 const WATCH = `import { registerHooks } from 'node:module';
   registerHooks({ load: (url, context, next) => {
     if (/@opentelemetry\\/(?!api\\/)/.test(url)) console.log('loads ' + url);
@@ -30,7 +30,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The built roles, until an order has been issued by them; what they loaded of the SDK. */
+/** Runs the built roles until they have issued an order, and returns the SDK modules that they loaded. */
 async function loadedBy(env: Record<string, string>): Promise<{ orderId: string; loaded: string[] }> {
   const port = await freePort();
   const watched = `--import=data:text/javascript,${encodeURIComponent(WATCH)}`;
