@@ -45,11 +45,11 @@ export interface Upstream {
   /** Raises the package price by a tenth. Orders at the old price are refused. */
   raisePrice(): void;
   issueIccids(kind: 'reused' | 'not_luhn'): void;
-  /** The customer's device has loaded and used the eSIM. */
+  /** Simulates that the customer's device has loaded and used the eSIM. */
   useEsim(esim: { readonly upstreamId: string; readonly iccid: string }): void;
-  /** From now on it tells the service's listener of callbacks what has ended; absent where nothing takes time. */
+  /** Sends callbacks to this URL from now on when something has ended. Absent if everything ends at once. */
   callBack?(url: string): void;
-  /** No faults, enough money. */
+  /** Removes all faults and funds the account. */
   calmDown(): void;
   close(): Promise<void>;
 }

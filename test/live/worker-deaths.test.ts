@@ -11,18 +11,18 @@ import { TableLock } from './table-lock.js';
 import type { Upstream } from './upstream.js';
 import { ZenditUpstream } from './zendit-upstream.js';
 
-/*
- * Real processes, killed with SIGKILL at each boundary between two steps of the work. At each one there are six jobs,
- * all of them brought to that boundary before the kill: an order, a cancellation and a top-up at each provider.
+/**
+ * Processes killed with SIGKILL at each boundary between two steps. Before each kill, six jobs are brought to that
+ * boundary: an order, a cancellation and a top-up at each provider.
  *
- *   1  accepted and committed; no notification has left, nobody has claimed it        API and worker die
- *   2  claimed, the placement noted; the call has not left                       the worker dies
- *   3  the call is on its way and never arrives                                  the worker dies
- *   4  the provider has committed; its answer is not processed                   the worker dies
- *   5  the answer is processed; our transaction is open                          the worker dies
- *   6  our transaction is committed; no notification has left                         the worker dies
+ *   1  accepted and committed, but no notification sent and nothing claimed           API and worker die
+ *   2  claimed and the placement recorded, but the call not sent                      the worker dies
+ *   3  the call is in transit and never arrives                                       the worker dies
+ *   4  the provider has committed, but its response is not processed                  the worker dies
+ *   5  the response is processed, but our transaction is still open                   the worker dies
+ *   6  our transaction is committed, but no notification was sent                     the worker dies
  *
- * After each one, everything settles once, by itself, in new processes.
+ * After each kill, new processes settle everything exactly once without help.
  */
 
 const DEATHS = 6;
@@ -35,7 +35,7 @@ interface Stock {
   readonly toTopUp: string[];
 }
 
-/** A call of the partner, repeated with the same key for as long as there is no answer. */
+/** A call of the partner that is repeated with the same key until it gets a response. */
 interface Wish {
   readonly path: string;
   readonly body?: object;
@@ -84,7 +84,7 @@ async function wish({ path, body, key }: Wish): Promise<Json> {
   return answer.body.data as Json;
 }
 
-/** What stands in the way is gone before the processes come back. */
+/** Removes all blocks before the processes are restarted. */
 async function liftObstacles(): Promise<void> {
   for (const gate of house.gates) gate.reopen();
   await Promise.all(locks.map((lock) => lock.release()));
@@ -101,7 +101,7 @@ function closeGates(at: Hold): void {
   for (const gate of house.gates) gate.close(at);
 }
 
-/** Until every gate holds up one act of each kind; an order of Zendit has a call for each of its two eSIMs. */
+/** Waits until every gate holds one call of each kind. An order at Zendit has a call for each of its two eSIMs. */
 async function actsWait(): Promise<void> {
   await eventually('every act waits at its gate', () =>
     house.gates.every((gate) => new Set(gate.waiting).size === ACTS),
@@ -116,7 +116,7 @@ async function rowsOf(jobs: readonly Json[]): Promise<Json[]> {
   return Promise.all(jobs.map(({ id }) => house.shop.row(id as string)));
 }
 
-/** What the providers have sold, taken back and applied, in order of the jobs. */
+/** Number of sold, canceled and applied items at the providers, in the order of the jobs. */
 async function effects(jobs: readonly Json[]): Promise<number[]> {
   const rows = await rowsOf(jobs);
   return rows.map((row, i) => {
@@ -128,7 +128,7 @@ async function effects(jobs: readonly Json[]): Promise<number[]> {
   });
 }
 
-/** Every job has ended as it should, once; `expectBooksInOrder` then looks at the money and the events. */
+/** Expects that every job has ended correctly and once. `expectBooksInOrder` then checks the money and the events. */
 async function expectSettled(jobs: readonly Json[]): Promise<void> {
   const ends = await Promise.all(jobs.map((job) => settled(buyer, job)));
   const perUpstream = ['issued', 'canceled', 'completed'];
@@ -155,7 +155,7 @@ describe('a worker killed by SIGKILL', () => {
     for (const row of await rowsOf(jobs)) expect(isClaimed(row), 'claimed').toBe(false);
     await liftObstacles();
     await Promise.all([house.api.restart(), house.worker.restart()]);
-    // The partner, who may not have had the answer, asks again with the same keys.
+    // The partner may not have received the responses and repeats the calls with the same keys.
     const again = await Promise.all(wishes.map(wish));
     expect(again.map(({ id }) => id as string)).toEqual(jobs.map(({ id }) => id as string));
     await expectSettled(jobs);
@@ -201,7 +201,7 @@ describe('a worker killed by SIGKILL', () => {
   it('5: loses nothing after the response and before our transaction commits', async () => {
     const ledger = await hold('ledger_transactions');
     const jobs = await Promise.all(nextWishes().map(wish));
-    // Ends are written in slices, some of which wait for others.
+    // Ends are written in batches, some of which wait for others.
     await eventually('every job is done there and not ended here', async () => {
       const rows = await rowsOf(jobs);
       return rows.every(isClaimed) && (await effects(jobs)).join() === '2,1,1,2,1,1';

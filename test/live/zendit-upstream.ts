@@ -13,13 +13,13 @@ const REFUND = /\/esim\/purchases\/[^/]+\/refund$/;
 const FINISH_AFTER_MS = 200;
 const DAY_MS = 86_400_000;
 
-/** Zendit: every eSIM of an order is a purchase of its own, `<reference>-<n>`, that ends when it is looked at. */
+/** Zendit: each eSIM of an order is a separate purchase `<reference>-<n>`, which ends when it is queried. */
 export class ZenditUpstream implements Upstream {
   readonly name = 'zendit';
   readonly packageId = `pkg_z_${OFFER}`;
   readonly topupPackageId = `pkg_z_topup_${TOPUP_OFFER}`;
   private price = LIST_PRICE;
-  /** What stays when it calms down. */
+  /** Settings that `calmDown` keeps. */
   private habits: Readonly<Record<string, string | number>> = {};
 
   private constructor(readonly simulator: ZenditSimulator) {}
@@ -84,12 +84,12 @@ export class ZenditUpstream implements Upstream {
     else this.simulator.control({ badAnswers: n, badAnswer: 'html', badAnswersTakeEffect: false });
   }
 
-  /** Everything beyond the next `n` purchases is refused with a 400 that gives no reason. */
+  /** Refuses everything beyond the next `n` purchases with a 400 without a reason. */
   sellOnly(n: number): void {
     this.simulator.control({ sellsOnly: n });
   }
 
-  /** The next purchases end like this; null is DONE. */
+  /** Sets how the next purchases end. Null is DONE. */
   endPurchases(...outcomes: (string | null)[]): void {
     this.simulator.control({ outcomes });
   }
@@ -104,11 +104,11 @@ export class ZenditUpstream implements Upstream {
 
   raisePrice(): void {
     this.price = Math.round(this.price * 1.1);
-    // A POST names no price, so only Zendit itself can refuse the old one.
+    // A POST contains no price, so only Zendit can refuse the old one.
     this.simulator.control({ offers: { [OFFER]: { costFixed: this.price } }, outcomes: ['PRICE_CHANGED'] });
   }
 
-  /** As `raisePrice`, but sells all the same. */
+  /** Raises the price like `raisePrice`, but still sells. */
   sellDearer(): void {
     this.price = Math.round(this.price * 1.1);
     this.simulator.control({ offers: { [OFFER]: { costFixed: this.price } } });
@@ -127,7 +127,7 @@ export class ZenditUpstream implements Upstream {
     });
   }
 
-  /** Purchases end by themselves soon, which a webhook tells. */
+  /** Purchases soon end by themselves, and a webhook reports it. */
   callBack(url: string): void {
     this.habits = { webhookUrl: url, finishAfterMs: FINISH_AFTER_MS };
     this.simulator.control(this.habits);

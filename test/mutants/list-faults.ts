@@ -3,8 +3,9 @@ import path from 'node:path';
 import type { Edit, Mutant } from './mutants.js';
 
 /**
- * What is wrong with a list of mutants in the tree at `root`, one line each: a name that is there twice, a file that is
- * gone, a `find` that is not in its file exactly once, an edit that changes nothing. The list follows the code by this.
+ * Faults in a list of mutants for the tree at `root`, one line each: a duplicate name, a missing file, a `find` that
+ * does
+ * not occur exactly once, or an edit that changes nothing. This keeps the list in step with the code.
  */
 export function listFaults(root: string, mutants: readonly Mutant[]): string[] {
   const names = mutants.map(({ name }) => name);
@@ -21,7 +22,7 @@ function mutantFaults(root: string, mutant: Mutant): string[] {
   return [...edits, ...tests.map((test) => `${test} is not there`)];
 }
 
-/** Why the edit cannot be made; null when it can. */
+/** The reason why the edit cannot be applied, or null when it can. */
 export function editFault(root: string, { file, find, replace }: Edit): string | null {
   const target = path.join(root, file);
   if (!isFile(target)) return `${file} is not there`;

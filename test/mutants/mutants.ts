@@ -1,16 +1,16 @@
-/** A plausible bug: one change of the source, and the tests of which one must fail with it. */
+/** A plausible bug: one change of the source, and tests of which at least one must fail. */
 export interface Mutant extends Edit {
   readonly name: string;
-  /** Further changes without which the product would still be right: it checks twice. */
+  /** Further changes that the bug needs, because the product checks twice. */
   readonly also?: readonly Edit[];
   readonly tests: readonly string[];
-  /** The tests run processes of the built output, or a schema of their own: both are then made of the mutant. */
+  /** The tests run the build or create their own schema, so both are built from the mutant. */
   readonly build?: true;
 }
 
 export interface Edit {
   readonly file: string;
-  /** Is in the file exactly once. */
+  /** Must occur in the file exactly once. */
   readonly find: string;
   readonly replace: string;
 }
@@ -21,7 +21,7 @@ const WORKER_NOTIFIER = 'src/infra/jobs/worker-notifier.ts';
 const WORK_SIGNALS = 'src/infra/jobs/signals/work-signals.ts';
 const KEY_STATEMENTS = 'src/auth/api-key-auth.repository.ts';
 
-/** Bugs that no test had caught before. */
+/** Bugs that no test had caught at first. */
 const ONCE_UNSEEN: readonly Mutant[] = [
   {
     name: 'order-end-without-fence',
@@ -137,7 +137,7 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   {
     name: 'outcome-of-a-lost-endpoint',
     file: 'src/webhooks/worker/deliveries.repository.ts',
-    // Each of the two is enough alone.
+    // Either condition alone is sufficient.
     find: ' AND l.fence = a.fence AND l.owner = $20',
     replace: ' AND $20::text IS NOT NULL',
     tests: ['test/webhooks/leases.test.ts'],
@@ -235,7 +235,7 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   },
 ];
 
-/** Others, over all features. */
+/** More bugs, across all features. */
 const FURTHER: readonly Mutant[] = [
   {
     name: 'topup-end-without-fence',

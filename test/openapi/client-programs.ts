@@ -1,6 +1,6 @@
 /**
- * What a partner writes around a generated client, in three languages: an order is placed and read back with its eSIM,
- * its events and a refusal. Each prints the same JSON; the base URL and the key are `BASE_URL` and `API_KEY`.
+ * Partner programs for generated clients in three languages. Each places an order and reads it back with its eSIM, its
+ * events and a refusal, and prints the same JSON. `BASE_URL` and `API_KEY` are environment variables.
  */
 
 export const PYTHON_MAIN = `

@@ -28,7 +28,7 @@ beforeAll(async () => {
   );
 });
 
-/** The names of the operations for which `isWrong`; a test expects none. */
+/** Names of the operations for which `isWrong` holds. A test expects none. */
 function wrong(isWrong: (operation: ReadOperation) => boolean): string[] {
   return operations.filter(isWrong).map(({ name }) => name);
 }
@@ -61,7 +61,7 @@ describe('every operation', () => {
       const scheme = port === 'portal' ? 'session' : 'bearer';
       return JSON.stringify(raw.security) !== JSON.stringify([{ [scheme]: [] }]);
     });
-    // The code in its body is what it is called with.
+    // The code in the body is its credential.
     expect(open).toEqual(['portal POST /portal/v1/session']);
   });
 
@@ -140,7 +140,7 @@ describe('every problem', () => {
       503: 'Retry-After',
     };
     const lacks = ({ status, headers }: ReadResponse): boolean => status in needs && !headers[needs[status]!];
-    // No challenge asks for a cookie.
+    // WWW-Authenticate does not apply to cookies.
     const isAsked = (port: Port, { status }: ReadResponse): boolean => port !== 'portal' || status !== '401';
     expect(
       wrong(({ responses, port }) => responses.some((each) => isAsked(port, each) && lacks(each))),

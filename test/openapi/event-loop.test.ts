@@ -12,14 +12,14 @@ import { type AnyPort, DOCUMENTS, EveryPort, OPERATIONS } from './every-port.js'
 import { follow, type ReadOperation } from './reader.js';
 import { worstBodies, worstLongTexts, worstTexts, worstValues } from './worst-inputs.js';
 
-/** No call may keep the event loop from others for longer, so none may cost the loop's thread more. */
+/** Limit for the time that a call may block the event loop, and so for the CPU time of the loop's thread. */
 const LOOP_MS = 20;
 const HEADER_CHARACTERS = 15_000;
 
 interface Route {
   readonly port: AnyPort;
   readonly method: string;
-  /** With real ids. */
+  /** The path with real ids. */
   readonly path: string;
   readonly operation: ReadOperation | null;
 }
@@ -42,12 +42,12 @@ beforeAll(async () => {
 });
 afterAll(() => ports.stop());
 
-// Else the rest would have been refused before anybody looked at it.
+// Otherwise later calls would have been refused before any processing.
 afterEach(async () => {
   expect((await ports.call('portal', { method: 'GET', target: '/portal/v1/session' })).status).toBe(200);
 });
 
-/** As the running app has them, documented or not. */
+/** Routes of the running app, documented or not. */
 function routesOf(port: Port, { nest }: RunningHttpApp): Route[] {
   return routeHandlers(nest.get(DiscoveryService, { strict: false })).map((route) => {
     const method = RequestMethod[route.method];
@@ -58,7 +58,7 @@ function routesOf(port: Port, { nest }: RunningHttpApp): Route[] {
   });
 }
 
-/** The CPU time that the call costs this thread, which also runs the service: an upper bound of the blocked time. */
+/** CPU time of the call in this thread, which also runs the service. It is an upper bound of the blocked time. */
 async function cpuMs(
   { port, method, path }: Route,
   { name, target = path, body, headers }: Call,
@@ -75,7 +75,7 @@ async function cpuMs(
   return (user + system) / 1_000;
 }
 
-/** Makes each call until it has once cost little enough. Returns those that never do. */
+/** Repeats each call until it is fast enough once, and returns those that never are. */
 async function tooDear(calls: readonly (readonly [Route, Call])[]): Promise<string[]> {
   const dear: string[] = [];
   for (const [route, call] of calls) {
@@ -89,7 +89,7 @@ async function tooDear(calls: readonly (readonly [Route, Call])[]): Promise<stri
 const isWrite = ({ method }: Route): boolean => method !== 'GET' && method !== 'DELETE';
 
 it('blocks others for at most 20 ms, whatever JSON a write sends', async () => {
-  // The edge and the validation of unknown names are those of the port; the next test tries every field.
+  // The edge and the check for unknown names are the same for all routes of a port. The next test covers every field.
   const writes = distinct(routes.filter(isWrite), ({ port }) => port);
   expect(writes).toHaveLength(4);
   const calls = writes.flatMap((route) =>
@@ -111,7 +111,7 @@ it('blocks others for at most 20 ms, whatever value a field has', async () => {
   expect(await tooDear(calls)).toEqual([]);
 });
 
-/** The first of those that share their rules: each field and each parameter needs to be tried at one route only. */
+/** One of each group with the same rules, because each field and parameter needs only one route. */
 function distinct<T>(all: readonly T[], rulesOf: (each: T) => string): T[] {
   return [...new Map(all.toReversed().map((each) => [rulesOf(each), each])).values()].toReversed();
 }
@@ -121,7 +121,7 @@ interface Field {
   readonly name: string;
   readonly rules: string;
   readonly takesLongText: boolean;
-  /** A body that is valid. */
+  /** A valid body. */
   readonly valid: Readonly<Record<string, unknown>>;
 }
 

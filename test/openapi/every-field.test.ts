@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DOCUMENTS, EveryPort, OPERATIONS, type PlainAnswer } from './every-port.js';
 import { follow, type ReadOperation } from './reader.js';
 
-/** Instants from year 1 to 9999, in every form that RFC 3339 has for UTC and for offsets. */
+/** Times from year 1 to 9999, in every RFC 3339 form of UTC and of offsets. */
 const TIMES = [
   '0001-01-01T00:00:00Z',
   '0001-01-01T23:59:00+23:59',
@@ -26,7 +26,7 @@ const NO_TIMES = [
     '294277-01-01T00:00:00Z',
     '275760-09-14T00:00:00Z',
   ],
-  // Their instants in UTC are of the years 10000 and 0.
+  // In UTC these are in the years 10000 and 0.
   ...['9999-12-31T23:59:59-00:01', '9999-12-31T01:00:00-23:59', '0001-01-01T00:00:00+00:01'],
   ...['0001-01-01T23:58:59+23:59', '2026-06-30T23:59:60Z', '2026-11-21T24:00:00Z', '2026-11-21T10:60:00Z'],
   ...['2026-11-21t10:00:00Z', '2026-11-21T10:00:00z', '2026-02-29T00:00:00Z', '1900-02-29T00:00:00Z'],
@@ -48,7 +48,7 @@ const NO_TIMES = [
   ],
 ];
 
-/** Of each kind one, for every filter and field; one filter alone is asked for all. */
+/** One of each kind, for every filter and field. All are tried with one filter only. */
 const SOME_NO_TIMES = [
   ...[
     '0000-01-01T00:00:00Z',
@@ -59,12 +59,12 @@ const SOME_NO_TIMES = [
   ...['2026-06-30T23:59:60Z', '2026-11-21T24:00:00Z', 'infinity', '4714-11-24T00:00:00Z BC'],
 ];
 
-/** ULIDs whose time is the first, the last, and none that a ULID or a date can have. */
+/** ULIDs with the first time, the last time, and times that no ULID or date can have. */
 const ODD_ULIDS = ['0'.repeat(26), `7${'Z'.repeat(25)}`, `8${'0'.repeat(25)}`, 'Z'.repeat(26)];
 
-/** One of C0, of C1, of the marks of direction and of what breaks lines. */
+/** One from C0, one from C1, a direction mark and a line separator. */
 const CONTROLS = ['\u001b', '\u009b', '\u202e', '\u2028'];
-/** What a partner stores for itself, what the signature doctor forgets, and what is only compared. */
+/** Text that a partner stores for itself, that the signature doctor discards, or that is only compared. */
 const ANY_TEXT = [
   ...['/metadata', '/headers', '/body', '/computed'],
   ...['/package_id', '/esim_id', '/endpoint_id', '/code'],
@@ -94,7 +94,7 @@ function get(
   values: Readonly<Record<string, string>>,
   path?: string,
 ): Promise<PlainAnswer> {
-  // The portal's lists are of one mode, whether their document says so or not.
+  // The portal's lists need a mode, even if their document does not require it.
   const needed = queryOf(operation).filter(({ name, required }) => required === true || name === 'mode');
   const query = new URLSearchParams({
     ...Object.fromEntries(
@@ -183,7 +183,7 @@ describe('a time in a body', () => {
   };
 
   it.each(timeFields)('$title gets a 2xx or a precise 400 for the years 1 to 9999', async (field) => {
-    // A key must not be expired, and no replay has events from before the service.
+    // An expiry in the past and a replay since the distant past are refused with a 400.
     for (const time of TIMES) {
       const { status, text } = await write(field, time);
       expect([time, status < 500], text).toEqual([time, true]);
@@ -220,7 +220,7 @@ it('responds to ids of any time in paths and filters', async () => {
       ({ schema }) => schema && 'type' in schema && schema.type === 'string',
     );
     for (const { name } of texts.filter(({ schema }) => !isTime(schema))) {
-      // Of these the time picks a partition.
+      // The time of these ids selects a partition.
       for (const prefix of ['evt', 'dlv'])
         for (const ulid of ODD_ULIDS) {
           const { status } = await get(operation, { [name]: `${prefix}_${ulid}` });
@@ -238,7 +238,7 @@ const fields = OPERATIONS.flatMap((operation) => {
   return textsIn(operation, content.schema, '', (value) => ({ ...example, ...(value as object) }));
 });
 
-/** Every text of a body, those of objects and lists within it too. */
+/** All texts in a body, including nested objects and lists. */
 function textsIn(
   operation: ReadOperation,
   schema: object,

@@ -18,19 +18,19 @@ export interface PlainAnswer {
 
 export interface PlainCall {
   readonly method: string;
-  /** As it is sent: path and query. */
+  /** Path and query, as sent. */
   readonly target: string;
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A running service, and a caller of each of its ports that may do everything there. */
+/** A running service and a client of each port with full access. */
 export class EveryPort {
   private readonly agent = new Agent({ keepAlive: true });
 
   private constructor(
     readonly world: World,
-    /** Belongs to the partner whose session the portal has. */
+    /** An endpoint of the partner of the portal session. */
     readonly endpoint: RegisteredEndpoint,
     private readonly urls: Readonly<Record<AnyPort, string>>,
     private readonly credentials: Readonly<Record<AnyPort, Readonly<Record<string, string>>>>,
@@ -62,7 +62,7 @@ export class EveryPort {
     await this.world.stop();
   }
 
-  /** With real ids where the world has some, in a template such as `/v1/orders/{id}`. */
+  /** Fills a template such as `/v1/orders/{id}` with real ids where the world has some. */
   pathOf(port: Port, template: string): string {
     const operation = { path: template, port: port === 'portal' ? 'admin' : port } as ReadOperation;
     return template.replace(/\{(\w+)\}/g, (_, name: string) => {
@@ -70,7 +70,7 @@ export class EveryPort {
     });
   }
 
-  /** Calls as a program does, with a fresh Idempotency-Key. `node:http`, as it costs this thread little. */
+  /** Calls like a program, with a new Idempotency-Key. Uses `node:http`, because it costs this thread little. */
   call(port: AnyPort, { method, target, body, headers }: PlainCall): Promise<PlainAnswer> {
     const sent = {
       ...this.credentials[port],

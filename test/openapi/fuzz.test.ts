@@ -11,15 +11,15 @@ import { createWorld, type FuzzedPort, fuzzedPort, type World } from './fuzz/wor
 import { type ReadOperation, readOperations } from './reader.js';
 import { SchemaChecker } from './schemas.js';
 
-/** `FUZZ_SEED=random` explores; a number repeats a run. */
+/** `FUZZ_SEED=random` explores, and a number repeats a run. */
 const SEED =
   process.env['FUZZ_SEED'] === 'random'
     ? Math.trunc(Math.random() * 2 ** 31)
     : Number(process.env['FUZZ_SEED'] ?? 20261121);
 const RUNS = size('FUZZ_RUNS', 5, 8);
 const REPEATS = 2;
-/** Their replay has null where the secret was (D20). */
-/** What an answer shows once: a key, a signing secret, the link with the code of a portal session. */
+/** Operations whose replay has null in place of the secret (D20). */
+/** A value that a response shows once: a key, a signing secret, or the link with the code of a portal session. */
 const SECRET = /"(key|secret|url(?=":"[^"]*#code=))":"[^"]+"/;
 
 const documents: Readonly<Record<FuzzedPort, OpenAPIObject>> = {
@@ -45,7 +45,7 @@ afterAll(async () => {
   await world.stop();
 });
 
-// All of the first before any of the second: fuzzing uses things up.
+// All documented requests come first, because fuzzing uses up the objects.
 describe('the documented request', () => {
   it.each(operations.map((operation) => [operation.name, operation] as const))(
     '%s succeeds',
@@ -89,7 +89,7 @@ describe('an unknown or foreign id', () => {
   );
 });
 
-// Libraries look names up in plain objects, where these are always found (D9).
+// Lookups of these names in plain objects always succeed (D9).
 describe('a name that every object inherits', () => {
   const names = ['constructor', '__proto__', 'toString', 'valueOf', 'hasOwnProperty'];
 
@@ -139,14 +139,14 @@ describe('the same key and request twice', () => {
   );
 });
 
-/** Sends a request and expects the answer to be as documented. */
+/** Sends a request and expects a documented response. */
 async function send(
   operation: ReadOperation,
   draft: Draft,
   bytes = toBytes(operation, draft),
 ): Promise<Answer> {
   calls++;
-  // An end for what would hang.
+  // The timeout ends a hanging call.
   const client = new RawClient(world.ports[fuzzedPort(operation)]).write(bytes);
   const answer = await client.answer().finally(() => client.destroy());
   const faults = faultsOf(operation, draft, answer, checkers[fuzzedPort(operation)]);

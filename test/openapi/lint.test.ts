@@ -4,7 +4,7 @@ import { outputOf } from '../docs/program.js';
 import { PROJECT_ROOT } from '../harness/child-process.js';
 import { whyMissing } from '../harness/why-missing.js';
 
-/** Either reads all rules and three documents, on a machine that is busy with other tests. */
+/** Each linter loads all rules and three documents, while other tests keep the machine busy. */
 const LINT_MS = 400_000;
 const DOCUMENTS = ['partner', 'admin', 'portal'].map((port) =>
   path.join(PROJECT_ROOT, `docs/openapi/${port}.json`),
@@ -17,7 +17,7 @@ for (const reason of [noSpectral, noRedocly])
   if (reason) console.warn(`the OpenAPI documents are not linted: ${reason}`);
 
 it.skipIf(noSpectral !== null)('passes Spectral without findings', { timeout: LINT_MS }, async () => {
-  // It ends with an exit code of its own, and so rejects, when it finds something.
+  // Findings make it exit with an error, which rejects.
   const options = ['--ruleset', RULESET, '--fail-severity', 'hint'];
   const said = await outputOf(['spectral', 'lint', ...options, ...DOCUMENTS], PROJECT_ROOT, '', LINT_MS);
   expect(said).toContain('No results');

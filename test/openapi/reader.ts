@@ -12,17 +12,17 @@ import type {
 import { type ErrorCode, PROBLEM_CONTENT_TYPE } from '../../src/common/errors/index.js';
 import { type Method, METHODS, type Port } from '../../src/infra/http/openapi/document/operation.js';
 
-/** A response with its references followed. */
+/** A response with resolved references. */
 export interface ReadResponse {
   readonly status: string;
   readonly headers: Readonly<Record<string, HeaderObject>>;
   readonly content: Readonly<Record<string, MediaTypeObject>>;
 }
 
-/** An operation of a document with its references followed, as a client would read it. */
+/** An operation of a document with resolved references, as a client would read it. */
 export interface ReadOperation {
   readonly port: Port;
-  /** Such as `partner POST /v1/orders`. */
+  /** E.g. `partner POST /v1/orders`. */
   readonly name: string;
   readonly method: Method;
   readonly path: string;
@@ -65,7 +65,10 @@ function readOperation(
   };
 }
 
-/** What a reference of the document points at. @throws Error for one that leads nowhere. */
+/**
+ * Resolves a reference of the document.
+ * @throws Error for a reference that does not resolve
+ */
 export function follow<T>(document: OpenAPIObject, value: object): T {
   const { $ref } = value as Partial<ReferenceObject>;
   if ($ref === undefined) return value as T;
@@ -83,10 +86,10 @@ export const successOf = ({ responses }: ReadOperation): readonly ReadResponse[]
   responses.filter(({ status }) => status.startsWith('2'));
 export const problemsOf = ({ responses }: ReadOperation): readonly ReadResponse[] =>
   responses.filter(({ status }) => Number(status) >= 400);
-/** The codes that a problem can have. */
+/** The possible codes of a problem. */
 export const codesOf = (response: ReadResponse): ErrorCode[] =>
   Object.keys(response.content[PROBLEM_CONTENT_TYPE]?.examples ?? {}) as ErrorCode[];
-/** Every object with named properties below a schema. */
+/** All objects with named properties below a schema. */
 export function objectsIn(document: OpenAPIObject, schema: object): SchemaObject[] {
   const target = follow<SchemaObject>(document, schema);
   const parts = [

@@ -12,13 +12,13 @@ import { readOperations } from './reader.js';
 const POST = 1;
 
 interface MappedRoutes {
-  /** Such as `POST /v1/orders/{id}/cancel`. */
+  /** E.g. `POST /v1/orders/{id}/cancel`. */
   readonly routes: readonly string[];
-  /** Nest's status of every handler, by its name. */
+  /** Nest's status of every handler, by name. */
   readonly statuses: ReadonlyMap<string, number>;
 }
 
-/** What Nest really registers with Fastify, seen by Fastify. */
+/** The routes that Nest registers with Fastify, as seen by Fastify. */
 async function mappedRoutes(module: DynamicModule): Promise<MappedRoutes> {
   const adapter = new FastifyAdapter();
   const routes: string[] = [];

@@ -5,11 +5,14 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 const DOCUMENT = 'document';
 
 /**
- * Checks values against schemas of one document; a schema is compiled once. What a schema does not name is refused:
- * the document leaves room for fields that clients must ignore, and no answer of today may have one.
+ * Validates values against schemas of one document, and compiles each schema once. It refuses unknown fields: the
+ * document allows new fields that clients must ignore, but no current response may have one.
  */
 export class SchemaChecker {
-  /** Each process of tests compiles schemas anew and checks a few values with each: the quickest code is the dearer. */
+  /**
+   * Each test process compiles the schemas and checks few values, so fast compilation matters more than fast
+   * validation.
+   */
   private readonly ajv = new Ajv2020({
     strict: false,
     allErrors: false,
@@ -20,11 +23,11 @@ export class SchemaChecker {
 
   constructor(document: OpenAPIObject) {
     formats.default.default(this.ajv);
-    // A document is no schema, but has all those that are referred to.
+    // The document is not a schema, but contains all referenced ones.
     this.ajv.addSchema(closed(document) as object, DOCUMENT, false, false);
   }
 
-  /** What is wrong with `value`, or null. */
+  /** The fault of `value`, or null. */
   check(schema: object, value: unknown): string | null {
     let validate = this.compiled.get(schema);
     if (!validate) {
@@ -36,12 +39,12 @@ export class SchemaChecker {
   }
 }
 
-/** The same with `additionalProperties: false` in every object schema that names its properties and says nothing else. */
+/** Adds `additionalProperties: false` to every object schema that names properties and does not set it. */
 function closed(value: unknown, isPart = false): unknown {
   if (Array.isArray(value)) return value.map((item) => closed(item, isPart));
   if (value === null || typeof value !== 'object') return value;
   const schema = Object.fromEntries(
-    // A part of `allOf` sees the properties of the others as well.
+    // Each part of `allOf` also sees the properties of the others.
     Object.entries(value).map(([key, child]) => [key, closed(child, key === 'allOf')]),
   );
   const isOpen = schema['type'] === 'object' && schema['properties'] && !('additionalProperties' in schema);

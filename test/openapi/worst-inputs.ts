@@ -1,4 +1,4 @@
-/** The largest body that the edge reads, with room for the rest of an object around a field. */
+/** The largest accepted body, and a field size that leaves room for the rest of the object. */
 const BODY_BYTES = 65_536;
 const FIELD_CHARACTERS = 60_000;
 
@@ -11,7 +11,7 @@ const nested = (open: string, middle: string, close: string, levels: number): st
 const members = (count: number, member: (nth: number) => string): string =>
   `{${Array.from({ length: count }, (_, nth) => member(nth)).join(',')}}`;
 
-/** JSON texts that cost a parser, a validator or a printer the most for their bytes. */
+/** JSON texts that are the most expensive to parse, validate or print for their size. */
 const JSON_SHAPES: Readonly<Record<string, string>> = {
   '3,000 nested lists around 26,000 elements': nested('[', listOf('0', 52_000), ']', 3_000),
   '8,000 nested lists': nested('[', '', ']', 8_000),
@@ -42,7 +42,7 @@ const JSON_SHAPES: Readonly<Record<string, string>> = {
   '60,000 blanks': `{"x":0}${' '.repeat(60_000)}`,
 };
 
-/** Whole bodies: an object of each shape, which is the value of a name that no operation has where it is no object. */
+/** Complete bodies: an object for each shape. A shape that is not an object becomes the value of an unknown field. */
 export function worstBodies(): [name: string, body: string][] {
   return Object.entries(JSON_SHAPES)
     .map(([name, json]): [string, string] =>
@@ -60,7 +60,7 @@ export function worstValues(): [name: string, json: string][] {
   return [...Object.entries(JSON_SHAPES), ...texts].filter(isShort);
 }
 
-/** Values of a field that takes long text, which may be JSON of any shape. */
+/** Values of a field with long text, which may be JSON of any shape. */
 export function worstLongTexts(): [name: string, json: string][] {
   return Object.entries(JSON_SHAPES)
     .map(([name, json]): [string, string] => [
@@ -72,7 +72,7 @@ export function worstLongTexts(): [name: string, json: string][] {
 
 const isShort = ([, json]: [string, string]): boolean => Buffer.byteLength(json) <= BODY_BYTES - 1_000;
 
-/** What a pattern with two ways to match would try again and again. */
+/** Texts that make an ambiguous pattern backtrack. */
 const REPEATED = [
   'a',
   ' ',
@@ -93,7 +93,7 @@ const REPEATED = [
 ];
 const BEGINNINGS = ['https://a.', 'a@b.', 't=1,v1=', '2026-11-21T10:00:00.'];
 
-/** Texts as long as may be: one thing again and again, alone or behind how a valid value begins. */
+/** Texts of maximum length: one item repeated, alone or after the start of a valid value. */
 export function worstTexts(characters: number): [name: string, text: string][] {
   return [
     ...REPEATED.map((unit): [string, string] => [

@@ -15,14 +15,14 @@ const chart = readdirSync(path.join(PROJECT_ROOT, 'ops/chart/templates')).map((f
 }));
 const templates = chart.map(({ text }) => text).join('\n');
 
-/** Roles that run apart, by their entry points; `reconcile` is a command. */
+/** Roles that run separately, by entry point. `reconcile` is a command. */
 const ROLES = readdirSync(path.join(PROJECT_ROOT, 'src'))
   .map((file) => /^main\.(\w+)\.ts$/.exec(file)?.[1])
   .filter((role) => role !== undefined && role !== 'reconcile') as string[];
 const SETTINGS = new Set(
   [...read('.env.example').matchAll(/^([A-Z][A-Z0-9_]*)=/gm)].map(([, name]) => name!),
 );
-/** Of the role that serves the pages, which has an entry point of its own. */
+/** Settings of the role that serves the portal, which has its own entry point. */
 const isOfPortal = (name: string): boolean => name.startsWith('PORTAL_') && !ROLES.includes('portal');
 
 describe('the deployment', () => {
@@ -31,7 +31,7 @@ describe('the deployment', () => {
     expect(stages).toHaveLength(3);
     const [build, compiled, last] = stages as [string, string, string];
     const base = /^gcr\.io\/distroless\/nodejs24-debian13:nonroot( AS compiled)?\n/;
-    // Only the very Node.js that compiled takes what it compiled.
+    // The compile cache works only with the same Node.js version.
     expect(compiled).toMatch(base);
     expect(compiled).toContain('"/app/compile.mjs", "/tmp/compiled"');
     expect(last).toMatch(base);
@@ -134,7 +134,7 @@ describe('the deployment', () => {
       const whole = config({ POSTGRES_PASSWORD: 'a', ADMIN_TOKENS: 'b', SECRETS_KEYS: 'c' });
       for (const service of [...ROLES, 'migrate', 'postgres', 'valkey'])
         expect(whole).toContain(`  ${service}:\n`);
-      // Python takes its time on a busy machine.
+      // Python is slow on a busy machine.
     },
     240_000,
   );

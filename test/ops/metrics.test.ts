@@ -20,7 +20,7 @@ import { fillTable } from '../infra/database/filled-tables.js';
 import { RolesApart, ROLES, type RoleApart, type Sample, type Scrape } from './roles-apart.js';
 import { metricsIn, readAlertRules, readDashboards, RULE_TESTS_FILES, RULES_FILE } from './rule-files.js';
 
-/** The metrics that an operator needs, by the role that shows them. */
+/** The metrics that an operator needs, by role. */
 const EVERY_ROLE = [
   'service_build_info',
   'process_cpu_seconds_total',
@@ -73,7 +73,7 @@ const SHOWN: Readonly<Record<RoleApart, readonly string[]>> = {
   ],
 };
 
-/** Every label that there is; a new one has to be looked at here: how many values can it have? */
+/** All allowed labels. Before you add one, check how many values it can have. */
 const LABELS = new Set([
   'batch',
   'check',
@@ -97,7 +97,7 @@ const LABELS = new Set([
   'version',
   'what',
   'worker_job',
-  // of Node.js itself
+  // Labels of Node.js metrics.
   'major',
   'minor',
   'patch',
@@ -110,17 +110,17 @@ const rules = readAlertRules();
 const dashboards = readDashboards();
 const runbook = readFileSync(path.join(PROJECT_ROOT, 'docs/operations.md'), 'utf8');
 
-/** Matches names of a partner, a key, an object, an endpoint or a caller. */
+/** Matches identifiers of a partner, a key, an object, an endpoint or a caller. */
 const NAMES_SOMEBODY = /[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}|https?:|127\.0\.0\.1|example|svc_|whsec_/;
 
-/** The names in the scrapes of all roles. */
+/** Metric names in the scrapes of all roles. */
 let shown: ReadonlySet<string>;
 let roles: RolesApart;
 let receiver: TestReceiver;
 
 beforeAll(async () => {
   receiver = await startReceiver();
-  // Nobody listens there: every call of this wholesaler fails before it leaves.
+  // Nothing listens there, so every call of this provider fails to connect.
   roles = await RolesApart.start({ ZENDIT_API_KEY: 'none', ZENDIT_BASE_URL: 'http://127.0.0.1:9/v1' });
   const scrapes = await Promise.all(ROLES.map((role) => roles.scrape(role)));
   shown = new Set(scrapes.flatMap(({ names }) => [...names]));
@@ -209,7 +209,7 @@ describe('the metrics of the roles', () => {
       await client.query('BEGIN');
       await client.query('LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
       const others = ['topup_oldest_due_seconds', 'webhook_oldest_due_seconds', 'webhook_endpoints'];
-      // A reading is cached for ten seconds, and readings that wait for the lock may hold the others' connections.
+      // Values are cached for ten seconds, and reads that wait for the lock may use up the connections of the others.
       await eventually('the readings of orders alone are gone', async () => {
         const scrape = await roles.scrape('worker');
         expect(scrape.status).toBe(200);
@@ -233,7 +233,7 @@ it('reads the ages of orders and top-ups by index, however many have ended or ar
     applicationName: 'test',
   }).initialize();
   try {
-    // Of 20,000, four wait for an answer, one of them since its lease lapsed; no worker is there to take them.
+    // Four of 20,000 are processing, one of them with an expired lease. No worker is running.
     const columns = {
       status: `CASE WHEN i % 5000 = 0 THEN 'processing' ELSE 'issued' END`,
       next_attempt_at: `CASE WHEN i % 5000 = 0 THEN now() - interval '1 hour' END`,
@@ -337,7 +337,7 @@ describe('alerts', () => {
         expect(tests, name).toContain(`- name: ${name} stays quiet`);
       }
     },
-    // Fifteen seconds of computing, which took over four minutes where two whole runs shared two cores.
+    // It needs fifteen seconds of CPU, and took over four minutes with two full test runs on two cores.
     900_000,
   );
 });

@@ -27,7 +27,7 @@ describe.skipIf(missing !== null)('the service behind PgBouncer in transaction m
 
   beforeAll(async () => {
     database = await createTestDatabase();
-    // What a pooler keeps for its clients may be set otherwise.
+    // Parameters that a pooler tracks for its clients may have other defaults.
     await setInDatabase(
       `DateStyle = 'SQL', 'DMY'`,
       `TimeZone = 'Asia/Kathmandu'`,
@@ -55,7 +55,7 @@ describe.skipIf(missing !== null)('the service behind PgBouncer in transaction m
     for (const setting of settings) await alterDatabase(`SET ${setting}`);
   }
 
-  // First: a session that the pooler opens while a later test changes the database's settings stays refused.
+  // This test must be first: a later one changes database settings, and sessions opened then stay unusable.
   it('accepts concurrent orders, issues each once and delivers its webhook', async () => {
     const fields = { url: receiver.url, mode: 'sandbox' };
     await service.admin.post(`/internal/v1/partners/${partner.id}/webhook-endpoints`, fields);
@@ -166,7 +166,7 @@ describe.skipIf(missing !== null)('the service behind PgBouncer in transaction m
     await database.pool.query(
       `CREATE TABLE ${name} PARTITION OF api_calls FOR VALUES FROM ('${day}') TO ('${next}')`,
     );
-    // A worker maintains them when it starts.
+    // A worker maintains partitions at startup.
     const env = { DATABASE_URL: bouncer.url, DATABASE_DIRECT_URL: database.url };
     const worker = await startTestService({ role: 'worker', database, env });
     try {

@@ -16,16 +16,16 @@ export interface Sample {
   readonly value: number;
 }
 
-/** What one role shows. */
+/** The metrics of one role. */
 export interface Scrape {
   readonly status: number;
   readonly text: string;
-  /** Names that queries may use: those of `# TYPE`, with what a histogram adds to its own. */
+  /** Names for queries: those of `# TYPE`, plus the suffixed names of histograms. */
   readonly names: ReadonlySet<string>;
   readonly samples: readonly Sample[];
 }
 
-/** The roles as they run in production, each with its own listener for probes and metrics, on one database. */
+/** Separate roles as in production, each with its own listener for probes and metrics, on one database. */
 export class RolesApart {
   private constructor(
     readonly database: TestDatabase,

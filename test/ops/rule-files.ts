@@ -15,7 +15,7 @@ export interface AlertRule {
   readonly severity: string;
 }
 
-/** The rules as this repository writes them: one key to a line, an expression on its line or folded below. */
+/** Parses alert rules in the style of this repository: one key per line, with an inline or folded expression. */
 export function readAlertRules(): readonly AlertRule[] {
   const blocks = readFileSync(RULES_FILE, 'utf8')
     .split(/^ {6}- alert: /m)
@@ -47,7 +47,7 @@ export function readDashboards(): readonly Dashboard[] {
     .map((dashboard) => dashboard as Dashboard);
 }
 
-/** Words of PromQL that are no metrics and stand before no parenthesis. */
+/** PromQL keywords that are neither metrics nor functions. */
 const WORDS = new Set(['and', 'or', 'unless', 'offset', 'bool', 'on', 'ignoring', 'by', 'without']);
 
 /** The metrics that a PromQL expression reads. */

@@ -10,7 +10,7 @@ import {
 } from '../harness/index.js';
 import { orderEnded, placeOrder } from '../harness/order-steps.js';
 
-/** Started last, stopped first. */
+/** Stop functions, last started first. */
 let started: (() => Promise<void>)[] = [];
 
 afterEach(async () => {

@@ -22,7 +22,7 @@ beforeEach(async () => {
   await shop.startWorker();
 });
 
-/** A call to the provider that is answered when the test says so. */
+/** A provider call that ends when the test decides. */
 function heldCall<T>(): { readonly isUnderWay: () => boolean; wait(): Promise<T>; answer(state: T): void } {
   let resolve: ((state: T) => void) | null = null;
   return {
@@ -32,7 +32,7 @@ function heldCall<T>(): { readonly isUnderWay: () => boolean; wait(): Promise<T>
   };
 }
 
-/** As if the worker had been away for its lease and a second one had taken the order up: it is at it for an hour. */
+/** Simulates that the worker lost its lease and a second worker has taken the order for an hour. */
 async function takenOver(id: string): Promise<void> {
   const { rowCount } = await shop.database.pool.query(
     `UPDATE orders SET fence = fence + 1, lease_until = now() + interval '1 hour' WHERE id = $1`,
@@ -49,7 +49,7 @@ describe('a late response to a worker that has lost the order', () => {
     await eventually('the call is under way', call.isUnderWay);
     await takenOver(id);
     call.answer({ state: 'rejected', failure: REFUSAL });
-    // It ends when the worker has done with the answer what it does with it.
+    // The stop waits until the worker has processed the response.
     await shop.stopWorker();
     expect(await shop.row(id)).toMatchObject({ status: 'processing', failure_code: null });
     expect(await balance(buyer)).toMatchObject({ held: 2 * PRICE, available: 0 });
@@ -103,7 +103,7 @@ describe('a worker stop', () => {
     const id = (await place(buyer))['id'] as string;
     await eventually('the call is under way', call.isUnderWay);
     const stopping = shop.stopWorker();
-    // Long after a stop that waits for nothing, and long before the end of its time.
+    // Late enough to fail a stop that does not wait, and long before the shutdown timeout.
     setTimeout(() => call.answer(shop.liveProvider.provision({ reference, quantity: 1 })), 500);
     await stopping;
     expect(await shop.row(id)).toMatchObject({ status: 'issued', quantity_issued: 1 });

@@ -20,7 +20,7 @@ import { addLivePackage } from '../harness/live-rows.js';
 import type { Json } from '../harness/order-steps.js';
 import { StubProvider } from './stub-wholesaler.js';
 
-/** What one eSIM of the shop's only live package costs the partner, in cents. */
+/** The price of one eSIM of the shop's only live package, in cents. */
 export const PRICE = 450;
 export const PACKAGE = 'pkg_live_stub';
 
@@ -29,7 +29,7 @@ export interface LiveBuyer {
   readonly live: HttpClient;
 }
 
-/** API, administration and worker on one database, with a stub for the provider. */
+/** API, admin API and worker on one database, with a stub as provider. */
 export class LiveShop {
   readonly liveProvider = new StubProvider();
   private worker: { readonly app: INestApplicationContext; readonly resources: ProcessResources } | null =
@@ -43,7 +43,7 @@ export class LiveShop {
   ) {}
 
   static async open(more: Record<string, string> = {}): Promise<LiveShop> {
-    // A lease ends here when a test says so, however busy the machine is.
+    // A lease expires only when a test makes it, however busy the machine is.
     const env = { LEASE_MS: '60000', ...more };
     const database = await createTestDatabase();
     const office = await startTestService({ role: 'admin', database, env });
@@ -65,7 +65,7 @@ export class LiveShop {
     return shop;
   }
 
-  /** A worker of its own process: orders wait until there is one. */
+  /** Starts a separate worker. Orders wait until there is one. */
   async startWorker(): Promise<void> {
     const config = loadConfig(testEnvironment(this.database.url, this.env));
     const resources = await openProcess(config, 'worker');
@@ -78,7 +78,7 @@ export class LiveShop {
     this.worker = { app, resources };
   }
 
-  /** Ends the worker when everything that it is at is done. */
+  /** Stops the worker after its current jobs. */
   async stopWorker(): Promise<void> {
     await this.worker?.app.close();
     await this.worker?.resources.close();
@@ -92,7 +92,7 @@ export class LiveShop {
     await this.database.drop();
   }
 
-  /** A partner with a live key and `amount` cents. */
+  /** Creates a partner with a live key and `amount` cents. */
   async buyer(amount: number): Promise<LiveBuyer> {
     const { id } = await this.office.createPartner();
     const buyer = { id, live: this.api.partnerApi(await this.office.createKey(id, 'live')) };
@@ -108,7 +108,7 @@ export class LiveShop {
     expect(answer.status, answer.text).toBe(201);
   }
 
-  /** The order once it is in none of `open`. */
+  /** Waits until the order has none of the statuses in `open`, and returns it. */
   async settled(buyer: LiveBuyer, id: string, open = ['pending', 'processing', 'canceling']): Promise<Json> {
     return eventually(`order ${id} ends`, async () => {
       const { data } = (await buyer.live.get(`/v1/orders/${id}`)).body;
@@ -116,7 +116,6 @@ export class LiveShop {
     });
   }
 
-  /** The row of an order. */
   async row(id: string): Promise<Json> {
     return (await this.database.pool.query<Json>('SELECT * FROM orders WHERE id = $1', [id])).rows[0]!;
   }
@@ -129,7 +128,7 @@ export async function place(buyer: LiveBuyer, quantity = 1, more: object = {}): 
   return answer.body.data as Json;
 }
 
-/** What the partner sees of its dollars, in cents. */
+/** The partner's dollar balance, in cents. */
 export async function balance(
   buyer: LiveBuyer,
 ): Promise<{ posted: number; held: number; available: number }> {
@@ -139,7 +138,7 @@ export async function balance(
   return { posted: posted.amount, held: held.amount, available: available.amount };
 }
 
-/** The partner's statement, newest first, as type and cents. */
+/** The partner's statement as type and cents, newest first. */
 export async function statement(buyer: LiveBuyer): Promise<[string, number][]> {
   const { data } = (await buyer.live.get('/v1/transactions?limit=100')).body;
   return (data as Json[]).map((item) => [item['type'] as string, item['amount'].amount as number]);

@@ -4,7 +4,7 @@ import { eventually } from '../harness/index.js';
 import { LiveShop, place, PRICE } from './live-shop.js';
 
 const SANDBOX_ORDERS = 330;
-/** A Sandbox order of the package whose answer is lost holds its slot for so long. */
+/** A Sandbox order of the package with a lost response holds its slot for this long. */
 const SILENCE_MS = 2_500;
 /** The default. */
 const PER_PARTNER = 8;
@@ -29,14 +29,14 @@ it(`processes a paid order without waiting for ${SANDBOX_ORDERS} Sandbox orders 
     expect(answers.map((answer) => answer.status)).toEqual(new Array(10).fill(202));
   }
   await eventually('the Sandbox orders fill their slots', async () => (await leased()) === PER_PARTNER);
-  // A busy machine makes one of them late; who waits for the Sandbox orders waits each time.
+  // A busy machine may delay one of them, but an order that waits for the Sandbox orders is late every time.
   const beside = Math.min(await timeToIssue(), await timeToIssue(), await timeToIssue());
   console.log(`issued after ${alone.toFixed(0)} ms alone, ${beside.toFixed(0)} ms beside the Sandbox orders`);
   const { rows } = await shop.database.pool.query(
     `SELECT 1 FROM orders WHERE mode = 'sandbox' AND status IN ('pending', 'processing') LIMIT 1`,
   );
   expect(rows, 'Sandbox orders are still waiting').toHaveLength(1);
-  // One turn of the Sandbox orders in the slots takes SILENCE_MS; all of them, 330 / 8 turns.
+  // One round of Sandbox orders takes SILENCE_MS, and all of them take 330 / 8 rounds.
   expect(beside).toBeLessThan(alone + SILENCE_MS / 2);
 
   async function timeToIssue(): Promise<number> {
@@ -51,7 +51,7 @@ it(`processes a paid order without waiting for ${SANDBOX_ORDERS} Sandbox orders 
   }
 }, 300_000);
 
-/** Sandbox orders that a worker has under way. */
+/** The number of Sandbox orders that a worker is processing. */
 async function leased(): Promise<number> {
   const { rows } = await shop.database.pool.query<{ n: number }>(
     `SELECT count(*)::int AS n FROM orders WHERE mode = 'sandbox' AND lease_until > now()`,

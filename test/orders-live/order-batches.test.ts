@@ -23,7 +23,7 @@ afterEach(async () => {
 
 type Answer = (request: ProviderOrderRequest) => ProviderOrderState;
 
-/** Has a worker place all of these orders, and the provider answer them in one turn of the event loop; others at once. */
+/** Lets a worker place these orders, and the provider respond to all of them in one event loop turn. */
 async function answeredAtOnce(
   ids: readonly string[],
   answerOf: (id: string, nth: number) => Answer,
@@ -50,15 +50,15 @@ async function answeredAtOnce(
 }
 
 const provisioned: Answer = (request) => shop.liveProvider.provision(request);
-/** PostgreSQL takes no eSIM with such an ICCID: whatever transaction has it fails. */
+/** PostgreSQL rejects an eSIM with this ICCID, which fails its transaction. */
 const poisoned: Answer = ({ quantity }) => {
-  // Under no order's reference: who looks for it a second later would find it sound, and issue it.
+  // Use no order's reference, or a later lookup would find a valid eSIM and issue it.
   const state = shop.liveProvider.provision({ reference: randomUUID(), quantity });
   if (state.state !== 'provisioned') throw new Error('not provisioned');
   return { ...state, profiles: state.profiles.map((profile) => ({ ...profile, iccid: 'no number' })) };
 };
 
-/** One after the other: they are to be answered at once, not placed at once. */
+/** Places orders one after another, because only the responses must be simultaneous. */
 async function placeMany(buyers: readonly LiveBuyer[], count: number, quantity = 1): Promise<string[]> {
   const ids: string[] = [];
   for (let nth = 0; nth < count; nth++) {
@@ -75,7 +75,7 @@ interface Ended {
   readonly events: number;
 }
 
-/** What has become of the orders, with the transaction that wrote each row last. */
+/** The current state of the orders, with the transaction that last wrote each row. */
 async function read(ids: readonly string[]): Promise<Map<string, Ended>> {
   const { rows } = await shop.database.pool.query<Ended>(
     `SELECT id, status, xmin::text AS transaction,
@@ -114,7 +114,7 @@ describe('orders whose provider responds at the same time', () => {
       ['issued 3 1', 4],
       ['partially_issued 1 1', 4],
     ]);
-    // Of each buyer's six: two with three, two with one, two with none.
+    // Each buyer has six orders: two with three eSIMs, two with one and two with none.
     for (const buyer of buyers)
       expect(await balance(buyer)).toEqual({ posted: 12 * PRICE, held: 0, available: 12 * PRICE });
     await expectBooksToAddUp(shop.database);
@@ -150,7 +150,7 @@ describe('orders whose provider responds at the same time', () => {
       );
       expect(rowCount).toBe(2);
     };
-    // A late word that it was sold, and a late refusal, of orders that a second worker is buying.
+    // A late success and a late refusal, for orders that a second worker is processing.
     const answerOf = (id: string): Answer =>
       id === refused ? () => ({ state: 'rejected', failure: OUT_OF_STOCK }) : provisioned;
     await answeredAtOnce(ids, answerOf, takeOver);

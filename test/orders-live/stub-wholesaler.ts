@@ -15,7 +15,7 @@ import type {
 
 type CancelState = Awaited<ReturnType<EsimProvider['cancelOrder']>>;
 
-/** What a placement does: its effect at the provider, then what the caller gets. */
+/** The behavior of a placement: its effect at the provider, and then the result for the caller. */
 type Script = (
   order: ProviderOrderRequest,
   placement: Placement,
@@ -23,7 +23,7 @@ type Script = (
 
 const OF_THE_TEST: RepeatPolicy = { repeat: 'same_request', source: 'the test' };
 
-/** A provider inside the test that remembers what it was asked; only for the logic of orders and wallet. */
+/** An in-memory provider that records its calls, for tests of orders and wallet only. */
 export class StubProvider implements EsimProvider {
   readonly name = 'stub';
   readonly timeoutMs = 60_000;
@@ -32,14 +32,14 @@ export class StubProvider implements EsimProvider {
   readonly placements: { reference: string; placement: Placement }[] = [];
   finds = 0;
   readonly orders = new Map<string, ProviderOrderState>();
-  /** What each placement does, the first one first; afterwards everything is provisioned. */
+  /** The behavior of each placement, in order. Further placements are provisioned. */
   script: Script[] = [];
-  /** What a look-up throws instead of answering. */
+  /** If set, lookups throw this. */
   findError: Error | null = null;
-  /** What a look-up for support finds where it is not what was provisioned. */
+  /** Results of support's lookups that differ from what was provisioned. */
   readonly parts = new Map<string, Partial<ProviderOrderParts>>();
   cancelState: (request: ProviderCancelRequest) => CancelState = () => ({ state: 'canceled' });
-  /** What became of the eSIMs by their provider ids; the others are unused. */
+  /** Cancel status of eSIMs by provider id. Others are unused. */
   readonly cancelStatuses = new Map<string, ProviderCancelStatus['cancelStatus']>();
   readonly cancels: ProviderCancelRequest[] = [];
 
@@ -89,7 +89,7 @@ export class StubProvider implements EsimProvider {
     throw new Error('the stub does not top up');
   }
 
-  /** Provisions `count` profiles, and remembers them. */
+  /** Provisions `count` profiles and stores them. */
   provision(
     order: Pick<ProviderOrderRequest, 'reference' | 'quantity'>,
     count = order.quantity,
@@ -121,7 +121,7 @@ function mintProfile(): ProviderProfile {
   };
 }
 
-/** A throw of the script is the call's rejection. */
+/** Turns a synchronous throw of the script into a rejection. */
 async function attempt<T>(work: () => T | Promise<T>): Promise<T> {
   return Promise.resolve().then(work);
 }

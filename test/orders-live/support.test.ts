@@ -16,7 +16,7 @@ let desk: SupportDesk;
 let buyer: LiveBuyer;
 
 beforeAll(async () => {
-  // Alerts come with every 15th sweep.
+  // Review alerts are raised by every 15th sweep.
   shop = await LiveShop.open({ SWEEP_INTERVAL_MS: '50' });
   desk = new SupportDesk(shop);
   await shop.startWorker();
@@ -35,7 +35,7 @@ afterEach(async () => {
 
 type Ending = 'mark_issued' | 'mark_failed';
 
-/** What support does with orders of a shop, and how they come to it. */
+/** Support's actions on orders of a shop, and the states that need them. */
 class SupportDesk {
   constructor(private readonly shop: LiveShop) {}
 
@@ -44,14 +44,14 @@ class SupportDesk {
     return this.shop.office.admin.post(`/internal/v1/orders/${id}/reconcile`, body, { idempotencyKey });
   }
 
-  /** What the provider shows of the order now. */
+  /** The provider's current state of the order. */
   async look(id: string): Promise<Json> {
     const answer = await this.shop.office.admin.get(`/internal/v1/orders/${id}/upstream`);
     expect(answer.status, answer.text).toBe(200);
     return answer.body.data as Json;
   }
 
-  /** Refused with a detail like `why`, and nothing has changed. */
+  /** Expects a refusal whose detail matches `why`, and no change. */
   async expectRefused(id: string, action: Ending, why: RegExp): Promise<void> {
     const before = await this.shop.row(id);
     const answer = await this.reconcile(id, action);
@@ -65,7 +65,7 @@ class SupportDesk {
     await this.shop.database.pool.query(`UPDATE orders SET ${assignment} WHERE id = $1`, [id]);
   }
 
-  /** Waits until no worker is at the order, nor will be. */
+  /** Waits until no worker processes the order, now or later. */
   async atRest(id: string): Promise<Json> {
     await eventually(`order ${id} waits`, async () => {
       const { rowCount } = await this.shop.database.pool.query(
@@ -78,14 +78,14 @@ class SupportDesk {
     return this.shop.row(id);
   }
 
-  /** An order that its provider says nothing about. */
+  /** Places an order whose provider reports no result. */
   async stuckOrder(buyer: LiveBuyer, quantity = 1): Promise<Json> {
     this.shop.liveProvider.script = [() => ({ state: 'in_progress', checkAfterMs: 3_600_000 })];
     const { id } = await place(buyer, quantity);
     return this.atRest(id as string);
   }
 
-  /** Puts the provider back to where it answers everything. */
+  /** Resets the provider, so that it responds to everything. */
   calmUpstream(): void {
     Object.assign(this.shop.liveProvider, { findError: null, readLagMs: 0, script: [] });
     this.shop.liveProvider.cancelState = () => ({ state: 'canceled' });
@@ -108,7 +108,7 @@ async function issuedOrder(): Promise<string> {
   return id as string;
 }
 
-/** The provider does not answer. */
+/** Cancels an order while the provider does not respond. */
 async function cancelInVain(id: string): Promise<void> {
   shop.liveProvider.cancelState = () => {
     throw new ProviderOutcomeUnknown();
@@ -117,7 +117,7 @@ async function cancelInVain(id: string): Promise<void> {
   await desk.atRest(id);
 }
 
-/** Fifteen minutes is the default limit. */
+/** The default limit is fifteen minutes. */
 function backdate(id: string, column: Since, minutes: number): Promise<void> {
   return desk.change(id, `${column} = now() - interval '${minutes} minutes'`);
 }
@@ -126,7 +126,7 @@ async function listed(): Promise<Json[]> {
   return (await shop.office.admin.get('/internal/v1/orders/needs-review?limit=100')).body.data as Json[];
 }
 
-/** The alerts about the order, oldest first, once there are `count`. */
+/** Waits until there are `count` alerts for the order, and returns them, oldest first. */
 async function alertsAbout(id: string, count: number): Promise<Json[]> {
   return eventually(`${count} alerts about order ${id}`, async () => {
     const path = `/internal/v1/alerts?type=order.needs_review&subject_id=${id}`;
@@ -135,7 +135,7 @@ async function alertsAbout(id: string, count: number): Promise<Json[]> {
   });
 }
 
-/** As its alert names it. */
+/** The time as named in the alert. */
 async function sinceOf(id: string, column: Since): Promise<string> {
   return ((await shop.row(id))[column] as Date).toISOString();
 }
@@ -204,7 +204,7 @@ describe('review alerts', () => {
       );
       expect((await desk.reconcile(id, 'mark_issued')).body.data.status).toBe('issued');
     }
-    // Every sweep has met this one again.
+    // Every sweep has retried this one.
     expect(await alertsAbout(stuck, 1)).toEqual([
       { status: 'processing', provider: 'stub', since: await sinceOf(stuck, 'created_at') },
     ]);
@@ -268,7 +268,7 @@ describe('reconcile', () => {
       status: 'processing',
       fence: order['fence'],
     });
-    // A stored answer needs no provider, and neither does the refusal of a key that was used for another action.
+    // Neither a stored response nor the refusal of a reused key needs the provider.
     shop.liveProvider.findError = new ProviderOutcomeUnknown();
     const replayed = await desk.reconcile(order['id'] as string, 'mark_issued', key);
     expect([replayed.status, replayed.text]).toEqual([409, refused.text]);
@@ -311,7 +311,7 @@ describe('reconcile', () => {
     const { id } = await place(buyer);
     const reference = (await shop.row(id as string))['provider_reference'] as string;
     await eventually('the worker is at it', () => shop.liveProvider.placementsOf(reference).length === 1);
-    // What is being asked for right now is nobody's to fail.
+    // An order with a provider call in progress cannot be failed.
     expectProblem(await desk.reconcile(id as string, 'mark_failed'), 409, 'conflict');
     answerUpstream();
     expect(await shop.settled(buyer, id as string)).toMatchObject({ status: 'issued' });
@@ -452,7 +452,7 @@ describe('support resolving a processing order', () => {
     const findParts = shop.liveProvider.findParts.bind(shop.liveProvider);
     vi.spyOn(shop.liveProvider, 'findParts').mockImplementationOnce(async (request) => {
       const parts = await findParts(request);
-      // A worker takes it up, places it and is done: all within the time of this answer.
+      // Meanwhile a worker claims it, places it and finishes.
       await desk.change(id, 'fence = fence + 1');
       return parts;
     });
@@ -478,11 +478,11 @@ describe('support resolving a processing order', () => {
 describe('support resolving a cancellation', () => {
   interface Hanging {
     readonly id: string;
-    /** What the provider calls its eSIMs. */
+    /** The provider's ids of its eSIMs. */
     readonly esims: readonly string[];
   }
 
-  /** An order whose cancellation the provider does not answer. */
+  /** Creates an order whose cancellation gets no response from the provider. */
   async function hanging(quantity: number, issued = quantity): Promise<Hanging> {
     shop.liveProvider.script = [(order) => shop.liveProvider.provision(order, issued)];
     const { id } = await place(buyer, quantity);
@@ -613,7 +613,7 @@ describe('support resolving a Sandbox cancellation', () => {
     sandbox = shop.api.partnerApi(await shop.office.createKey(buyer.id, 'sandbox'));
   });
 
-  /** An issued order whose cancellation no worker has taken up. */
+  /** Creates an issued order whose cancellation no worker has claimed. */
   async function waiting(): Promise<string> {
     const { id } = (await sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d', quantity: 2 })).body.data;
     await eventually('it is issued', async () => (await shop.row(id as string))['status'] === 'issued');

@@ -12,13 +12,13 @@ import { OUT_OF_STOCK } from './stub-wholesaler.js';
 
 const COST = 250;
 const MARGIN_BPS = 2_001;
-/** 250 cents and 20.01 % of them, rounded up. */
+/** 250 cents plus 20.01 %, rounded up. */
 const WITH_MARGIN = 301;
 const IN_USE = { code: 'provider_rejected', reason: 'One is in use.' } as const;
 
 let shop: LiveShop;
 
-// The first tests have no worker; the one about a dead worker starts it for all that follow.
+// The first tests have no worker. The test about a dead worker starts one for all later tests.
 beforeAll(async () => {
   shop = await LiveShop.open();
 });
@@ -93,7 +93,7 @@ it('accepts exactly ten of forty orders at once on a balance for ten, and charge
   expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([202, 402]));
   expect(await balance(buyer)).toEqual({ posted: 11 * PRICE - 1, held: 10 * PRICE, available: PRICE - 1 });
 
-  // A refusal is as final as an acceptance (D18), also when the money has come meanwhile.
+  // A refusal is as final as an acceptance (D18), even if money has arrived meanwhile.
   await shop.deposit(buyer.id, 100 * PRICE, 'second-deposit');
   const replays = await Promise.all(keys.map(buy));
   expect(replays.map((answer) => answer.text)).toEqual(answers.map((answer) => answer.text));
@@ -114,7 +114,7 @@ it('accepts exactly ten of forty orders at once on a balance for ten, and charge
   await shop.stopWorker();
 });
 
-/** What a worker leaves that died after its claim: a placement that may have left, and a lapsed lease. */
+/** Simulates a worker that died after its claim: the placement may have been sent, and the lease has expired. */
 async function leaveBehind(orderId: string): Promise<string> {
   const { rows } = await shop.database.pool.query<{ provider_reference: string }>(
     `UPDATE orders SET status = 'processing', fence = 1, upstream_attempts = 1, upstream_placed_at = now(),
@@ -133,7 +133,7 @@ it('does not place again under an expired lease, even if nobody has taken the or
   const placedAt = (await shop.row(lease.id))['upstream_placed_at'] as Date;
   expect(await queue.markPlaced(note)).toEqual([null]);
   expect((await shop.row(lease.id))['upstream_placed_at']).toEqual(placedAt);
-  // A heartbeat that comes late does not bring it back: support may have acted on its end.
+  // A late heartbeat must not revive the lease, because support may have acted after its end.
   await queue.renew([lease]);
   expect(await queue.markPlaced(note)).toEqual([null]);
   const live = `UPDATE orders SET lease_until = now() + interval '1 minute' WHERE id = $1`;
@@ -241,7 +241,7 @@ describe('a live order', () => {
     await shop.database.pool.query(`UPDATE package_sources SET provider = 'stub'`);
     const accepted = await buyer.live.post('/v1/orders', body, { idempotencyKey });
     expect(accepted.status, accepted.text).toBe(202);
-    // Under way it would use up what the next test has its provider say.
+    // An unfinished order would use up the provider script of the next test.
     await shop.settled(buyer, accepted.body.data.id as string);
   });
 });
@@ -296,7 +296,7 @@ describe('placing an order provider', () => {
       const { provider_reference } = await shop.row(id as string);
       expect(shop.liveProvider.placementsOf(provider_reference as string)).toEqual(['first', 'again']);
       expect(shop.liveProvider.finds).toBeGreaterThan(finds);
-      // Without the lag it would be a second.
+      // Without the read lag it would be one second.
       expect(placedAtMs[1]! - placedAtMs[0]!).toBeGreaterThan(2_900);
     } finally {
       shop.liveProvider.readLagMs = 0;
@@ -370,7 +370,7 @@ describe('the recorded time of the last placement', () => {
     const buyer = await shop.buyer(PRICE);
     const id = (await place(buyer))['id'] as string;
     await shop.settled(buyer, id);
-    // As support leaves an order that it has issued without a placement of ours.
+    // Simulates an order that support has issued without a placement.
     await shop.database.pool.query('UPDATE orders SET upstream_placed_at = NULL WHERE id = $1', [id]);
     expect((await buyer.live.post(`/v1/orders/${id}/cancel`)).status).toBe(202);
     expect(await shop.settled(buyer, id)).toMatchObject({ status: 'canceled' });
@@ -437,7 +437,7 @@ describe('cancellations', () => {
     expect(answer.status, answer.text).toBe(202);
   }
 
-  /** What the provider calls the order's eSIMs. */
+  /** The provider's ids of the order's eSIMs. */
   async function upstreamIds(orderId: string): Promise<string[]> {
     const { rows } = await shop.database.pool.query<{ provider_esim_id: string }>(
       'SELECT provider_esim_id FROM esims WHERE order_id = $1 ORDER BY id',
@@ -450,7 +450,7 @@ describe('cancellations', () => {
     await shop.database.pool.query(`UPDATE esims SET ${assignment} WHERE provider_esim_id = $1`, [esim]);
   }
 
-  /** Refunds of the ledger, in cents. */
+  /** Refunds in the ledger, in cents. */
   async function refunds(): Promise<number[]> {
     return (await statement(buyer)).filter(([type]) => type === 'refund').map(([, amount]) => amount);
   }
@@ -513,7 +513,7 @@ describe('cancellations', () => {
   });
 
   describe('a cancellation whose first response was lost', () => {
-    /** Silent until an eSIM was installed; then the provider says what the lost call did. */
+    /** The provider does not respond until an eSIM was installed. Then it returns the result of the lost call. */
     async function loseAnswerAndInstall(orderId: string, esim: string): Promise<() => void> {
       let isInstalled = false;
       const { cancelState } = shop.liveProvider;

@@ -104,7 +104,7 @@ describe("a partner's daily Sandbox quota", () => {
 
   it('charges each full kilobyte of metadata', async () => {
     const metadata = Object.fromEntries(Array.from({ length: 20 }, (_, nth) => [`k${nth}`, 'x'.repeat(500)]));
-    // Nine kilobytes and some bytes.
+    // Slightly more than nine kilobytes.
     expect((await order(3, { metadata })).status).toBe(202);
     expectRefused(await order(1));
     expect(await ordered()).toBe(3);

@@ -15,9 +15,9 @@ import { BASE } from '../topups/topup-steps.js';
 
 const BURST = 200;
 const MAX_STATEMENTS = 2;
-/** On a machine whose cores are busy jobs come to a batch one by one: a burst or two may need more. */
+/** On a busy machine jobs may reach a batch one by one, so a burst or two may need more statements. */
 const MAX_BURSTS = 5;
-/** No sweep, no heartbeat and no feed of its own begins while orders are counted. */
+/** No sweep, heartbeat or feed poll runs while statements are counted. */
 const ENV = { SWEEP_INTERVAL_MS: '60000', LEASE_MS: '120000' };
 
 let database: TestDatabase;
@@ -44,13 +44,13 @@ beforeEach(() => {
 
 afterEach(() => statements.stop());
 
-/** Statements per job of a worker that finds `BURST` of them waiting, until the last one has ended. */
+/** Statements per job of a worker that starts with `BURST` jobs, until the last one has ended. */
 async function statementsPerJob(): Promise<number> {
   statements.reset();
   const worker = await startTestService({ role: 'worker', database, env: ENV });
   await eventually('everything ended', async () => (await count(database, OPEN_ORDERS)) === 0);
   await worker.stop();
-  // What runs once or twice is not part of a job.
+  // Statements that run only once or twice do not belong to a job.
   const found = statements.statements.filter(({ count: times }) => times > 2);
   const total = found.reduce((sum, { count: times }) => sum + times, 0);
   console.log(found.map(({ count: times, text }) => `${times} ${text}`).join('\n'));

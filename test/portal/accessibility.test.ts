@@ -18,19 +18,19 @@ import {
 import { expectAccessible } from './accessible.js';
 import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
 
-/** Quick up to the last attempt: that one, and what a test makes of it, come when the test says so. */
+/** Fast retries up to the last attempt, which the test triggers. */
 const ENV = {
-  // An attempt that a stalled worker has lost would count, and be one too many.
+  // With a short lease, a stalled worker would lose an attempt, which would count as an extra one.
   LEASE_MS: '60000',
   WEBHOOK_RETRY_DELAYS_MS: '50,50,50,50,3600000',
   WEBHOOK_BLOCK_MS: '3600000',
-  // One event of a replay a second: it is still under way when it is looked at.
+  // One replayed event per second, so that the replay is still running when it is inspected.
   WEBHOOK_REPLAY_PER_SECOND: '1',
 };
 
 let service: TestService;
 let partner: TestPartner;
-/** Of the screens: their endpoint takes everything. */
+/** The partner of the screens, whose endpoint accepts everything. */
 let visitor: TestPartner;
 let browser: Browser;
 let receivers: readonly TestReceiver[];
@@ -45,7 +45,7 @@ let disabled: RegisteredEndpoint;
 const sql = (text: string, values: readonly unknown[]): Promise<unknown> =>
   service.database.pool.query(text, [...values]);
 
-/** Registers an endpoint that has seen one event, which it has taken or refuses. */
+/** Registers an endpoint that has accepted or refused one event. */
 async function endpointAt(receiver: TestReceiver, attempts: number): Promise<RegisteredEndpoint> {
   const endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
   await recordEvent(service, { partnerId: partner.id });
@@ -56,7 +56,7 @@ async function endpointAt(receiver: TestReceiver, attempts: number): Promise<Reg
   return endpoint;
 }
 
-/** The last attempt of an endpoint's delivery is made. It is the block of the endpoint with this number. */
+/** Runs the last attempt of an endpoint's delivery, which causes block number `block`. */
 async function giveUp({ id }: RegisteredEndpoint, block: number): Promise<void> {
   await sql('UPDATE webhook_endpoints SET consecutive_blocks = $2::int WHERE id = $1', [id, block - 1]);
   await sql(
@@ -87,7 +87,7 @@ async function openDelivery(endpoint: RegisteredEndpoint, status: string): Promi
     .waitFor();
 }
 
-/** Each dialog and each state that is no screen of its own, in the order of a visit. */
+/** Dialogs and states that are not separate screens, in the order of a visit. */
 const LOOKS: Record<string, () => Promise<void>> = {
   'the form of a new key': async () => {
     await portal.open('/developers/api-keys');
@@ -227,7 +227,7 @@ interface Ids {
   readonly esim: string;
 }
 
-/** Every screen, and what else it can look like. */
+/** All screens and their variants. */
 const SCREENS: Record<string, (ids: Ids) => string> = {
   'API Keys': () => '/developers/api-keys',
   Webhooks: () => '/developers/webhooks',

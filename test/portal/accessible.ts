@@ -9,26 +9,26 @@ const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-prac
 
 const EVERY_RULE: axe.RunOptions = {
   runOnly: { type: 'tag', values: WCAG },
-  // Of WCAG 2.2, and off by default.
+  // Part of WCAG 2.2, but off by default.
   rules: { 'target-size': { enabled: true } },
 };
-/** All that a color scheme changes: `light-dark()` gives nothing but colors. */
+/** The rules that a color scheme can affect, because `light-dark()` only sets colors. */
 const CONTRAST: axe.RunOptions = {
   runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] },
 };
 
-/** What is looked at. The page behind a dialog is out of reach, and has been looked at without it. */
+/** The part of a page to check. The page behind a dialog is inert and is checked without the dialog. */
 interface Shown {
   readonly page: Page;
-  /** A selector; null: the whole page. */
+  /** A selector, or null for the whole page. */
   readonly within: string | null;
 }
 
 const DIALOG = '[role=dialog]';
 
 /**
- * What axe finds, in a line each. Brought into a document once: `@axe-core/playwright` brings its half megabyte twice for
- * each look, and all of it is compiled anew.
+ * axe's findings, one line each. It injects axe once per document, because `@axe-core/playwright` injects and compiles
+ * its half megabyte twice per check.
  */
 async function violations({ page, within }: Shown, rules: axe.RunOptions): Promise<string[]> {
   if (!(await page.evaluate<boolean>(`'axe' in window`))) await page.evaluate(axe.source);
@@ -39,12 +39,12 @@ async function violations({ page, within }: Shown, rules: axe.RunOptions): Promi
   return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' | ')}`);
 }
 
-/** What is wider than its place: the page, or a dialog upon it. A table or a line of code scrolls within itself. */
+/** Elements that are too wide: the page or a dialog. Tables and code blocks scroll on their own. */
 const TOO_WIDE = `[document.documentElement, ...document.querySelectorAll('[role=dialog]')]
   .filter((element) => element.scrollWidth > element.clientWidth)
   .map((element) => element.tagName + ' ' + element.scrollWidth + ' > ' + element.clientWidth)`;
 
-/** Looks at what is shown, in light and in dark, and at 320 pixels; leaves the page in light, and wide. */
+/** Checks the page in light, in dark, and at 320 pixels. Leaves it light and wide. */
 export async function expectAccessible({ page, complaints }: PortalPage): Promise<void> {
   await eventually('nothing is loading', async () => (await page.locator('.loading').count()) === 0);
   const shown: Shown = { page, within: (await page.locator(DIALOG).count()) > 0 ? DIALOG : null };

@@ -4,20 +4,20 @@ import { PATIENCE_MS } from '../harness/eventually.js';
 import type { TestService } from '../harness/index.js';
 import { mintCode, type SessionTerms } from '../harness/portal.js';
 
-/** Why the portal cannot be driven here; null when it can. In the gate its tests fail then. */
+/** The reason why the portal cannot be driven here, or null when it can. In CI, its tests then fail. */
 export const missing = whyNoChromium(process.env);
 if (missing !== null) console.warn(`the portal is not tried in a browser: ${missing}`);
 
-/** A test in a browser asks the page a few hundred things, each of which waits for a core. */
+/** A browser test makes a few hundred requests to the page, each of which waits for a core. */
 export const BROWSER_TEST_MS = PATIENCE_MS + 120_000;
 
 const CHROMIUM_FLAGS = [
-  // Chromium refuses a sandbox to root, which the gate runs as.
+  // Chromium refuses to sandbox for root, which CI uses.
   '--no-sandbox',
   '--disable-gpu',
-  // What is left of its work is drawing, which needs no process of its own.
+  // Software rendering does not need a separate process.
   '--in-process-gpu',
-  // A page lives for seconds: to compile its code for speed costs more than it gives, 7 % of all that such a test takes.
+  // A page lives for seconds, so optimizing its code costs more than it saves: 7 % of the whole test.
   '--js-flags=--no-opt --no-maglev --no-sparkplug',
 ];
 
@@ -27,9 +27,9 @@ export function launchChromium(): Promise<Browser> {
 
 export interface PortalPage {
   readonly page: Page;
-  /** What the page's policy has stopped, and errors that nobody caught. Must stay empty. */
+  /** Policy violations and uncaught errors of the page. Must stay empty. */
   readonly complaints: string[];
-  /** Opens a screen: the path with its query. */
+  /** Opens a screen by path and query. */
   readonly open: (path: string) => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -38,11 +38,11 @@ export interface PageOptions {
   readonly terms?: SessionTerms;
   readonly scheme?: 'light' | 'dark';
   readonly width?: number;
-  /** The viewer's zone, such as `Asia/Tokyo`; that of the machine unless said. */
+  /** The viewer's time zone, e.g. `Asia/Tokyo`. Default: the machine's. */
   readonly timezoneId?: string;
 }
 
-/** A browser window of its own, in a new session of the partner, that has followed its link. */
+/** Opens a browser window with a new portal session of the partner, by following its link. */
 export async function openPortalPage(
   browser: Browser,
   service: TestService,
@@ -75,19 +75,22 @@ export async function openPortalPage(
     complaints,
     open: async (path) => {
       await page.goto(`${base}${path}`);
-      // By tag: behind an open dialog it has no role.
+      // Select by tag, because a heading behind an open dialog has no role.
       await page.locator('h1').waitFor();
     },
     close: () => context.close(),
   };
 }
 
-/** The width of a picture, in pixels; 0 of one that cannot be decoded, or is not yet. */
+/** The width of an image in pixels, or 0 while it is not decoded. */
 export function widthOf(picture: Locator): Promise<number> {
   return picture.evaluate((element) => (element as unknown as { naturalWidth: number }).naturalWidth);
 }
 
-/** Goes on by Tab until `target` has the focus. @throws Error when the keyboard does not get there */
+/**
+ * Presses Tab until `target` has the focus.
+ * @throws Error when the keyboard cannot reach it
+ */
 export async function tabTo(page: Page, target: Locator): Promise<void> {
   await target.waitFor();
   const focused = target.and(page.locator(':focus'));

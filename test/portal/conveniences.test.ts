@@ -27,14 +27,14 @@ let portal: PortalPage;
 let page: Page;
 let dialog: Locator;
 
-/** Runs a line in a shell. Not synchronously: the service that it calls runs in this process. */
+/** Runs a line in a shell, asynchronously, because the service that it calls runs in this process. */
 async function run(line: string): Promise<{ status: number; body: unknown }> {
   const { stdout } = await promisify(execFile)('bash', ['-c', `${line} -s -m 30 -w '\n%{http_code}'`]);
   const lines = stdout.split('\n');
   return { status: Number(lines.at(-1)), body: JSON.parse(lines.slice(0, -1).join('\n')) };
 }
 
-/** Runs the command that an empty screen shows, as a partner would paste it. */
+/** Runs the command of an empty screen as if a partner had pasted it. */
 async function runShown(
   title: string,
   key: string,
@@ -48,7 +48,7 @@ async function runShown(
   return { command, ...(await run(`export ESIM_API_KEY=${key}\n${command}`)) };
 }
 
-/** The moment as a viewer in `ZONE` reads it. ICU of Node.js and of Chromium may differ in their blanks. */
+/** The time as shown in `ZONE`. Node.js and Chromium may use different spaces. */
 function inZone(at: string): string {
   const format = new Intl.DateTimeFormat('en-US', {
     dateStyle: 'medium',
@@ -167,7 +167,7 @@ describe.skipIf(missing !== null)('a portal user', { timeout: BROWSER_TEST_MS },
     await undo.click();
     await page.getByText('Enabled', { exact: true }).waitFor();
     expect(await read()).toMatchObject({ status: 'enabled' });
-    // What was taken back is not offered again.
+    // An undone change offers no second undo.
     expect(await undo.count()).toBe(0);
 
     const before = await read();

@@ -11,7 +11,7 @@ import {
 import { recordEvent } from '../webhooks/support.js';
 import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
 
-/** Quick up to the last attempt of a delivery; that one, and the end of a block, come when the test lets time pass. */
+/** Fast retries up to the last attempt. That attempt and the end of a block come when the test advances the time. */
 const LIFE = {
   WEBHOOK_RETRY_DELAYS_MS: '100,100,100,100,3600000',
   WEBHOOK_BLOCK_MS: '3600000',
@@ -36,7 +36,7 @@ async function endpointFigures(): Promise<EndpointFigures> {
   return ((await service.admin.get(list)).body.data as EndpointFigures[])[0]!;
 }
 
-/** What waits for its next attempt, or for the end of a block, is due. */
+/** Makes pending attempts due and ends blocks. */
 async function letTimePass(): Promise<void> {
   const { pool } = service.database;
   await pool.query('UPDATE webhook_endpoints SET blocked_until = now() WHERE blocked_until > now()');
@@ -45,14 +45,15 @@ async function letTimePass(): Promise<void> {
   );
 }
 
-/** One delivery after the other is given up: each blocks the endpoint, until that disables it. */
+/** Lets deliveries fail one after another. Each blocks the endpoint, until it is disabled. */
 async function loseUntilDisabled(): Promise<void> {
   for (let lost = 0; lost < 10; lost += 1) {
     await recordEvent(service, { partnerId: partner.id });
     const status = await eventually('the delivery is given up', async () => {
       await letTimePass();
       const { status: seen, pending_count: pending } = await endpointFigures();
-      // A list reads what waits after the endpoints: of one that is disabled in between it says "blocked, and nothing waits".
+      // The list reads pending deliveries after the endpoints. If one is disabled in between, it shows "blocked"
+      // without any.
       return seen === 'disabled' || pending === 0 ? (await endpointFigures()).status : null;
     });
     if (status === 'disabled') return;
@@ -90,12 +91,12 @@ describe.skipIf(missing !== null)(
       await page.getByRole('heading', { name: 'Delivery log' }).waitFor();
       const log = page.getByRole('table', { name: 'Delivery log' });
 
-      // It receives: the row comes without a reload.
+      // It receives: the row appears without a reload.
       await recordEvent(service, { partnerId: partner.id });
       const rows = log.getByRole('row').filter({ has: page.getByRole('cell') });
       await rows.filter({ hasText: '200' }).first().waitFor();
 
-      // The receiver breaks: the row says that it is tried again, and when.
+      // The receiver breaks: the row shows the next retry and its time.
       receiver.answer = (_nth, _webhook, response) => void response.writeHead(503).end('down for repair');
       await recordEvent(service, { partnerId: partner.id });
       const retried = rows.filter({ hasText: 'attempt 5' }).filter({ hasText: '503' });
@@ -112,7 +113,7 @@ describe.skipIf(missing !== null)(
       await explanation.getByText('Your server returned an error (5xx).').waitFor();
       await explanation.getByText('Attempt 6 of at most 6 starts automatically.').waitFor();
 
-      // Where the time of an attempt went, as words and as a bar that they fill.
+      // The phases of an attempt, as text and as a bar.
       const bar = dialog.locator('figure.phases').first();
       const times = await bar.getByRole('list', { name: 'Phase times' }).innerText();
       expect(times).toMatch(/First byte \d+ ms/);
@@ -123,7 +124,7 @@ describe.skipIf(missing !== null)(
       await page.keyboard.press('Escape');
       await dialog.waitFor({ state: 'detached' });
 
-      // Its last attempt: given up, and the endpoint is blocked. What comes meanwhile waits.
+      // After its last attempt the delivery fails and the endpoint is blocked. New events wait.
       await letTimePass();
       await page.getByText('Blocked', { exact: true }).waitFor();
       await recordEvent(service, { partnerId: partner.id });
@@ -141,7 +142,7 @@ describe.skipIf(missing !== null)(
         'true',
       );
 
-      // Block after block, until it is disabled.
+      // It is blocked again and again until it is disabled.
       await loseUntilDisabled();
       await page.getByText('Disabled', { exact: true }).waitFor();
       await page.getByText(/after 5 blocks in a row/).waitFor();
@@ -149,7 +150,7 @@ describe.skipIf(missing !== null)(
       const toggle = page.getByRole('switch', { name: receiver.url });
       expect(await toggle.getAttribute('aria-checked')).toBe('false');
 
-      // The failed one says why.
+      // The failed delivery shows the reason.
       await rows.filter({ hasText: 'failed' }).first().getByRole('button', { name: /^dlv_/ }).click();
       await dialog.getByText('down for repair').first().waitFor();
       await explanation.getByText('Your server returned an error (5xx).').waitFor();
@@ -158,7 +159,7 @@ describe.skipIf(missing !== null)(
       await page.keyboard.press('Escape');
       await dialog.waitFor({ state: 'detached' });
 
-      // A filter is in the address: who reloads, or gets the link, sees the same.
+      // A filter is part of the address, so a reload or a shared link shows the same.
       const status = page.getByRole('combobox', { name: 'Delivery status' });
       const states = async (): Promise<Set<string>> =>
         new Set(await log.locator('td[data-column="Delivery"] .badge').allInnerTexts());
@@ -178,7 +179,7 @@ describe.skipIf(missing !== null)(
       await page.getByRole('button', { name: 'Clear filters' }).click();
       await log.getByText('delivered', { exact: true }).waitFor();
 
-      // What happens meanwhile is held; it is repaired and switched on.
+      // New events are held until the endpoint is repaired and enabled.
       await recordEvent(service, { partnerId: partner.id });
       await page.getByText(/\d+ events? held/).waitFor();
       receiver.answer = (_nth, _webhook, response) => void response.writeHead(200).end();
@@ -188,14 +189,14 @@ describe.skipIf(missing !== null)(
       await eventually('what was held is sent', () => receiver.received.length > before);
       await rows.first().getByText('delivered').waitFor();
 
-      // Resend: a delivery of its own.
+      // Resend creates a new delivery.
       await rows.first().getByRole('button', { name: /^dlv_/ }).click();
       await dialog.getByRole('button', { name: 'Resend' }).click();
       await page.getByText('Resent as').first().waitFor();
       await page.keyboard.press('Escape');
       await rows.filter({ hasText: 'resend' }).filter({ hasText: '200' }).first().waitFor();
 
-      // Replay: counted first, then sent.
+      // Replay counts first and then sends.
       await page.getByRole('button', { name: 'Replay', exact: true }).click();
       await dialog.getByRole('button', { name: 'Count first' }).click();
       await dialog.getByText(/deliver(y|ies) will be sent/).waitFor();

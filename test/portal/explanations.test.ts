@@ -44,7 +44,7 @@ async function makeEndpoint(url: string, mode = 'sandbox'): Promise<Made> {
   return (await browser.post('webhook-endpoints', { mode, url })).body.data as Made;
 }
 
-/** The explanation of a test that has met the fault. */
+/** The explanation of a test event that has failed with the fault. */
 async function explained(endpoint: Made): Promise<Record<string, unknown>> {
   const sent = await browser.post(`webhook-endpoints/${endpoint.id}/test`);
   const { id } = sent.body.data as { id: string };
@@ -126,7 +126,7 @@ describe('a delivery that failed', () => {
 
   it('is explained: dns', async () => {
     const { cause } = await explained(await makeEndpoint('http://no-such-host.invalid/hook'));
-    // A machine without a network has no name server that could say so.
+    // Without a network, no name server responds.
     expect(['dns', 'dns_unanswered']).toContain(cause);
   });
 
@@ -237,7 +237,7 @@ describe('the signature doctor', () => {
     createHmac('sha256', secret).update(text).digest('hex');
   const bareSecret = (): string => own.secret.replace('whsec_', '');
 
-  /** Our header and body, rightly signed, and what a receiver with a mistake computes of them. */
+  /** Our correctly signed header and body, and the values that receivers with a mistake compute. */
   const computations: readonly (readonly [string, (t: string) => string])[] = [
     ['valid', (t) => digest(own.secret, `${t}.${body}`)],
     ['signature_changed', (t) => `v1=${digest(own.secret, `${t}.${body}`).toUpperCase()}`],

@@ -147,7 +147,7 @@ describe('the delivery log', () => {
   });
 });
 
-/** Statements that `call` costs the server: those asked in its request, whatever the worker beside it asks. */
+/** Statements that the server runs for the request of `call`, not counting those of the worker. */
 async function countStatements(app: RunningHttpApp, call: () => Promise<unknown>): Promise<number> {
   const { logger } = app.nest.get(DataSource, { strict: false });
   const server = app.nest.getHttpServer();
@@ -156,7 +156,7 @@ async function countStatements(app: RunningHttpApp, call: () => Promise<unknown>
   const logged = vi.spyOn(logger, 'logQuery').mockImplementation(() => {
     if (requests.getStore()) statements++;
   });
-  // Ahead of the service's own listener, which then runs, with all that it awaits, in this context.
+  // Runs before the service's own listener, which then runs in this async context.
   const enter = () => requests.enterWith(true);
   server.prependListener('request', enter);
   try {

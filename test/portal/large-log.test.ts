@@ -23,7 +23,7 @@ let receiver: TestReceiver;
 const rowsOf = (page: Page): Locator =>
   page.getByRole('table', { name: 'Delivery log' }).getByRole('button', { name: /^dlv_/ });
 
-/** Deliveries a millisecond apart, each with its attempt; every tenth was refused. */
+/** Inserts deliveries a millisecond apart, each with its attempt. Every tenth failed. */
 async function fillLog(): Promise<void> {
   await service.database.pool.query(
     `WITH made AS (

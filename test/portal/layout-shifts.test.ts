@@ -12,19 +12,21 @@ import {
 import { recordEvent, registerEndpoint, type RegisteredEndpoint } from '../webhooks/support.js';
 import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
 
-/** Limit of the layout shift of all screens together; Web Vitals calls 0.1 good for one. */
+/** Limit for the layout shift of all screens together. Web Vitals rates 0.1 for a single one as good. */
 const BUDGET = 0.1;
-/** How late the answers come, so that what is around them is there before: the later ones move what the first have shown. */
+/** Delays of responses, so that later ones arrive when earlier ones are shown and could move them. */
 const DELAYS_MS: readonly [RegExp, number][] = [
   [/explanation/, 700],
   [/stats|replays|status=failed/, 500],
   [/session/, 0],
   [/./, 200],
 ];
-/** Longer than the pause between a response and the requests that follow from it, shorter than the pause between two polls. */
+/**
+ * Longer than the pause between a response and the requests that follow it, shorter than the pause between two polls.
+ */
 const QUIET_MS = 400;
 
-/** The limit of a partner's endpoints in a mode. */
+/** The limit of a partner's endpoints per mode. */
 const ENDPOINTS = 20;
 const POLLS = 4;
 
@@ -33,7 +35,7 @@ interface Shift {
   readonly moved: readonly string[];
 }
 
-/** Runs in the page: keeps each shift with what moved, whether or not somebody has pressed something. */
+/** Runs in the page and records each shift with its elements, with or without recent input. */
 const RECORDER = `
   window.shifts = [];
   const name = ({ node }) => node?.nodeType === 1 ? node.tagName + '.' + node.className : String(node?.nodeName);
@@ -55,7 +57,7 @@ let lastAnswerAt = 0;
 
 const isQuiet = (): boolean => underWay === 0 && performance.now() - lastAnswerAt > QUIET_MS;
 
-/** All that has moved since the page was loaded or since the last call. */
+/** The layout shift since the page load or the last call. */
 async function shiftsOnceQuiet(): Promise<number> {
   await eventually('the answers are there', isQuiet);
   const shifts = await page.evaluate<Shift[]>(
@@ -70,7 +72,7 @@ async function delayAnswers(): Promise<void> {
   await page.route('**/portal/v1/**', async (route) => {
     underWay += 1;
     await sleep(DELAYS_MS.find(([pattern]) => pattern.test(route.request().url()))![1]);
-    // A page that was left takes no answer.
+    // The page may have been closed.
     await route.continue().catch(() => undefined);
   });
   const ended = (): void => {
@@ -151,7 +153,8 @@ describe.skipIf(missing !== null)(
       await page.locator('summary').getByText('Filters').click();
       await shiftsOnceQuiet();
       const frame = page.getByRole('group', { name: 'Delivery log, scrollable' });
-      // The response waits until the test has seen the page without it: a busy machine may be slower than the delay.
+      // Hold the response until the test has seen the page without it, because a busy machine may be slower than the
+      // delay.
       const seen = Promise.withResolvers<void>();
       await page.route(/deliveries\?.*status=delivered/, async (route) => {
         await seen.promise;

@@ -12,11 +12,10 @@ import { recordEvent, registerEndpoint, type RegisteredEndpoint } from '../webho
 import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
 import { PATIENCE_MS } from '../harness/eventually.js';
 
-/** More than the first searches look through: five of 2,000 calls each. */
+/** More than the automatic searches cover: five of 2,000 calls each. */
 const CALLS = 13_000;
 const HELD = 70;
 
-/** A busy machine takes its time. */
 const PATIENCE = { timeout: PATIENCE_MS };
 
 let service: TestService;
@@ -26,7 +25,7 @@ let portal: PortalPage;
 let page: Page;
 let endpoint: RegisteredEndpoint;
 
-/** Thirteen thousand calls that were GETs, and before them all a POST. */
+/** Inserts thirteen thousand GET calls, and one earlier POST. */
 async function fillCallLog(): Promise<void> {
   await service.database.pool.query(
     `INSERT INTO api_calls (request_id, partner_id, mode, method, route, path, status, latency_ms, remote_address, created_at)
@@ -37,7 +36,7 @@ async function fillCallLog(): Promise<void> {
   );
 }
 
-/** Deliveries that an endpoint which is switched off is owed, more than the newest page has. */
+/** Creates held deliveries of a disabled endpoint, more than the first page shows. */
 async function holdDeliveries(): Promise<void> {
   await service.admin.post(`${endpoint.path}/disable`);
   for (let sent = 0; sent < HELD; sent += 1) await recordEvent(service, { partnerId: partner.id });
@@ -71,11 +70,11 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
     await portal.open('/developers/requests?method=POST');
     await page.getByText('No matches so far. There is more to search.').waitFor();
     expect(await page.getByText('No matches', { exact: true }).count()).toBe(0);
-    // By itself it searches so far and no farther.
+    // The automatic search stops here.
     expect(asked).toHaveLength(5);
     await page.getByRole('button', { name: 'Search further back' }).click();
     await page.getByRole('table', { name: 'Requests' }).getByText('req_00000000000000000000000001').waitFor();
-    // Who has searched to the end is told so.
+    // The end of the search is reported.
     await portal.open('/developers/requests?method=DELETE');
     await page.getByRole('button', { name: 'Search further back' }).click();
     await page.getByRole('heading', { name: 'No matches', exact: true }).waitFor();
@@ -85,7 +84,7 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
     const field = page.getByLabel('Your reference');
     const isFree = async (): Promise<void> => {
       await expect.poll(() => field.inputValue(), PATIENCE).toBe('');
-      // Longer than what one types rests before it counts.
+      // Longer than the debounce of typed text.
       const later = page.waitForURL('**reference=**', { timeout: 1_500 }).then(
         () => 'it has come back',
         () => 'gone',
@@ -146,7 +145,7 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
   );
 
   it('offer every error code that a program can receive, and find its calls', async () => {
-    // A page that is opened before lists what there was then.
+    // Log the call first: a page opened earlier lists only codes that existed then.
     await loggedCall(service.admin, await partner.sandbox.get('/v1/orders/ord_none'));
     await portal.open('/developers/requests');
     const field = page.getByLabel('Error code');

@@ -5,7 +5,6 @@ import { mintCode } from '../harness/portal.js';
 import { registerEndpoint, type RegisteredEndpoint } from '../webhooks/support.js';
 import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
 
-/** A busy machine takes its time. */
 const PATIENCE = { timeout: PATIENCE_MS };
 
 let service: TestService;
@@ -15,7 +14,7 @@ let portal: PortalPage;
 let page: Page;
 let endpoint: RegisteredEndpoint;
 
-/** The server carries out the next POST to `path`, and its answer is lost. Answers the keys that were sent until now. */
+/** Lets the server process the next POST to `path` and drops its response. Returns the keys sent so far. */
 async function loseAnswer(path: string): Promise<(string | undefined)[]> {
   const keys: (string | undefined)[] = [];
   let isLost = false;
@@ -65,7 +64,7 @@ describe.skipIf(missing !== null)('a lost response', { timeout: BROWSER_TEST_MS 
       await page.getByLabel('Name').fill('checkout');
       await page.getByRole('button', { name: 'Create key' }).click();
       await dialog('New key').getByText(unreachable).waitFor();
-      // It was closed meanwhile: the same key is still meant.
+      // Closing the dialog does not change the intent: the key is the same.
       await dialog('New key').getByRole('button', { name: 'Cancel' }).click();
       await page.getByRole('button', { name: 'New key' }).click();
       await page.getByLabel('Name').fill('checkout');
@@ -73,7 +72,7 @@ describe.skipIf(missing !== null)('a lost response', { timeout: BROWSER_TEST_MS 
       const lost = dialog('The new key cannot be shown');
       await lost.getByText(/Revoke checkout/).waitFor();
       expect(await listed('api-keys?mode=sandbox')).toHaveLength(before + 1);
-      // An answer has come: the next press means another key.
+      // After a response, the next click means a new key.
       await lost.getByRole('button', { name: 'Done' }).click();
       await page.getByRole('button', { name: 'New key' }).click();
       await page.getByLabel('Name').fill('checkout');
@@ -169,7 +168,7 @@ describe.skipIf(missing !== null)('a lost response', { timeout: BROWSER_TEST_MS 
         await page.getByRole('button', { name: 'Sign out' }).waitFor();
         await page.unroute('**/portal/v1/session');
 
-        // The same without a code: the session of the cookie has not ended.
+        // Without a code it behaves the same: the session of the cookie has not ended.
         refusals = 0;
         await page.route('**/portal/v1/session', (route) =>
           (refusals += 1) === 1 ? route.fulfill(refuse(status, code)) : route.continue(),

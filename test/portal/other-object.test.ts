@@ -31,7 +31,7 @@ async function shownInstallData(id: string): Promise<number> {
   return actions.filter((action) => action === 'esim.install_data_shown').length;
 }
 
-/** Lets no answer to `pattern` through before `release`. */
+/** Holds all responses to `pattern` until `release`. */
 async function hold(pattern: string): Promise<{ asked: Promise<void>; release: () => void }> {
   let release!: () => void;
   const released = new Promise<void>((resolve) => (release = resolve));
@@ -78,7 +78,7 @@ describe.skipIf(missing !== null)('the content of a screen', { timeout: BROWSER_
 
   it('never shows one eSIM under the heading of another', async () => {
     const [first, second] = esims as [(typeof esims)[number], (typeof esims)[number]];
-    // Both are known to the page, so that the way from one to the other shows no loading between them.
+    // Load both first, so that navigating between them shows no loading state.
     await portal.open(`/esims/${second.id}`);
     await page.getByRole('button', { name: 'Show install data' }).waitFor();
     await goTo(first.id);
@@ -130,7 +130,7 @@ describe.skipIf(missing !== null)('the content of a screen', { timeout: BROWSER_
       await portal.open(address);
       const control = page.getByRole('main').getByRole(role, { name });
       await control.focus();
-      // What there is is asked for again after two or three seconds.
+      // An existing object is polled every two or three seconds.
       const again = page.waitForRequest(`**/portal/v1/${path}`, { timeout: 5_000 }).then(
         () => 'asked again',
         () => 'not asked again',
@@ -186,7 +186,7 @@ describe.skipIf(missing !== null)('the content of a screen', { timeout: BROWSER_
       page.getByRole('button', { name: 'Diagnose' }).click(),
     ]);
     expect(asked.postDataJSON()).toMatchObject({ endpoint_id: liveEndpoint.id });
-    // An endpoint of the other mode in the address is none of this one's.
+    // The address names an endpoint of the other mode, which must be ignored.
     await portal.open(`/developers/signature-doctor?mode=live&endpoint=${endpoints[0]!.id}`);
     await page
       .getByRole('option', { name: 'https://live.partner.example/hook' })

@@ -31,7 +31,7 @@ describe('portal pages', () => {
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
           "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
       );
-      // Without a build it says how to make one.
+      // Without a build, the page says how to create one.
       if (!BUILT) expect(await page.text()).toContain('npm run build');
     }
   });
@@ -50,7 +50,7 @@ describe('portal pages', () => {
 
   it.each([
     ...['/portal', '/portal/', '/portal/v1', '/portal/v1/nothing', '/portal/v1/session'],
-    // However it is written.
+    // Other spellings of the path.
     ...[
       '/%70ortal',
       '/%70ortal/v1/session',

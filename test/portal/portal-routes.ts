@@ -5,7 +5,7 @@ import { type KnownRoute, knownRoutes } from '../harness/known-routes.js';
 import type { PortalBrowser } from '../harness/portal.js';
 
 export interface PortalRoute extends KnownRoute {
-  /** The segment before the id, such as `api-keys`; null when the path has none. */
+  /** The path segment before the id, e.g. `api-keys`. Null when the path has no id. */
   readonly noun: string | null;
 }
 
@@ -23,7 +23,7 @@ const BODIES: Readonly<Record<string, object>> = {
 };
 const LISTS_WITHOUT_MODE = ['wallet', 'wallet/transactions', 'session'];
 
-/** Calls a route as well as a browser can: with a body that it takes, and a mode where it lists. */
+/** Calls a route like a browser, with a valid body, and with a mode for lists. */
 export function callRoute(browser: PortalBrowser, route: PortalRoute, id: string | null): Promise<ApiAnswer> {
   const body = BODIES[route.name];
   const path = route.path.replace(/:\w+/, id ?? '');

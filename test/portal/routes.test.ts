@@ -30,9 +30,9 @@ let receiver: TestReceiver;
 let routes: readonly PortalRoute[];
 let caller: TestPartner;
 let stranger: TestPartner;
-/** Of the stranger, one of each noun. */
+/** Ids of the stranger's objects, one per noun. */
 let foreign: Readonly<Record<string, string>>;
-/** Live ones of the caller itself. */
+/** Ids of the caller's own live objects. */
 let live: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
@@ -130,7 +130,7 @@ describe('every route of the portal', () => {
       }
     }
     expect(await rowsOf(stranger)).toEqual(before);
-    // Its own partner finds each of them.
+    // Their owner can read each of them.
     const own = await open(stranger);
     for (const route of withId().filter(({ method }) => method === 'GET')) {
       const answer = await callRoute(own, route, foreign[route.noun!]!);

@@ -46,7 +46,7 @@ async function audited(action: string): Promise<readonly AuditEntry[]> {
 
 describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS }, () => {
   beforeAll(async () => {
-    // One event of a replay a second: it is still under way when it is canceled.
+    // One replayed event per second, so that the replay is still running when it is canceled.
     service = await startTestService({ env: { WEBHOOK_REPLAY_PER_SECOND: '1' } });
     partner = await service.createPartner('Clicking Travel');
     receiver = await startReceiver();
@@ -147,7 +147,7 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
       );
       return body.data.pending_count === 0;
     });
-    // Every one of them a second after the other: it was not over by itself.
+    // At one event per second, it did not finish before the cancellation.
     expect(receiver.received.length).toBeLessThan(2 * EVENTS);
   });
 

@@ -129,7 +129,7 @@ describe.skipIf(missing !== null)(
       await dialog.getByRole('textbox', { name: 'Name' }).waitFor();
       for (let presses = 0; presses < 12; presses += 1) {
         await page.keyboard.press('Tab');
-        // At the end it passes a guard that sends it on. Fields of a date are below their field.
+        // At the end, a focus guard sends the focus on. The parts of a date field are below their field.
         await eventually('the focus is in the dialog', () => page.evaluate<boolean>(IN_DIALOG));
       }
       await page.keyboard.press('Escape');
@@ -157,7 +157,7 @@ describe.skipIf(missing !== null)(
 
     it('opens a screen by its name with Ctrl+K', async () => {
       const { page } = portal;
-      // The page may not listen yet.
+      // The page may not have its listener yet.
       await eventually('the palette', async () => {
         await page.keyboard.press('Control+k');
         return (await page.getByRole('dialog').count()) > 0;

@@ -18,7 +18,7 @@ const logLines: string[] = [];
 const KEY = /svc_sk_test_[A-Za-z0-9]{32}/;
 const SIGNING_SECRET = /whsec_\S+/;
 
-/** Everything that a page keeps beyond its own life. */
+/** Everything that a page stores permanently. */
 const STORED = `(async () => JSON.stringify([
   { ...localStorage }, { ...sessionStorage }, document.cookie, location.href, history.state,
   await indexedDB.databases(), await caches.keys(),
@@ -28,7 +28,7 @@ async function occurrences(page: Page, text: string): Promise<number> {
   return (await page.content()).split(text).length - 1;
 }
 
-/** What a page has asked, and what it got. */
+/** The requests of a page and their responses. */
 interface Exchanges {
   readonly urls: string[];
   readonly answers: string[];
@@ -48,7 +48,7 @@ function recordExchanges(page: Page): Exchanges {
   return exchanges;
 }
 
-/** Follows a secret from its dialog on, and answers it. */
+/** Checks a secret from its dialog on, and returns it. */
 async function isShownOnce(page: Page, pattern: RegExp, { urls, answers }: Exchanges): Promise<string> {
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Done' }).waitFor();
@@ -57,7 +57,7 @@ async function isShownOnce(page: Page, pattern: RegExp, { urls, answers }: Excha
   expect(await occurrences(page, secret)).toBe(1);
   await dialog.getByRole('button', { name: 'Copy' }).click();
   expect(await occurrences(page, secret)).toBe(1);
-  // What cannot be shown again does not go by a slip of the finger.
+  // Escape must not close a dialog whose content cannot be shown again.
   await page.keyboard.press('Escape');
   expect(await occurrences(page, secret)).toBe(1);
   await dialog.getByRole('button', { name: 'Done' }).click();
@@ -115,7 +115,7 @@ describe.skipIf(missing !== null)('a key or a signing secret', { timeout: BROWSE
     await follow(SIGNING_SECRET);
 
     expect(new Set(secrets).size).toBe(4);
-    // The log does say what was called.
+    // The log does contain the call.
     const asked = '/rotate-secret';
     await eventually('the log has the calls', () => logLines.some((line) => line.includes(asked)));
     expect(logLines.filter((line) => secrets.some((secret) => line.includes(secret)))).toEqual([]);
@@ -134,7 +134,7 @@ describe.skipIf(missing !== null)('a key or a signing secret', { timeout: BROWSE
     const partner = await service.createPartner();
     const terms = { return_url: 'https://portal.example/back' };
     const { page, close } = await openPortalPage(browser, service, partner.id, { terms });
-    // Until its list is there, the page has a look under way, which may be the one that says so.
+    // Until the list is loaded, a pending request could be the one that reports the end of the session.
     await page.getByRole('table').waitFor();
     const revoked = await service.admin.post(
       `/internal/v1/partners/${partner.id}/portal-sessions/revoke-all`,

@@ -129,7 +129,7 @@ describe('a portal session', () => {
         expect((await service.admin.post(sessions, { actor: { id: 'user-3' } })).body.code).toBe(
           'partner_suspended',
         );
-        // A session that the suspension ended stays ended.
+        // A session that was ended by the suspension stays ended.
         await service.admin.post(`/internal/v1/partners/${partner.id}/reinstate`);
       }
       for (const each of [browser, elsewhere(browser)]) {
@@ -308,7 +308,7 @@ describe('the audit log', () => {
 });
 
 describe('a session that is created at the same moment as', () => {
-  /** Holds the partner as `sql` does, in a transaction that has not ended, while `call` is made. */
+  /** Makes `call` while an open transaction that ran `sql` locks the partner, and then commits it. */
   async function during<T>(sql: string, call: () => Promise<T>): Promise<T> {
     const holder = await service.database.pool.connect();
     try {

@@ -21,7 +21,7 @@ let partner: TestPartner;
 let browser: PortalBrowser;
 
 beforeAll(async () => {
-  // Without a worker a replay stays as it was started.
+  // Without a worker, a replay stays in its initial state.
   service = await startTestService({ role: 'admin' });
   portal = await startTestService({ role: 'portal', database: service.database });
   receiver = await startReceiver();
@@ -53,7 +53,7 @@ async function beOld(minutes: number): Promise<void> {
   );
 }
 
-/** Events that an endpoint has taken already. */
+/** Inserts events that an endpoint has already accepted. */
 async function delivered(endpoint: string, count: number): Promise<void> {
   await service.database.pool.query(
     `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, ended_at, delivered_at)
@@ -132,7 +132,7 @@ describe('an action that needs a fresh session', () => {
 describe('manual sends', () => {
   const bucketOf = async (name: string): Promise<void> => {
     const key = `${name}:${partner.id}`;
-    // Further in the future than any bucket may be: it counts as empty.
+    // Further in the future than any bucket can be, so it counts as empty.
     await service.database.pool.query(
       `INSERT INTO rate_buckets (key, tat, t, burst, granted) VALUES ($1, $2, 1, 1, 1)`,
       [key, Math.round((Date.now() + 86_400_000) * 1_000)],

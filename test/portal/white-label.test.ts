@@ -20,7 +20,7 @@ let service: TestService;
 let partner: TestPartner;
 let browser: Browser;
 
-/** A portal of its own over the same database, opened in a browser. */
+/** Starts a separate portal on the same database and opens it in a browser. */
 async function openBranded(env: Record<string, string>): Promise<{
   readonly portal: PortalPage;
   readonly url: string;
@@ -53,7 +53,7 @@ describe.skipIf(missing !== null)('a portal with its own branding', { timeout: B
     await service.stop();
   });
 
-  // One that is too light to be read on white, and one that is too dark to be read on black.
+  // One color is too light on white, and one is too dark on black.
   it.each([
     ['light', '#ffd400', 'rgb(255, 212, 0)', 'dark'],
     ['dark', '#0b1f4d', 'rgb(11, 31, 77)', 'light'],
@@ -80,7 +80,7 @@ describe.skipIf(missing !== null)('a portal with its own branding', { timeout: B
         await page.emulateMedia({ colorScheme });
         const color = await styleOf(link, 'color');
         expect(color).not.toBe(OWN_ACCENT);
-        // As it is where it can be read, and darker or lighter where it cannot.
+        // The color is unchanged where it is readable, and darkened or lightened where it is not.
         expect(color === fill).toBe(colorScheme === schemeThatFits);
         await link.focus();
         expect(await styleOf(link, 'outlineColor')).toBe(color);

@@ -9,12 +9,12 @@ export interface WireAnswer {
 
 export interface AnsweringServer {
   readonly url: string;
-  /** `METHOD /path` of every call, oldest first. */
+  /** `METHOD /path` of all calls, oldest first. */
   readonly calls: readonly string[];
   close(): Promise<void>;
 }
 
-/** Answers every call with JSON as a test has it, or not at all: a gateway before a provider, or an odd provider. */
+/** Responds to every call with the test's JSON or not at all, like a gateway or an odd provider. */
 export async function startAnsweringServer(
   answer: (method: string, path: string, body: string) => WireAnswer | null,
 ): Promise<AnsweringServer> {

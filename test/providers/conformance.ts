@@ -29,7 +29,7 @@ import {
 
 export type { ProviderSim, ProviderWorld } from './provider-world.js';
 
-/** What every provider guarantees at the port; providers' adapters run it against their simulators over real HTTP. */
+/** The guarantees of every provider. Adapters run these tests against their simulators over HTTP. */
 export function describeConformance(
   name: string,
   makeWorld: () => Promise<ProviderWorld>,

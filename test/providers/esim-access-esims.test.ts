@@ -188,7 +188,7 @@ describe('eSIMs of eSIM Access', () => {
       const { esims } = await newEsims(1);
       const [esim] = esims;
       const esimTranNo = esim!.providerEsimId;
-      // Of the counters that `esim/usage/query` shows there is none.
+      // `esim/usage/query` has no counter for it.
       const odd = { esimTranNo, esimStatus: 'IN_USE', usageReadAtMs: null, ...figures };
       world.simulator.control({ esim: odd as unknown as { esimTranNo: string } });
       expect(await read(esims)).toMatchObject([{ status: 'active', ...wanted }]);
@@ -207,7 +207,7 @@ describe('eSIMs of eSIM Access', () => {
     it.each(['000001', '310403'])('include the others when the provider fails for one (%s)', async (code) => {
       const { esims } = await newEsims(3);
       const longAgo = esims.map((esim) => ({ ...esim, issuedAt: new Date(Date.now() - 30 * 86_400_000) }));
-      // The first look is for the whole window, and finds none of them.
+      // The first lookup queries the whole time window and finds none of them.
       world.simulator.control({ faults: { refuse: { path: 'esim/query', code, count: 1, after: 2 } } });
       expect(await read(longAgo)).toHaveLength(2);
     });

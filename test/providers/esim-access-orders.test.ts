@@ -112,7 +112,7 @@ describe('orders at eSIM Access', () => {
   it.each([
     ['200007', 'provider_unavailable'],
     ['310241', 'package_unavailable'],
-    // Arrives as 105.
+    // Sent as 105.
     ['000105', 'provider_rejected'],
   ])('are rejected for %s as a number as well, as %s', async (code, failure) => {
     const refuse = { path: 'esim/order', code, count: 1, after: 0 };

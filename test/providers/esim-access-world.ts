@@ -22,7 +22,7 @@ export interface EsimAccessWorld extends ProviderWorld {
 export interface EsimAccessWorldOptions {
   readonly timeoutMs?: number;
   readonly secretKey?: string;
-  /** Null: no limit on either side. */
+  /** Null means no limit on either side. */
   readonly requestsPerSecond?: number | null;
 }
 
@@ -41,7 +41,7 @@ export interface TestDataSource {
   readonly dataSource: DataSource;
 }
 
-/** A database and a data source for the tests of a file. */
+/** Creates a database and a data source for the tests of a file. */
 export function useTestDataSource(): TestDataSource {
   const bed = {} as { database: TestDatabase; dataSource: DataSource };
   beforeAll(async () => {
@@ -55,7 +55,7 @@ export function useTestDataSource(): TestDataSource {
   return bed;
 }
 
-/** A new world for each test, which `use` gets. */
+/** Passes a new world to `use` for each test. */
 export function useEsimAccess(use: (world: EsimAccessWorld) => void): TestDataSource {
   const bed = useTestDataSource();
   let world: EsimAccessWorld;
@@ -67,7 +67,7 @@ export function useEsimAccess(use: (world: EsimAccessWorld) => void): TestDataSo
   return bed;
 }
 
-/** eSIM Access's simulator in this process, reached over HTTP, and an adapter for it. */
+/** eSIM Access's simulator in this process, and an adapter that calls it over HTTP. */
 export async function makeEsimAccessWorld(
   dataSource: DataSource,
   options: EsimAccessWorldOptions = {},

@@ -31,7 +31,7 @@ describe('eSIM Access', () => {
     await database.drop();
   });
 
-  /** The first packages of the simulator, each in one of the currencies. */
+  /** Lists the first packages of the simulator, one per currency. */
   async function listIn(...currencies: readonly string[]) {
     const sold = defaultCatalog().slice(0, currencies.length).map(packageOnWire);
     const packageList = sold.map((item, i) => ({ ...item, currencyCode: currencies[i] }));

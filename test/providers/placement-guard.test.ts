@@ -7,7 +7,7 @@ import { useTestDataSource } from './esim-access-world.js';
 
 const bed = useTestDataSource();
 
-/** A guard as another process has it, and what support was told. */
+/** A guard as in another process, and the alerts to support. */
 function newGuard(tell?: () => Promise<void>) {
   const told: string[] = [];
   const guard = new PlacementGuard(new Transactions(bed.dataSource), bed.dataSource.manager);
@@ -51,7 +51,7 @@ describe('a placement that is not documented as repeatable', () => {
     const placement = newPlacement();
     await expect(guard.run(placement, lost)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
     await expect(guard.run(placement, () => Promise.resolve('sent'))).rejects.toThrow('no alert');
-    // The transaction of the count is gone with the alert: it may be tried again.
+    // The failed alert has rolled back the count, so another try is allowed.
     expect(await newGuard().guard.run(placement, () => Promise.resolve('sent'))).toBe('sent');
   });
 

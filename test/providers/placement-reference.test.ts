@@ -10,7 +10,7 @@ const INTENT = {
   bought: ['pkg_fr_1gb_7d', 1],
 } as const;
 
-/** The longest that a provider documents (eSIM Access, `transactionId`), with the number of an eSIM behind it. */
+/** The longest documented limit (eSIM Access, `transactionId`), including the number of an eSIM. */
 const LONGEST = 50;
 
 describe('the reference of a purchase at a provider', () => {

@@ -28,7 +28,7 @@ import { useTestDataSource } from './esim-access-world.js';
 import { FOREIGN_RECORD, PLAIN_ANSWER, startTlsProvider, type TlsProviderOptions } from './tls-providers.js';
 import { newPlacementGuard, UNPACED } from './provider-world.js';
 
-/** The provider takes a repetition for the same request, so the guard counts nothing. */
+/** The provider treats a repetition as the same request, so the guard counts nothing. */
 const PLACEMENT: ProviderPlacement = {
   ...({ provider: 'w', operation: 'order', key: 'one', reference: 'one' } as const),
   policy: { repeat: 'same_request', source: 'a test' },
@@ -68,7 +68,7 @@ describe('the client of a provider', () => {
     } = {},
   ) {
     const client = new ProviderHttpClient({
-      // Longer than a call takes on a busy machine: what the tests are about is how it ends, not when.
+      // Longer than any call on a busy machine, because these tests check how a call ends, not when.
       ...{ provider: 'w', baseUrl, timeoutMs: 20_000, logger },
       pace: UNPACED,
       breaker: new CircuitBreaker(),
@@ -136,7 +136,7 @@ describe('the client of a provider', () => {
       'circuit_open 1',
     ]);
     expect(text).toMatch(/^provider_circuit_state\{provider="w"\} 2$/m);
-    // What never left has neither a latency nor a slot.
+    // A call that was never sent has neither a latency nor a slot.
     expect(text).toMatch(/^provider_call_duration_seconds_count\{.*\} 3$/m);
     expect(text).toMatch(/^provider_pace_wait_seconds_count\{.*\} 3$/m);
   });
@@ -203,7 +203,7 @@ describe('the client of a provider', () => {
     const used = new WeakSet();
     const { get, buy } = newClient(url);
     expect(await get('/first')).toMatchObject({ status: 200 });
-    // undici takes a connection for busy in the turn in which its answer ends.
+    // undici considers a connection busy until the turn after its response ends.
     await sleep(50);
     expect(await get('/again')).toMatchObject({ status: 200 });
     await sleep(50);
@@ -321,7 +321,7 @@ describe('the client of a provider', () => {
   it('records for operators how the last calls ended, the balance and the last sync', async () => {
     let status = 200;
     const url = await serve((_request, response) => void response.writeHead(status).end('{}'));
-    // A name of its own: an earlier test’s write, which nobody waits for, may still be on its way.
+    // A separate name, because an unawaited write of an earlier test may still be pending.
     const { get } = newClient(url, { provider: 'kept' });
     const health = new ProviderHealthRepository(bed.dataSource.manager, logger);
     const row = async () => (await health.list()).find((each) => each.provider === 'kept');

@@ -11,7 +11,7 @@ import { createTestDatabase, type TestDatabase } from '../harness/index.js';
 import { makeEsimAccessWorld, openTestDataSource } from './esim-access-world.js';
 import { find, newOrder } from './provider-world.js';
 
-/** When undici writes the head of a request; `request` is its own. */
+/** undici's channel for a request whose head is being written. `request` is undici's own object. */
 const LEAVES = 'undici:client:sendHeaders';
 
 describe('the rate limit of provider calls', () => {
@@ -51,7 +51,7 @@ describe('the rate limit of provider calls', () => {
 
   it('holds across all processes, however often they freeze', async () => {
     const world = await makeEsimAccessWorld(sources[0]!, { requestsPerSecond: 8, timeoutMs: 10_000 });
-    // Arrivals would be counted by this very process, which is as late as its callers are.
+    // Count departures: arrivals would be timed by this process, which is as late as its callers.
     const departures: number[] = [];
     const note = (message: unknown): void => {
       if ((message as { request: { origin: string } }).request.origin === world.simulator.url)
@@ -61,7 +61,7 @@ describe('the rate limit of provider calls', () => {
     const stalls = setInterval(() => stallFor(Math.random() * 120), 250);
     try {
       const processes = [world.provider, world.anotherProvider(), world.anotherProvider()];
-      // Who is refused a slot asks again, as every job does.
+      // A caller that is refused a slot tries again, like every job.
       const caller = async (nth: number): Promise<void> => {
         while (departures.length < 24) {
           await find(processes[nth % 3]!, newOrder(world)).catch(unlessUnavailable);
@@ -84,7 +84,7 @@ describe('the rate limit of provider calls', () => {
     await pace.inSlot({ provider: 'w', purpose: 'order', withinMs: 10_000, signal }, (closesAt) => {
       closings.push(closesAt);
       if (closings.length > 1) return Promise.resolve();
-      // Who was late for the first slot by itself, on a busy machine, is in a longer one.
+      // On a busy machine, a caller that is late for the first slot gets a longer one.
       const isFirst = performance.now() - startedAt < 49;
       expect(closesAt - performance.now(), 'how late it may leave').toBeLessThanOrEqual(isFirst ? 50 : 500);
       stallFor(closesAt - performance.now() + 1);
@@ -94,7 +94,8 @@ describe('the rate limit of provider calls', () => {
       `SELECT (extract(epoch FROM next_slot_at - clock_timestamp()) * 1000)::float8 AS ms FROM upstream_pace`,
     );
     expect(closings).toHaveLength(2);
-    // The second slot opens 105 ms after the first at the earliest; it may be missed by 100 ms more, and is as much longer.
+    // The second slot opens at least 105 ms after the first. It may be missed by 100 ms more, and is longer by that
+    // much.
     expect(performance.now() + rows[0]!.ms - startedAt).toBeGreaterThanOrEqual(105 + 105 + 100);
   });
 
@@ -118,7 +119,7 @@ describe('the rate limit of provider calls', () => {
       Array.from({ length: 21 }, (_, i) => waitFor(paces[i % 2]!, 'order', 60_000)),
     );
     const refused = waits.filter((wait) => wait.status === 'rejected');
-    // A busy machine may be late for all slots of a caller.
+    // On a busy machine, a caller may miss all of its slots.
     for (const { reason } of refused) expect(reason).toBeInstanceOf(ProviderUnavailable);
     expect(refused.length).toBeLessThan(11);
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual((20 - refused.length) * 50);
@@ -133,7 +134,7 @@ describe('the rate limit of provider calls', () => {
     const startedAt = performance.now();
     await waitFor(pace, 'topup');
     await waitFor(pace, 'order');
-    // The refused one took no slot: the two stand right behind the backlog.
+    // The refused call took no slot, so the other two come right after the backlog.
     expect(performance.now() - startedAt).toBeLessThan(9_000);
   });
 
@@ -152,7 +153,7 @@ describe('the rate limit of provider calls', () => {
     await setBacklog('w', 4_900);
     await expect(waitFor(pace, 'topup')).rejects.toBeInstanceOf(ProviderUnavailable);
     const signal = AbortSignal.abort();
-    // It is given a slot, and only its own impatience ends it.
+    // It is granted a slot, and only its own abort ends it.
     await expect(waitUnder(signal, pace, 'order')).rejects.toBeInstanceOf(ProviderUnavailable);
     await setBacklog('w', 20_000);
     await expect(waitFor(pace, 'order')).rejects.toMatchObject({ name: 'ProviderUnavailable' });
@@ -181,12 +182,12 @@ function unlessUnavailable(error: unknown): null {
   throw error;
 }
 
-/** Nothing runs in this thread until then: neither timers nor sockets. */
+/** Blocks this thread, including timers and sockets. */
 function stallFor(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Math.max(0, ms));
 }
 
-/** The most that lie within any one second, which begins with one of them. */
+/** The maximum count within any one second that starts with one of the times. */
 function busiestSecondOf(times: readonly number[]): number {
   const within = (start: number): number => times.filter((at) => at >= start && at < start + 1_000).length;
   return Math.max(...times.map(within));

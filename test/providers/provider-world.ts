@@ -17,28 +17,28 @@ import {
 import type { ProviderRateLimiter } from '../../src/providers/http/provider-rate-limiter.js';
 import { eventually } from '../harness/index.js';
 
-/** The faults and the books of a provider's simulator, whichever it is. Every count is about the next calls only. */
+/** The faults and books of any provider's simulator. Counts apply to the next calls only. */
 export interface ProviderSim {
-  /** eSIMs bought and paid for under the reference, canceled ones included: three for an order of three. */
+  /** eSIMs bought under the reference, including canceled ones: three for an order of three. */
   purchasesOf(reference: string): Promise<number>;
-  /** eSIMs of the reference that were taken back. */
+  /** Canceled eSIMs of the reference. */
   canceledOf(reference: string): Promise<number>;
   /** How often the top-up of the reference was applied. */
   topupsOf(reference: string): Promise<number>;
-  /** The next `n` orders or top-ups take effect, and their answers are lost. */
+  /** The next `n` orders or top-ups take effect, but their responses are lost. */
   dropAnswersAfterCommit(n: number): Promise<void>;
-  /** The next `n` orders or top-ups are lost on their way. */
+  /** The next `n` orders or top-ups are lost in transit. */
   dropAnswersBeforeCommit(n: number): Promise<void>;
   /** The next `n` calls of any kind are refused as busy. */
   refuseAsBusy(n: number): Promise<void>;
-  /** The next `n` calls of any kind have no effect and are answered with something that is no answer. */
+  /** The next `n` calls of any kind have no effect and get an unusable response. */
   answerGarbage(n: number): Promise<void>;
   outOfStock(on: boolean): Promise<void>;
 }
 
 export interface ProviderWorld {
   readonly provider: LiveProvider;
-  /** As a process that was just started has it: knows nothing of earlier calls. */
+  /** The adapter of a fresh process, without knowledge of earlier calls. */
   anotherProvider(): LiveProvider;
   readonly sim: ProviderSim;
   readonly basePackage: { readonly upstreamPackageId: string; readonly unitCost: ProviderCost };
@@ -47,13 +47,13 @@ export interface ProviderWorld {
   close(): Promise<void>;
 }
 
-/** Nothing waits for a slot, and none is missed on a busy machine: for tests that are not about the pace. */
+/** No call waits for a slot or misses one on a busy machine. For tests that do not cover the rate limit. */
 export const UNPACED = {
   inSlot: <T>(_call: unknown, send: (closesAt: number) => Promise<T>) => send(Infinity),
   slowDown: () => undefined,
 } as unknown as ProviderRateLimiter;
 
-/** As a worker has it: somebody is told of repetitions. */
+/** The guard of a worker, which alerts support about repetitions. */
 export function newPlacementGuard(dataSource: DataSource): PlacementGuard {
   const guard = new PlacementGuard(new Transactions(dataSource), dataSource.manager);
   for (const operation of ['order', 'topup', 'cancel'] as const)
@@ -119,7 +119,7 @@ export function findTopup(
   return callProvider(provider, (signal) => provider.findTopup(topup, signal));
 }
 
-/** Places and follows, as the worker does when nothing goes wrong. */
+/** Places an order and follows it, like the worker without faults. */
 export async function provision(
   provider: LiveProvider,
   order: ProviderOrderRequest,
@@ -129,7 +129,7 @@ export async function provision(
   return state;
 }
 
-/** Follows an order that is in progress until it is not. */
+/** Follows an order until it is no longer in progress. */
 export async function orderSettled(
   provider: LiveProvider,
   order: ProviderOrderRequest,
@@ -154,7 +154,9 @@ export async function topupSettled(
   });
 }
 
-/** After a crash or a lost answer, as the worker does it: look; place again only what is not known. */
+/**
+ * Recovers like the worker after a crash or a lost response: looks the order up, and places it again only if unknown.
+ */
 export function recoverOrder(
   provider: LiveProvider,
   order: ProviderOrderRequest,
@@ -179,7 +181,7 @@ export function recoverTopup(
   });
 }
 
-/** Null while the provider is away or silent; every other error passes. */
+/** Null while the provider is unavailable or does not respond. Other errors are thrown. */
 async function unlessAway<T>(call: () => Promise<T>): Promise<T | null> {
   try {
     return await call();

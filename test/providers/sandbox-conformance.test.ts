@@ -32,7 +32,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The sandbox provider is reached by no wire: this stands for one, and loses what a wire may lose. */
+/** Simulates a lossy network for the sandbox provider, which runs in the same process. */
 class LossyWire {
   lostAfter = 0;
   lostBefore = 0;
@@ -45,7 +45,7 @@ class LossyWire {
     const { inner } = this;
     const wired: EsimProvider = {
       name: inner.name,
-      // Of a test on a busy machine.
+      // Long enough for a busy machine.
       timeoutMs: 20_000,
       readLagMs: inner.readLagMs,
       repeats: inner.repeats,
@@ -124,7 +124,7 @@ function makeWorld(): Promise<ProviderWorld> {
   });
 }
 
-// It lists nothing, is read by nobody and sends no callbacks: what a provider does beyond provisioning.
+// The sandbox provider only provisions: it has no list, no readings and no callbacks.
 describeConformance('the sandbox provider', makeWorld, { provisioningOnly: true });
 
 it('shows support that a slow sandbox order is in progress', async () => {

@@ -14,7 +14,7 @@ import {
 
 const TIMEOUT_MS = 200;
 
-/** Nothing runs in this thread until then: neither timers nor sockets. */
+/** Blocks this thread, including timers and sockets. */
 function freezeFor(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
@@ -25,14 +25,14 @@ describe('a purchase whose process freezes before it is sent', () => {
   let server: Server;
   let client: ProviderHttpClient;
   let breaker: CircuitBreaker;
-  /** What the health of the provider was told, oldest first. */
+  /** Outcomes reported to the provider's health, oldest first. */
   const told: string[] = [];
   let waitForSlot: () => Promise<void>;
 
   beforeEach(async () => {
     taken.length = 0;
     told.length = 0;
-    // One failure is enough, so that none passes unseen.
+    // A single failure opens it, so none goes unnoticed.
     breaker = new CircuitBreaker({ failuresToOpen: 1 });
     server = createHttpServer((request, response) => {
       taken.push(`${request.method} ${request.url}`);
@@ -43,7 +43,7 @@ describe('a purchase whose process freezes before it is sent', () => {
     client = new ProviderHttpClient({
       provider: 'w',
       baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      // Longer than the provider's: the deadline of the placement decides.
+      // Longer than the deadline of the placement, which therefore decides.
       timeoutMs: 10_000,
       pace: {
         inSlot: async (_call: RateLimitedCall, send: (closesAt: number) => Promise<unknown>) => {
@@ -89,7 +89,7 @@ describe('a purchase whose process freezes before it is sent', () => {
     );
   }
 
-  /** Afterwards a connection is kept, and whatever was written before has arrived. */
+  /** Leaves a keep-alive connection, and shows that everything written earlier has arrived. */
   async function look(): Promise<void> {
     waitForSlot = () => Promise.resolve();
     const signal = new AbortController().signal;
@@ -128,7 +128,7 @@ describe('a purchase whose process freezes before it is sent', () => {
     await look();
     waitForSlot = async () => {
       const slot = delay(20);
-      // Both timers are due after this, and the slot's is the first.
+      // After the freeze both timers are due, and the slot's timer is first.
       setImmediate(() => freezeFor(TIMEOUT_MS * 2));
       await slot;
     };
@@ -153,13 +153,14 @@ describe('a purchase whose process freezes before it is sent', () => {
     expect([breaker.state, told]).toEqual(['closed', ['ok']]);
   });
 
-  /** The process freezes when the next call has its slot and its connection is about to be there. */
+  /** Freezes the process when the next call has its slot and its connection is about to open. */
   async function freezeAtConnection(): Promise<void> {
     const { near, far } = await connectedPair();
     near.once('data', () => freezeFor(TIMEOUT_MS * 2));
     waitForSlot = async () => {
-      // In the phase of the timers, so that the loop then sees in one look the data that makes it freeze and the
-      // connection, which it handles afterwards and before any timer.
+      // Runs in the timer phase, so the loop next polls the data that triggers the freeze together with the connection,
+      // which it
+      // handles afterwards and before any timer.
       await delay(5);
       far.write('freeze');
     };

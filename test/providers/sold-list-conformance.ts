@@ -9,7 +9,7 @@ import {
 } from '../../src/providers/index.js';
 import { newOrder, provision, type ProviderWorld } from './provider-world.js';
 
-/** Nobody asks by name: after a restore the names are not known (D54). */
+/** Lists by time only, because after a restore our references are lost (D54). */
 export function describeSoldList(get: () => ProviderWorld): void {
   it('lists purchases since a time with a reference of ours, canceled or not, and no others', async () => {
     const { provider } = get();

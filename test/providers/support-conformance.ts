@@ -24,7 +24,7 @@ export function findCancelStatuses(
   return callProvider(provider, (signal) => provider.findCancelStatuses(request, signal));
 }
 
-/** A provisioned order, as its cancellation names it. */
+/** A provisioned order in the form of a cancel request. */
 export async function cancelable(
   provider: LiveProvider,
   order: ProviderOrderRequest,
@@ -38,7 +38,7 @@ export async function cancelable(
   return { reference: order.reference, quantity: order.quantity, esims };
 }
 
-/** What every provider guarantees to support, which ends orders by hand: looks that change nothing. */
+/** Read-only lookups that every provider guarantees to support, which resolves orders by hand. */
 export function describeSupport(get: () => ProviderWorld): void {
   it('shows support every profile of an order, also in a fresh process', async () => {
     const order = newOrder(get(), 2);
@@ -90,7 +90,7 @@ export function describeSupport(get: () => ProviderWorld): void {
   });
 }
 
-/** As `describeSupport`, of what is reached by a wire. */
+/** Like `describeSupport`, for providers behind a network. */
 export function describeSupportOverWire(get: () => ProviderWorld): void {
   it('does not treat garbage as a response to support', async () => {
     const order = newOrder(get());

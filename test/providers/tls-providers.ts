@@ -6,27 +6,26 @@ import type { ServerIdentity } from '../webhooks/sending/certificates.js';
 
 export interface TlsProvider {
   readonly url: string;
-  /** Bodies of requests that came to their end. */
+  /** Bodies of complete requests. */
   readonly taken: readonly string[];
   close(): Promise<unknown>;
 }
 
 export interface TlsProviderOptions {
   readonly version?: SecureVersion;
-  /** Written below TLS once a request was read; the request is then never answered. */
+  /** Written below TLS after a request was read, which then gets no response. */
   readonly breakWith?: Buffer;
-  /** Refuses clients without a certificate: with TLS 1.3 they have sent their request by then. */
+  /** Refuses clients without a certificate. With TLS 1.3 they have already sent their request. */
   readonly wantsClientCertificate?: boolean;
 }
 
-/** A TLS record that no key fits. */
+/** A TLS record that no key can decrypt. */
 export const FOREIGN_RECORD = Buffer.concat([Buffer.from([23, 3, 3, 0, 40]), Buffer.alloc(40, 7)]);
-/** What a proxy writes that lost its provider and forgets that it is inside of TLS. */
+/** A plain HTTP response of a broken proxy, written into a TLS connection. */
 export const PLAIN_ANSWER = Buffer.from('HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n');
 
 /**
- * A provider behind real TLS, which may break the connection after the request. It would speak HTTP/2 with whoever
- * offers it.
+ * A provider behind TLS, which may break the connection after the request. It supports HTTP/2 if the client offers it.
  */
 export async function startTlsProvider(
   identity: ServerIdentity,

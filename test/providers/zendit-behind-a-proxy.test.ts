@@ -6,11 +6,11 @@ import { type AnsweringServer, startAnsweringServer, type WireAnswer } from './a
 import { newOrder, newReference, signal } from './zendit-suite.js';
 import { TOPUP, ZenditBench } from './zendit-world.js';
 
-/** What Zendit itself says of what it does not know, and of a body that it does not take. */
+/** Zendit's own responses for an unknown purchase and for a refused body. */
 const UNKNOWN: WireAnswer = { status: 404, json: { errorCode: 'NOT_FOUND', message: 'not found' } };
 const REFUSED: WireAnswer = { status: 400, json: { errorCode: 'INVALID_REQUEST', message: 'no such offer' } };
 
-/** 4xx that something between us and Zendit may say: none names an `errorCode`. */
+/** 4xx responses of a proxy in front of Zendit, none of which has an `errorCode`. */
 const OF_A_PROXY: readonly WireAnswer[] = [
   { status: 400, json: { message: 'Bad Request' } },
   { status: 400, json: { error: 'request blocked by policy' } },

@@ -10,7 +10,7 @@ function ago(ms: number): Date {
   return new Date(Date.now() - ms);
 }
 
-/** In use since yesterday, nearly spent, and seen with its plan at the last look. */
+/** In use since yesterday, nearly used up, and last seen with its plan. */
 const IN_USE: KnownEsim = {
   activatedAt: ago(24 * HOUR_MS),
   expiresAt: ago(-24 * HOUR_MS),

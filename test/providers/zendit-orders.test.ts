@@ -147,7 +147,7 @@ describe('Zendit', () => {
 
     it('keeps its pace, so that a limit of barely over 8 a second refuses nothing', async () => {
       suite.simulator.control({ maxPerSecond: 9 });
-      // Time for each of its calls on a busy machine, too.
+      // Enough time for each call on a busy machine.
       const patience = { timeoutMs: 60_000, deadlineMs: 120_000 };
       const paced = suite.bench.provider({ ...suite.simulator, ...patience, requestsPerSecond: 8 });
       const order = newOrder(10);
@@ -162,7 +162,7 @@ describe('Zendit', () => {
       const hasty = suite.bench.provider({ ...suite.simulator, requestsPerSecond: 6 });
       const order = newOrder(3);
       await hasty.placeOrder(order, 'first', signal).catch(() => null);
-      // At six a second the fifth of the seven calls of each round would be refused, and the post is the last of them.
+      // At six a second, the fifth of the seven calls per round would be refused, and the POST is the last one.
       expect(await recoverOrder(hasty, order)).toMatchObject({ profiles: { length: 3 } });
       suite.expectOnePurchaseEach(order);
     });

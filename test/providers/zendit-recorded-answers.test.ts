@@ -5,7 +5,7 @@ import { findParts, findCancelStatuses } from './support-conformance.js';
 import { newOrder, newReference, signal, ZenditSuite } from './zendit-suite.js';
 import { BASE, TOPUP } from './zendit-world.js';
 
-/** What the official SDKs allow and our first reading of the contract did not expect. */
+/** Responses that the official SDKs allow and the documentation does not mention. */
 describe('Zendit as described by its official SDKs', () => {
   const suite = ZenditSuite.use();
 

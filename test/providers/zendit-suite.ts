@@ -4,7 +4,7 @@ import type { ProviderOrderRequest, ProviderProfile } from '../../src/providers/
 import type { ZenditProvider } from '../../src/providers/zendit/zendit-provider.js';
 import { BASE, ZenditBench } from './zendit-world.js';
 
-/** Nobody aborts: the deadlines of the calls are enough. */
+/** Never aborted, because the deadlines of the calls are sufficient. */
 export const { signal } = new AbortController();
 
 let orders = 0;
@@ -24,12 +24,12 @@ export function newOrder(quantity = 1, changes: Partial<ProviderOrderRequest> = 
   };
 }
 
-/** A simulator and an adapter per test; after each, no known purchase or refund was posted again. */
+/** A simulator and an adapter per test. After each test, no known purchase or refund may have been posted again. */
 export class ZenditSuite {
   bench!: ZenditBench;
   simulator!: ZenditSimulator;
   provider!: ZenditProvider;
-  /** Set by tests that post a known purchase on purpose. */
+  /** Set by tests that intentionally post a known purchase. */
   duplicatesMeant = 0;
 
   static use(): ZenditSuite {
@@ -58,7 +58,7 @@ export class ZenditSuite {
     });
   }
 
-  /** Places the order and looks once, which is enough without faults. */
+  /** Places the order and looks it up once, which is enough without faults. */
   async provision(order: ProviderOrderRequest): Promise<readonly ProviderProfile[]> {
     await this.provider.placeOrder(order, 'first', signal);
     const found = await this.provider.findOrder(order, signal);

@@ -8,9 +8,9 @@ import { newOrder } from './zendit-suite.js';
 import { ZenditBench } from './zendit-world.js';
 
 const UNKNOWN: WireAnswer = { status: 404, json: { errorCode: 'NOT_FOUND', message: 'not found' } };
-/** A 200 without a word in it. */
+/** A 200 without a body. */
 const SILENCE: WireAnswer = { status: 200, json: undefined };
-/** Where an answer never comes. As in production, one call may take as long as all of them. */
+/** Deadline for a missing response. As in production, one call may use all of it. */
 const SILENCE_MS = 8_000;
 
 let bench: ZenditBench;
@@ -27,7 +27,7 @@ afterAll(() => bench.close());
 
 const deadlineFor = (answer: WireAnswer | null): number => (answer === null ? SILENCE_MS : 20_000);
 
-/** A Zendit where nothing was refunded; `answer` is asked about the purchase or the plans of a path. */
+/** A Zendit without refunds. `answer` returns the purchase or the plans for a path. */
 async function zendit(
   answer: (path: string) => WireAnswer | null,
   deadlineMs: number,
@@ -51,7 +51,7 @@ describe('an order with one malformed purchase, as shown to support', () => {
     return { status: 200, json: { transactionId, status, confirmation } };
   }
 
-  /** Every purchase is done, but what is answered of the odd one is `answer`. */
+  /** Every purchase is done, except that the odd one returns `answer`. */
   const withOdd = (answer: WireAnswer | null) =>
     zendit((path) => {
       const transactionId = path.split('/').at(-1)!;

@@ -18,7 +18,7 @@ export const TOPUP = {
   otherPurchases: () => Promise.reject(new Error('Zendit answers by the id of the top-up itself')),
 };
 
-/** Nothing waits for its slot, unless a test is about that. */
+/** No call waits for its slot, unless a test covers that. */
 const TIMEOUT_MS = 5_000;
 
 export interface LogLine {
@@ -26,7 +26,7 @@ export interface LogLine {
   readonly [field: string]: unknown;
 }
 
-/** Keeps every line, to look for what must and what must not be there. */
+/** Records every log line. */
 export class LogBook {
   readonly lines: LogLine[] = [];
   readonly logger = {
@@ -45,11 +45,11 @@ export interface ProviderSettings {
   readonly apiKey: string;
   readonly requestsPerSecond?: number;
   readonly timeoutMs?: number;
-  /** Of a whole operation, of as many calls as it takes. */
+  /** Deadline of a whole operation, however many calls it needs. */
   readonly deadlineMs?: number;
 }
 
-/** The adapter as a process has it, over a database of its own for the pace. */
+/** The adapter of one process, with a separate database for the rate limit. */
 export class ZenditBench {
   readonly log = new LogBook();
   private readonly clients: ProviderHttpClient[] = [];

@@ -115,7 +115,7 @@ describe('Zendit', () => {
         await expect(suite.provider.placeOrder(order, placement, signal)).rejects.toBeInstanceOf(
           ProviderOutcomeUnknown,
         );
-      // The refusal of the repetition says nothing of the first: nothing leaves any more.
+      // A refused repetition does not reveal the result of the first call, so nothing more is sent.
       await expect(suite.provider.placeOrder(order, 'again', signal)).rejects.toBeInstanceOf(
         RepeatLimitReached,
       );

@@ -1,11 +1,11 @@
 import { onDatabase } from '../harness/database.js';
 import type { Sold } from './sold-world.js';
 
-/** A corruption that breaks one rule. It may break others with it. */
+/** A corruption that breaks one rule, and possibly others. */
 export interface BookBreachCase {
   readonly check: string;
   readonly statements: (sold: Sold) => string;
-  /** The id that the line must name. */
+  /** The id that the line must contain. */
   readonly names: (sold: Sold) => string;
 }
 
@@ -13,7 +13,7 @@ const currency = () => 'currency USD';
 const chargeOf = (id: string) =>
   `(SELECT id FROM ledger_transactions WHERE order_id = '${id}' AND type = 'charge')`;
 
-/** Each invariant of the books, broken once. */
+/** One corruption for each invariant of the books. */
 export const BOOK_BREACHES: readonly BookBreachCase[] = [
   {
     check: 'ledger_sums_to_zero',
@@ -23,7 +23,7 @@ export const BOOK_BREACHES: readonly BookBreachCase[] = [
   },
   {
     check: 'ledger_transaction_balances',
-    // The currency as a whole still sums to 0.
+    // The total of the currency is still 0.
     statements: ({ issued, zendit }) => `
       UPDATE ledger_entries SET amount = amount + 1 WHERE seq = 2 AND transaction_id = ${chargeOf(issued)};
       UPDATE ledger_entries SET amount = amount - 1 WHERE seq = 2 AND transaction_id = ${chargeOf(zendit)}`,
@@ -151,7 +151,7 @@ export const BOOK_BREACHES: readonly BookBreachCase[] = [
   },
 ];
 
-/** Runs statements with triggers and foreign keys off, as whoever corrupts a table does. */
+/** Runs statements with triggers and foreign keys off, as a corruption would bypass them. */
 export function corrupt(url: string, statements: string): Promise<void> {
   return onDatabase(url, `SET session_replication_role = replica; ${statements}`);
 }

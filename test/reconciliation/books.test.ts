@@ -9,7 +9,7 @@ import { BOOK_BREACHES, corrupt } from './book-breaches.js';
 import { type CommandResult, differencesOf, reconcileCommand, reconcileHere } from './reconcile-command.js';
 import { type Sold, SoldWorld } from './sold-world.js';
 
-/** As an operator pastes it; the wallet is the first of its database here, too. */
+/** The SQL that an operator pastes. It uses the first wallet of the database, which also works here. */
 const RUNBOOK_SQL = /### ReconciliationDifferences\n.*?```sql\n(.*?)```/s.exec(
   readFileSync('docs/operations.md', 'utf8'),
 )![1]!;
@@ -29,7 +29,7 @@ afterAll(async () => {
   await dropDatabase(world.database.url);
 });
 
-/** Runs on a copy of the database that `statements` have changed. */
+/** Runs `work` on a copy of the database that `statements` have changed. */
 async function onCopy<T>(statements: string, work: (url: string) => Promise<T>): Promise<T> {
   const url = await cloneDatabase(world.database.url);
   try {

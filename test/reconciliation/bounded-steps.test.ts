@@ -27,10 +27,10 @@ import { insertOrders, ONE_WRONG_OF } from './many-orders.js';
 
 const ORDERS = 3_000;
 const PAGE_SIZE = 25;
-/** BEGIN, the time-out, the read and COMMIT: for the range, and for the rule. */
+/** BEGIN, the timeout, the read and COMMIT, once for the range and once for the rule. */
 const STATEMENTS_OF_A_BOOK_STEP = 8;
 
-/** Remembers how large each step was, and not what it found. */
+/** Records the size of each step, but not its findings. */
 class StepSizes implements Journal {
   readonly steps: { readonly part: string; readonly rowsRead: number; readonly statements: number }[] = [];
   differences = 0;
@@ -55,7 +55,7 @@ class StepSizes implements Journal {
   }
 }
 
-/** A wholesaler that knows nothing, has no answer about one order, and sees how many ask at once. */
+/** A provider that knows nothing, throws for one order, and counts concurrent calls. */
 class IgnorantProvider {
   readonly name = 'zendit';
   readonly timeoutMs = 5_000;
@@ -128,7 +128,7 @@ describe('the steps of a reconciliation of thousands of orders', () => {
     const pages = sizes.steps.filter(({ part }) => part === 'provider:zendit:order');
     expect(pages.reduce((sum, { rowsRead }) => sum + rowsRead, 0)).toBe(ORDERS);
     expect(Math.max(...pages.map(({ rowsRead }) => rowsRead))).toBe(PAGE_SIZE);
-    // Each order before and after its question, and the page.
+    // Each order before and after its query, plus the page.
     expect(Math.max(...pages.map((page) => page.statements))).toBeLessThanOrEqual(2 * PAGE_SIZE + 2);
     expect(provider.mostAtOnce).toBe(3);
     expect([sizes.differences, sizes.unanswered]).toEqual([ORDERS / ONE_WRONG_OF, 1]);

@@ -9,7 +9,7 @@ const PAGE_SIZE = 20;
 const LEASE_MS = 4_000;
 /** For a worker that must keep its lease on a busy machine. */
 const LONG_LEASE_MS = 8_000;
-/** Into the sixth page: five are kept by then. */
+/** In the sixth page, when five are stored. */
 const INTERRUPTED_AT = 5 * PAGE_SIZE + 10;
 const PART = 'provider:zendit:order';
 
@@ -54,7 +54,7 @@ async function firstRun(): Promise<RunRow | null> {
   return rows[0] ?? null;
 }
 
-/** After the first run, nobody begins another, which would ask the same questions. */
+/** Prevents a second run, which would repeat the queries. */
 const allowOneRun = () => database.pool.query('CREATE UNIQUE INDEX ON reconciliation_runs ((true))');
 
 function completed(): Promise<RunRow> {
@@ -64,7 +64,7 @@ function completed(): Promise<RunRow> {
   });
 }
 
-/** Orders that the run has differences about, once for each difference. */
+/** Orders with differences in the run, once per difference. */
 async function ordersWithDifferences({ id }: RunRow): Promise<string[]> {
   const { rows } = await database.pool.query<{ reference: string }>(
     `SELECT subject ->> 'reference' AS reference FROM reconciliation_differences WHERE run_id = $1 ORDER BY 1`,
@@ -78,7 +78,7 @@ const wrongOrders = Array.from(
   (_, nth) => `many-${(nth + 1) * ONE_WRONG_OF}`,
 ).sort();
 
-/** Does something once, when so many questions have been asked; what is asked meanwhile waits. */
+/** Runs `interrupt` once after this many queries. Queries made meanwhile wait. */
 function interruptAt(questions: number, interrupt: () => Promise<void>): Promise<void> {
   return new Promise((resolve, reject) => {
     let interruption: Promise<void> | null = null;
@@ -106,7 +106,7 @@ describe('a reconciliation run whose worker dies', () => {
     expect(await ordersWithDifferences(run)).toEqual(wrongOrders);
     const again = [...wholesaler.asked].filter(([, times]) => times > 1).map(([reference]) => reference);
     expect(wholesaler.asked.size).toBe(ORDERS);
-    // The page that was under way, and nothing of those before.
+    // Only the interrupted page is queried again.
     const page = Array.from({ length: PAGE_SIZE }, (_, nth) => `many-${5 * PAGE_SIZE + nth + 1}`);
     expect(again.length).toBeGreaterThan(0);
     expect(page).toEqual(expect.arrayContaining(again));

@@ -5,11 +5,11 @@ import { startZenditSimulator, type ZenditSimulator } from '../../simulators/zen
 
 const PURCHASE = /\/esim\/purchases\/([^/?]+)-\d+$/;
 
-/** The Zendit simulator behind a door that counts who is asked about, and may be shut. */
+/** A proxy to the Zendit simulator that counts queries per reference and can delay them. */
 export class CountingWholesaler {
-  /** How often it was asked about each reference of ours. */
+  /** Number of queries by our reference. */
   readonly asked = new Map<string, number>();
-  /** Called with how many questions have come; until it resolves, the question has no answer. */
+  /** Called with the number of queries so far. The response waits until it resolves. */
   beforeAnswer: (questions: number) => Promise<void> | void = () => undefined;
   private questions = 0;
 
@@ -24,7 +24,7 @@ export class CountingWholesaler {
     door.on(
       'request',
       (request, response) =>
-        // The simulator may be closed under a call of a worker that was killed.
+        // The simulator may close during a call of a killed worker.
         void wholesaler.pass(request, response).catch(() => response.destroy()),
     );
     door.listen(0, '127.0.0.1');

@@ -1,13 +1,13 @@
 import type { TestDatabase } from '../harness/index.js';
 
-/** Of so many orders one is issued here and unknown to the wholesaler; the others failed here and there. */
+/** One order in this many is issued here and unknown to the provider. The others failed on both sides. */
 export const ONE_WRONG_OF = 10;
 
 export const referenceOf = (n: number): string => `many-${n}`;
 
 /**
- * Live orders without a price that ended long ago and were touched now, so that only the wholesaler has an opinion on
- * them. Their ids sort by number.
+ * Inserts live orders without a price that ended long ago and were touched now, so that only the provider checks apply.
+ * Their ids sort by number.
  */
 export async function insertOrders({ pool }: TestDatabase, count: number): Promise<void> {
   await pool.query(`INSERT INTO partners (id, name) VALUES ('ptn_many', 'Many') ON CONFLICT DO NOTHING`);

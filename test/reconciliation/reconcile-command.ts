@@ -8,7 +8,7 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
-/** `npm run reconcile -- <args>` as a process of its own. */
+/** Runs `npm run reconcile -- <args>` in a child process. */
 export async function reconcileCommand(
   databaseUrl: string,
   { args = [], env = {} }: { args?: readonly string[]; env?: Record<string, string> } = {},
@@ -21,7 +21,7 @@ export async function reconcileCommand(
   return { code, stdout: child.stdout, stderr: child.complaints.join('\n') };
 }
 
-/** The same in this process: a fraction of the time, for tests that are about what it finds. */
+/** Runs the command in this process, which is much faster, for tests of its findings. */
 export async function reconcileHere(
   databaseUrl: string,
   { args = [], env = {} }: { args?: readonly string[]; env?: Record<string, string> } = {},
@@ -34,7 +34,7 @@ export async function reconcileHere(
   return { code, stdout: lines.stdout.join('\n'), stderr: lines.stderr.join('\n') };
 }
 
-/** The lines about differences, as [check, whole line]. */
+/** Lines with differences, as [check, whole line]. */
 export function differencesOf({ stdout }: CommandResult): readonly (readonly [string, string])[] {
   return [...stdout.matchAll(/^(?:ERROR|WARNING) (\w+): .*$/gm)].map((match) => [match[1]!, match[0]]);
 }

@@ -49,7 +49,7 @@ afterAll(async () => {
 const claim = (): Promise<HeldRun | null> => transactions.run((tx) => runs.claim(tx, INTERVAL_MS, LEASE_MS));
 
 async function journalOf(run: HeldRun): Promise<RunJournal> {
-  // Nothing of this check is told to support.
+  // This check raises no alert.
   const alerts = {} as Alerts;
   const logger = pino({ level: 'silent' });
   return new RunJournal(run, await runs.listProgress(run.id), { runs, alerts, transactions, logger });

@@ -23,7 +23,7 @@ const UPSTREAM_PACKAGES: Readonly<Record<Provider, string>> = {
 };
 const OPEN = ['pending', 'processing', 'canceling'];
 
-/** Ids of what was sold, by how it ended. */
+/** Ids of sold objects by how they ended. */
 export interface Sold {
   readonly issued: string;
   readonly partly: string;
@@ -93,7 +93,7 @@ export class SoldWorld {
     return { issued, partly, failed, canceled, zendit, zenditCanceled, topup, failedTopup, sandboxOrder };
   }
 
-  /** Nobody is connected to the database afterwards. */
+  /** Stops the service, which closes all connections to the database. */
   async stopService(): Promise<void> {
     await this.service?.stop();
     this.service = null;

@@ -10,7 +10,7 @@ interface RangeRow {
   last_end_at?: Date | null;
 }
 
-/** Rows of the whole database that break an invariant of `npm run reconcile`, by the same statements. */
+/** Rows of the whole database that break an invariant of `npm run reconcile`, found with the same statements. */
 export async function breachesOf(
   pool: TestDatabase['pool'],
   { walks }: BookCheck,

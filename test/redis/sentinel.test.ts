@@ -16,20 +16,20 @@ import { SentinelSetup } from '../harness/redis-sentinel.js';
 const missing = redisMissing();
 if (missing) console.warn(`Redis behind sentinels is not tested: ${missing}`);
 
-/** Far longer than a round takes: a signal and a delayed job bring its work, and no sweep. */
+/** Far longer than a round, so that work is triggered by a signal or a delayed job, not by a sweep. */
 const NO_SWEEP = { SWEEP_INTERVAL_MS: '60000' };
-/** Longer than a worker keeps a timer of its own for. */
+/** Longer than the delays for which a worker uses its own timer. */
 const RETRY_MS = 2_500;
 const RETRIES = { WEBHOOK_RETRY_DELAYS_MS: Array(5).fill(RETRY_MS).join(',') };
 const BURST = 30;
 const LIMITS = { RATE_LIMIT_PER_MINUTE: '60', RATE_LIMIT_BURST: String(BURST) };
-/** A node that is frozen is known as lost only after a while, longer on a busy machine. */
+/** Detecting a frozen node takes a while, longer on a busy machine. */
 const WITHIN_MS = 120_000;
 
-/** Puts a question to each server that may hold something. */
+/** Queries each server that may hold data. */
 type AskServers = <T>(question: (client: Redis) => Promise<T>) => Promise<readonly T[]>;
 
-/** The roles apart, as they run in production, on one Redis of whatever kind; a partner and its endpoint. */
+/** Separate roles as in production, on one Redis setup, with a partner and its endpoint. */
 class Shop {
   readonly logLines: string[] = [];
   private readonly seen = new Set<string>();
@@ -42,11 +42,11 @@ class Shop {
     private readonly receiver: TestReceiver,
   ) {}
 
-  /** Opens it, with a worker that hardly ever sweeps. */
+  /** Opens it with a worker that hardly ever sweeps. */
   static async open(redisUrl: string, askServers: AskServers): Promise<Shop> {
     const office = await startTestService({ role: 'admin' });
     const shop = new Shop(redisUrl, askServers, office, await startReceiver());
-    // Each event is refused once, and comes back by a delayed job.
+    // Each event is refused once, and retried by a delayed job.
     shop.receiver.answer = (_nth, { body }, response) => {
       response.writeHead(shop.seen.has(body) ? 200 : 500).end();
       shop.seen.add(body);
@@ -56,7 +56,7 @@ class Shop {
     return shop;
   }
 
-  /** A partner with an endpoint, and its key to the API. */
+  /** Creates a partner with an endpoint, and returns a client with its key. */
   async newPartner(): Promise<HttpClient> {
     const { id, sandboxKey } = await this.office.createPartner();
     const made = await this.office.admin.post(`/internal/v1/partners/${id}/webhook-endpoints`, {
@@ -67,7 +67,7 @@ class Shop {
     return this.started[0]!.partnerApi(sandboxKey);
   }
 
-  /** One more process of the role on the same database and Redis. */
+  /** Starts another process of the role on the same database and Redis. */
   async start(role: 'api' | 'worker', env: Record<string, string>): Promise<TestService> {
     const service = await startTestService({
       role,
@@ -79,7 +79,7 @@ class Shop {
     return service;
   }
 
-  /** Waits until so many workers hear signals. */
+  /** Waits until this many workers receive signals. */
   async listening(workers: number): Promise<void> {
     await eventually(
       `${workers} workers hear signals`,
@@ -92,8 +92,9 @@ class Shop {
   }
 
   /**
-   * An order is issued on a signal, its event is refused once and comes back by a delayed job of the queue; the bucket of
-   * the partner's key is in Redis, and is a limit.
+   * Issues an order on a signal, whose event is refused once and retried by a delayed job. Also checks that the bucket
+   * of the
+   * partner's key is in Redis and limits.
    */
   async makeRound(): Promise<void> {
     await this.listening(1);
@@ -104,7 +105,7 @@ class Shop {
     await this.limits(api);
   }
 
-  /** Its event has come twice: it was refused once. */
+  /** Waits until its event has arrived twice, because the first attempt was refused. */
   async deliveredTwice(orderId: string): Promise<TestReceiver['received']> {
     return eventually(
       'the event, and once more',
@@ -127,7 +128,7 @@ class Shop {
     await this.askServers(async (client) => {
       for (const bucket of await client.keys('rate:*')) await client.del(bucket).catch(() => 0);
     });
-    // After a failure the process asks PostgreSQL for five seconds.
+    // After a failure the process uses PostgreSQL for five seconds.
     await eventually('a bucket in Redis', async () => {
       await api.get('/v1/me');
       return (await buckets()).flat().length > 0;
@@ -136,7 +137,7 @@ class Shop {
     const answers = await Promise.all(Array.from({ length: 3 * BURST }, () => api.get('/v1/me')));
     const refilled = Math.ceil((performance.now() - startedAt) / 1_000);
     const passed = answers.filter(({ status }) => status === 200).length;
-    // On a busy machine Redis may answer too late for some, who are limited by PostgreSQL's bucket.
+    // On a busy machine Redis may be too slow for some calls, which PostgreSQL's bucket then limits.
     expect(passed).toBeLessThanOrEqual(2 * (BURST + refilled));
     expect(answers.every(({ status }) => status === 200 || status === 429)).toBe(true);
     expect(answers.some(({ status }) => status === 429)).toBe(true);
@@ -153,7 +154,7 @@ describe.skipIf(missing !== null)('with Redis behind sentinels (D1)', () => {
 
   beforeAll(async () => {
     setup = await SentinelSetup.start({ replicas: 2 });
-    // A sentinel that is away is no reason to stop.
+    // An unreachable sentinel must not prevent the start.
     const url = setup.url({ hosts: [`127.0.0.1:${await freePort()}`] });
     shop = await Shop.open(url, async (question) => [
       await askRedis(setup.optionsOf(await setup.primaryPort()), question),

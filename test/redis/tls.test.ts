@@ -21,8 +21,8 @@ const TEST_MS = 240_000;
 const RETRY_MS = 2_500;
 
 /**
- * Node.js tells two errors of a connection whose certificate is refused while the server says that it was hung up on: once
- * in a thousand refusals, so they are told here. An error that nobody listens to throws.
+ * Node.js emits two errors when a certificate is refused while the server reports a hang-up. It happens once in a
+ * thousand refusals, so the test emits them itself. An error without a listener would throw.
  */
 function tellTwoErrors(client: Redis): void {
   for (const told of ['the certificate is refused', 'the server was hung up on'])

@@ -35,7 +35,7 @@ describe('npm run restore-epoch', () => {
     const revoked = await service.admin.post(`/internal/v1/partners/${id}/api-keys/${keyId}/revoke`);
     expect(revoked.status, revoked.text).toBe(200);
     await mintCode(service.admin, id);
-    // As after a restore: the row is as it was, and of the change nothing is left.
+    // Simulates a restore: the row is reset, and no trace of the change remains.
     const { pool } = service.database;
     await pool.query('UPDATE api_keys SET revoked_at = NULL WHERE id = $1', [keyId]);
     await pool.query(`DELETE FROM audit_log WHERE action = 'api_key.revoked'`);
@@ -57,7 +57,7 @@ describe('npm run restore-epoch', () => {
     const other = await restoreEpoch('--to', second);
     expect(other).toMatchObject({ code: 2, text: expect.stringContaining('--replace') });
     const replaced = await restoreEpoch('--to', second, '--replace', '--open');
-    // What the first one looked for is looked for as well.
+    // It also looks for the changes that the first run was looking for.
     expect(replaced).toMatchObject({
       code: 0,
       text: expect.stringContaining('restored to 2026-11-20T09:30:00.000Z'),

@@ -18,18 +18,18 @@ import { buy, type Buyer, esimIdsOf, money, settled } from '../live/shop.js';
 import type { Upstream } from '../live/upstream.js';
 import { ZenditUpstream } from '../live/zendit-upstream.js';
 
-/*
- * A real data directory is put back to an earlier time while both wholesalers keep what they sold since:
+/**
+ * Restores a data directory to an earlier time while both providers keep what they sold since:
  *
- *   before   an eSIM issued; an order accepted that no worker has taken
- *   lost     that order was bought and issued; another order and a top-up were placed, bought and told; a reader of the
- *            feed has seen it all
- *   after    `npm run restore-epoch`, workers again, and the partner repeats its calls with the same keys
+ *   before   an eSIM is issued; an order is accepted that no worker has claimed
+ * lost     that order is bought and issued; another order and a top-up are placed, bought and announced; a feed reader
+ *            has seen everything
+ *   after    `npm run restore-epoch` runs, workers start again, and the partner repeats its calls with the same keys
  */
 
 const SETTINGS = { fsync: 'off', full_page_writes: 'off', autovacuum: 'off', max_connections: 200 };
 
-/** A database on a server of its own, whose data directory can be put back as it was. */
+/** A database on a separate server, whose data directory can be restored. */
 class RestorableDatabase implements TestDatabase {
   private constructor(
     private readonly folder: string,
@@ -39,7 +39,7 @@ class RestorableDatabase implements TestDatabase {
 
   static async create(): Promise<RestorableDatabase> {
     const folder = mkdtempSync(path.join(tmpdir(), 'esim-restore-'));
-    // Nobody gets it by chance while the server is down.
+    // No other program gets this port while the server is down.
     const port = await freePort();
     const dataDir = path.join(folder, 'data');
     const postgres = await startEmbeddedPostgres({ dataDir, port, settings: SETTINGS });
@@ -56,7 +56,7 @@ class RestorableDatabase implements TestDatabase {
     return this.postgres.url('esim');
   }
 
-  /** Stops the server, copies its data directory, and starts it again; answers the time that the copy is of. */
+  /** Stops the server, copies its data directory and restarts it. Returns the time of the copy. */
   async backUp(): Promise<Date> {
     await this.postgres.stop();
     const at = new Date();
@@ -65,7 +65,7 @@ class RestorableDatabase implements TestDatabase {
     return at;
   }
 
-  /** Everything since the copy is lost. The caller has ended every role. */
+  /** Discards everything since the copy. The caller has stopped every role. */
   async restore(): Promise<void> {
     await this.postgres.stop();
     rmSync(path.join(this.folder, 'data'), { recursive: true });
@@ -79,26 +79,26 @@ class RestorableDatabase implements TestDatabase {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** With its owner, which is not root where this runs as root. */
+  /** Preserves the owner, which is not root even when the test runs as root. */
   private copy(from: string, to: string): void {
     execFileSync('cp', ['-a', path.join(this.folder, from), path.join(this.folder, to)]);
   }
 
-  /** On the same port, which the folder remembers. */
+  /** Starts on the same port, which the folder records. */
   private async start(): Promise<void> {
     const dataDir = path.join(this.folder, 'data');
     this.postgres = await startEmbeddedPostgres({ dataDir, port: this.postgres.port, settings: SETTINGS });
   }
 }
 
-/** A call of the partner with the key under which it repeats it. */
+/** A call of the partner with the key that it uses for repetitions. */
 interface Wish {
   readonly path: string;
   readonly body: object;
   readonly key: string;
 }
 
-/** What one wholesaler has sold us in this drill. */
+/** The purchases at one provider in this drill. */
 interface Story {
   readonly upstream: Upstream;
   /** Issued before the copy. */
@@ -107,7 +107,7 @@ interface Story {
   readonly openOrder: Json;
   readonly lostOrder: Wish;
   readonly lostTopup: Wish;
-  /** As they were told in the lost time, in the order of the fields above. */
+  /** The objects as announced in the lost time, in the order of the fields above. */
   told: { readonly openOrder: Json; readonly lostOrder: Json; readonly lostTopup: Json } | null;
 }
 
@@ -131,7 +131,7 @@ async function call({ path, body, key }: Wish): Promise<Json> {
   return answer.body.data as Json;
 }
 
-/** A partner that keeps nothing but its cursor. */
+/** A partner that stores only its cursor. */
 class FeedReader {
   readonly events: Json[] = [];
   private after = '';
@@ -175,7 +175,7 @@ async function begin(upstream: Upstream, kept: Json): Promise<Story> {
   };
 }
 
-/** What is placed and bought in the time that will be lost. */
+/** Places and buys in the time that will be lost. */
 async function live(story: Story): Promise<void> {
   const [openOrder, lostOrder, lostTopup] = await Promise.all([
     settled(buyer, story.openOrder),
@@ -230,7 +230,7 @@ describe('a database that is restored to an earlier time', () => {
     await Promise.all([house.api.kill(), house.worker.kill()]);
     await database.restore();
 
-    // A provider that is away: it stays closed, and the same command goes on later.
+    // With a provider down, writes stay blocked, and the same command can continue later.
     const to = ['--to', restoredTo.toISOString()];
     await house.api.restart();
     upstreams[1]!.talkNonsense(100, 'server_error');
@@ -245,7 +245,7 @@ describe('a database that is restored to an earlier time', () => {
     expect((await buyer.api.get('/v1/orders')).status).toBe(200);
     upstreams[1]!.calmDown();
 
-    // A worker that somebody starts too early takes nothing up, and the command says that it is there.
+    // A worker that is started too early claims nothing, and the command reports it.
     await house.worker.restart();
     expect(await repair(...to)).toMatchObject({
       code: 2,
@@ -266,7 +266,7 @@ describe('a database that is restored to an earlier time', () => {
     const repaired = await repair(...to);
     expect(repaired.code, repaired.text).toBe(0);
     expect(repaired.text).toContain('repaired, but writes are still blocked');
-    // Keys have to be revoked again before anybody sells.
+    // Keys must be revoked again before anything is sold.
     await house.shop.office.createPartner('Made meanwhile');
     expect((await buyer.api.post('/v1/orders', stories[0]!.lostOrder.body)).status).toBe(503);
     const done = await repair(...to, '--open');
@@ -274,7 +274,7 @@ describe('a database that is restored to an earlier time', () => {
     for (const { told } of stories) expect(done.text).not.toContain(told!.lostOrder['id']);
     expect(done.text).toContain(`partner ${buyer.id}`);
     expect(done.text.match(/^UNCLAIMED order /gm)).toHaveLength(2);
-    // Of eSIM Access no source proves under which name top-ups are listed: they are looked for instead.
+    // It is unknown under which reference eSIM Access lists top-ups, so they are found by searching.
     expect(done.text.match(/^UNCLAIMED topup /gm)).toHaveLength(1);
 
     await eventually('writes are taken again (within a second, WRITES_KEPT_MS)', async () => {
@@ -295,7 +295,7 @@ describe('a database that is restored to an earlier time', () => {
     for (const [i, { told }] of stories.entries()) {
       const now = after[i]!;
       expect(now.openOrder).toMatchObject({ status: 'issued', id: told!.openOrder['id'] });
-      // Whoever keeps the newest version of an object must not take what comes now for old (D48).
+      // A partner that keeps the newest version of an object must not discard the new one as old (D48).
       expect(now.openOrder['version']).toBeGreaterThan(told!.openOrder['version'] as number);
       expect(now.lostOrder).toMatchObject({ status: 'issued', quantity_issued: 2 });
       expect(now.lostTopup).toMatchObject({ status: 'completed' });

@@ -11,7 +11,7 @@ import { PurgeSandboxOrders } from '../../src/retention/index.js';
 import { TopupsRepository } from '../../src/topups/index.js';
 import type { TestService } from '../harness/index.js';
 
-/** The purge of Sandbox orders as the worker runs it, with the default settings. */
+/** The worker's purge of Sandbox orders, with the default settings. */
 export function sandboxOrderPurge(
   service: TestService,
   logger: Logger = pino({ level: 'silent' }),
@@ -28,7 +28,7 @@ export function sandboxOrderPurge(
   );
 }
 
-/** One maintenance of every table that is partitioned by day; answers what was dropped. */
+/** Maintains every table with daily partitions once, and returns the dropped partitions. */
 export async function maintainDays(
   service: TestService,
   retention: RetentionConfig = DEFAULT_RETENTION,
@@ -42,7 +42,7 @@ export async function maintainDays(
   return dropped;
 }
 
-/** The partitions of old days of events and deliveries, as they were made when those days came. */
+/** Creates partitions for old days of events and deliveries, as they were created at that time. */
 export async function makeDays(service: TestService, ages: readonly number[]): Promise<void> {
   const { dataSource } = service.process.resources;
   const partitions = new DailyPartitions(dataSource.manager, new Transactions(dataSource));

@@ -30,13 +30,13 @@ interface OrderRow {
   readonly partner?: string;
   readonly mode?: 'sandbox' | 'live';
   readonly status?: string;
-  /** Hours around midnight of 90 days ago do not matter: the age counts to the second. */
+  /** The age counts to the second, so the time of day does not matter. */
   readonly age: string;
   /** Age of a top-up of its first eSIM. */
   readonly topupAge?: string;
 }
 
-/** Orders with two eSIMs each, and what the simulated provider remembers. */
+/** Inserts orders with two eSIMs each, and the simulated provider's rows. */
 async function insertOrders(orders: readonly OrderRow[]): Promise<void> {
   const rows = JSON.stringify(
     orders.map((order) => ({ partner: 'ptn_1', mode: 'sandbox', status: 'issued', ...order })),
@@ -79,7 +79,7 @@ async function insertOrders(orders: readonly OrderRow[]): Promise<void> {
   );
 }
 
-/** Ids of the orders that are there whole; an order without one of its parts fails. */
+/** Ids of the complete orders. Fails for an order without one of its parts. */
 async function wholeOrders(): Promise<string[]> {
   const { rows } = await query(
     `SELECT o.id, (SELECT count(*)::int FROM esims e WHERE e.order_id = o.id) AS esims,
@@ -140,7 +140,7 @@ describe('the purge of Sandbox orders', () => {
     const ids = Array.from({ length: 120 }, (_, n) => `o_${String(n).padStart(3, '0')}`);
     await insertOrders(ids.map((id, n) => ({ id, age: `${300 - n} days`, topupAge: '200 days' })));
     const other = await service.database.pool.connect();
-    // Of the second step: it waits here, in the middle of its transaction.
+    // An eSIM of the second step, which therefore waits here in its transaction.
     await other.query(`BEGIN; SELECT 1 FROM esims WHERE order_id = 'o_070' FOR UPDATE`);
     const purge = sandboxOrderPurge(service).purge();
     const failure = expect(purge).rejects.toThrow('terminating connection');
@@ -160,7 +160,7 @@ describe('the purge of Sandbox orders', () => {
   });
 });
 
-/** What is in the way of deleting the order `id`, as a constraint or trigger of a later release may be. */
+/** Makes deleting the order `id` fail, as a constraint or trigger of a later release might. */
 async function poison(id: string): Promise<void> {
   await query(
     `CREATE TABLE kept_orders (order_id text REFERENCES orders (id));
@@ -207,7 +207,7 @@ describe('an order that cannot be purged', () => {
 });
 
 describe('an order with many top-ups', () => {
-  /** `count` top-ups of an eSIM, all of them older than 90 days. */
+  /** Inserts `count` top-ups of an eSIM, all older than 90 days. */
   const topUpOften = (esimId: string, count: number) =>
     query(
       `WITH sold AS (
@@ -221,7 +221,7 @@ describe('an order with many top-ups', () => {
        SELECT provider_reference, $1, 'pkg_b' FROM sold`,
       [esimId, count],
     );
-  /** How many top-ups each transaction has deleted. */
+  /** The number of top-ups deleted by each transaction. */
   async function deletedByStep(work: () => Promise<unknown>): Promise<number[]> {
     await query(
       `CREATE TABLE deleted_topups (step xid8 DEFAULT pg_current_xact_id(), n int);
@@ -351,7 +351,7 @@ describe('the purges of other tables', () => {
       new CatalogHistoryRepository(manager()).purgePrices(400, 100),
     );
     expect(queries.map(({ scanned }) => scanned)).toEqual([[]]);
-    // Each of 100 once by its age, once by the last of its package, once to be deleted.
+    // Each of 100 rows is read three times: by age, by the last price of its package, and to delete it.
     expect(queries[0]!.rows).toBeLessThanOrEqual(310);
   });
 });

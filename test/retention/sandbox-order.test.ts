@@ -32,7 +32,7 @@ afterAll(async () => {
   await receiver.close();
 });
 
-/** Rows in which one of the ids stands, by table, of every table that there is, the queue's too. */
+/** Rows that contain one of the ids, by table, in every table including the queue's. */
 async function rowsWith(ids: readonly string[]): Promise<Record<string, number>> {
   const { rows: tables } = await service.database.pool.query<{ name: string }>(
     `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
@@ -49,7 +49,7 @@ async function rowsWith(ids: readonly string[]): Promise<Record<string, number>>
   return found;
 }
 
-/** What the worker does when the longest retention is over: every day is old then. */
+/** Runs the worker's retention as if the longest one had passed, so that every day is old. */
 async function letTimePass(): Promise<void> {
   const { pool } = service.database;
   for (const table of ['orders', 'esims', 'topups'])
@@ -57,7 +57,7 @@ async function letTimePass(): Promise<void> {
   await pool.query(`UPDATE idempotency_keys SET expires_at = now() - interval '1 second'`);
   expect(await sandboxOrderPurge(service).purge()).toBe(1);
   await new IdempotencyKeysRepository().purgeExpired(service.process.resources.dataSource.manager, 1_000);
-  // As many days ahead as partitions are made: today is past them all.
+  // Partitions are created this many days ahead, so all of them count as old.
   const past = { live: -8, sandbox: -8 };
   await maintainDays(service, { ...DEFAULT_RETENTION, eventDays: past, attemptDays: -8, callLogDays: -8 });
 }
@@ -80,7 +80,7 @@ it('deletes 20 orders with a top-up, its webhooks and its calls completely after
     `SELECT id, NULL AS reference FROM events UNION ALL SELECT id, NULL FROM webhook_deliveries
      UNION ALL SELECT id, provider_reference FROM orders UNION ALL SELECT id, provider_reference FROM topups`,
   );
-  // The last of all calls that name them.
+  // The last call that names them.
   await loggedCall(service.admin, await partner.sandbox.get(`/v1/orders/${order['id'] as string}`));
   const ids = [...esims, String(topup['id']), ...rows.flatMap(({ id, reference }) => [id, reference ?? id])];
   const before = await rowsWith(ids);

@@ -33,7 +33,7 @@ it('returns the same 404 for a top-up that waits during the purge of its order a
       return rowCount! > 0;
     });
   const other = await pool.connect();
-  // The purge holds the order and waits here, in the middle of its transaction.
+  // Makes the purge wait in its transaction while it locks the order.
   await other.query('BEGIN');
   await other.query('SELECT 1 FROM esims WHERE id = $1 FOR UPDATE', [esimId]);
   const purge = sandboxOrderPurge(service).purge();

@@ -43,7 +43,7 @@ function clientAt(baseUrl: string): EsimClient {
   return new EsimClient({ apiKey, baseUrl, maxTries: 1, onTry: tell, onAnswer: tell });
 }
 
-/** Every way in which a program may write a value to its log. */
+/** Checks all ways in which a program may log a value. */
 function expectWithoutKey(value: unknown): void {
   const seen = inspect(value, { depth: Infinity, showHidden: true, getters: true, maxArrayLength: null });
   expect(seen.length).toBeGreaterThan(0);
@@ -51,7 +51,7 @@ function expectWithoutKey(value: unknown): void {
     expect(text).not.toContain(apiKey);
 }
 
-/** Also what every field of it leads to, by whatever name. */
+/** Also checks everything reachable from its fields, under any name. */
 function expectUnreachable(value: unknown, seen = new Set<unknown>()): void {
   if (typeof value === 'string') return expect(value).not.toContain(apiKey);
   if (value === null || typeof value !== 'object' || seen.has(value)) return;

@@ -6,7 +6,7 @@ const RUNS = Number(process.env['SDK_PERMUTATIONS'] ?? 10_000);
 
 const esim = { esim_id: 'esim_1', order_id: 'ord_1', iccid: '8910300000001234567' };
 const data = { ...esim, reference: null, package_id: 'pkg_a' };
-/** The life of an order, its eSIM and a top-up, in feed order; two levels that were crossed at once have one version. */
+/** Events of an order, its eSIM and a top-up, in feed order. Two levels crossed at once share a version. */
 const LIFE = [
   ['order.issued', { ...data, quantity_issued: 1, quantity_failed: 0, esims: [], version: 3 }],
   ['esim.activated', esim],

@@ -105,7 +105,7 @@ describe('events.stream', () => {
       seen++;
       stop.abort();
     }
-    // The page was not taken to the end: it comes again.
+    // The page was not completed, so it is read again.
     expect({ seen, saved }).toEqual({ seen: 1, saved: [] });
   });
 
@@ -148,12 +148,12 @@ describe('a reader of the feed after a long absence', () => {
     let last = '';
     for await (const event of esim.events.stream({ cursorStore })) {
       last = event.id;
-      // Comes as a page of its own: to ask for it is to have taken the first.
+      // A separate page: requesting it means that the first one was handled.
       if (iccidOf(event) === '8910000000000000002') break;
       await record('8910000000000000002');
     }
     const stored = await cursorStore.load();
-    // Its page was not taken to the end: it comes again.
+    // Its page was not completed, so it is read again.
     for await (const event of esim.events.stream({ cursorStore })) {
       expect(event.id).toBe(last);
       break;
@@ -169,7 +169,7 @@ describe('a reader of the feed after a long absence', () => {
       expect(iccidOf(event)).toBe('8910000000000000003');
       break;
     }
-    // What the guide warns of: the second event, which was never taken, is missed without a word.
+    // The guide warns of this: the second event, which was never handled, is silently missed.
     expect((await esim.events.list({ after: stored! })).data.map(iccidOf)).toEqual(['8910000000000000003']);
   });
 });

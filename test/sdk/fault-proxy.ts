@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { text } from 'node:stream/consumers';
 
-/** What may happen to a call on its way to the service, or to the answer on its way back. */
+/** Possible faults of a call on its way to the service, or of its response. */
 export const FAULTS = [
   'none',
   'refused before the service',
@@ -18,12 +18,12 @@ export type Fault = (typeof FAULTS)[number];
 
 export interface FaultProxy {
   readonly url: string;
-  /** How often each fault came about. */
+  /** How often each fault occurred. */
   readonly counts: Readonly<Record<Fault, number>>;
   close(): Promise<void>;
 }
 
-/** A call that the service has answered, while the client does not know. */
+/** A call that the service has completed before the client knows. */
 export interface AnsweredCall {
   readonly method: string;
   readonly idempotencyKey: string | null;
@@ -32,11 +32,11 @@ export interface AnsweredCall {
 
 export interface FaultOptions {
   readonly retryAfterSeconds?: number;
-  /** Awaited before anything of the answer goes back. */
+  /** Awaited before any of the response is sent back. */
   readonly answered?: (call: AnsweredCall) => Promise<void>;
 }
 
-/** Stands between a client and the service, and does to each call what `faultOf` says of it. */
+/** A proxy between a client and the service that applies `faultOf` to each call. */
 export async function startFaultProxy(
   target: string,
   faultOf: (call: string) => Fault,

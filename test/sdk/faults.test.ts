@@ -27,7 +27,7 @@ const clientOf = (baseUrl: string, more: object = {}): EsimClient =>
 
 describe('a client behind a faulty network', () => {
   it(`places exactly ${PLACEMENTS} orders for ${PLACEMENTS} placements, whatever happens to calls and responses`, async () => {
-    // Two of three tries meet a fault, in turns: every kind comes, and no placement needs more tries than it has.
+    // Two of three tries hit a fault, in rotation, so every kind occurs and no placement runs out of tries.
     let call = 0;
     const proxy = await startFaultProxy(service.process.api!.url, () => {
       const nth = call++;
@@ -61,7 +61,7 @@ describe('a client behind a faulty network', () => {
     expect(error).toBeInstanceOf(EsimConnectionError);
     expect(error).toMatchObject({ mayHaveArrived: true, call: { tries: 1 } });
     const { idempotencyKey } = (error as EsimConnectionError).call;
-    // With the key of the error, the call is made again and is the same.
+    // With the key from the error, the call can be repeated safely.
     const again = await clientOf(service.process.api!.url).orders.place(
       { package_id: 'pkg_fr_1gb_7d' },
       { idempotencyKey: idempotencyKey! },
@@ -112,7 +112,7 @@ describe('a client behind a faulty network', () => {
 
   it('reports that an order may have been placed when a response was lost and later connections failed', async () => {
     const proxy = await startFaultProxy(service.process.api!.url, () => 'answer cut after the commit');
-    // Not the proxy's own port: when it is closed, the system gives it to the next server that asks for any.
+    // Not the proxy's own port, which another server may get once it is closed.
     const nobody = `http://127.0.0.1:${await freePort()}`;
     let tries = 0;
     const esim = clientOf(proxy.url, {

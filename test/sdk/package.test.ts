@@ -21,7 +21,7 @@ import {
 } from '../harness/index.js';
 
 const PROGRAM_MS = PATIENCE_MS;
-/** The limit of what a browser or a worker loads, compressed. */
+/** Compressed size limit for a browser or a worker. */
 const MAX_BYTES = 10_240;
 const MAX_CLI_BYTES = 60_000;
 const CONTINUED = '// continued\n';
@@ -32,7 +32,7 @@ interface Program {
   readonly code: string;
 }
 
-/** Every block of the page in which there is code, in its order; one that is `continued` belongs to the one before it. */
+/** All code blocks of the page in order. A `continued` block belongs to the previous one. */
 function programsOf({ text }: Page): Program[] {
   const programs: Program[] = [];
   let heading = '';
@@ -94,7 +94,7 @@ function npm(cwd: string, ...args: string[]): string {
   }).toString();
 }
 
-/** Packs what the set-up of the tests compiled: compiling here would change the program under other tests. */
+/** Packs the output of the global setup. Compiling here would change the program under other tests. */
 function pack(workspace: string): Packed {
   const options = ['--json', '--ignore-scripts', '--pack-destination', folder];
   const [{ filename, size, files }] = JSON.parse(
@@ -103,7 +103,7 @@ function pack(workspace: string): Packed {
   return { archive: path.join(folder, filename), size, files: files.map((file) => file.path) };
 }
 
-/** The diagnostics of the strict compiler for programs in the project. */
+/** Diagnostics of the strict compiler for programs in the project. */
 function compile(files: readonly string[]): string {
   const tsc = path.join(PROJECT_ROOT, 'node_modules/typescript/bin/tsc');
   const types = path.join(PROJECT_ROOT, 'node_modules/@types');
@@ -128,7 +128,10 @@ function environment(more: Record<string, string> = {}): Record<string, string> 
   return { PATH, ESIM_API_KEY: partner.sandboxKey, ESIM_BASE_URL: service.process.api!.url, ...more };
 }
 
-/** Not in one turn: the service answers in this very process. @throws what it printed when it ends with an error */
+/**
+ * Asynchronous, because the service runs in this process.
+ * @throws Error with its output when it fails
+ */
 async function run(file: string): Promise<string> {
   const options = { cwd: home, env: environment(), timeout: PROGRAM_MS };
   return (await promisify(execFile)(process.execPath, ['--no-warnings', file], options)).stdout;
@@ -150,7 +153,7 @@ interface Receiver {
   readonly post: (webhook: { body: string; headers: Record<string, string> }) => Promise<number>;
 }
 
-/** The server of the page, with this secret. */
+/** Starts the server of the page with this secret. */
 async function startReceiver(webhookSecret: string): Promise<Receiver> {
   const port = await freePort();
   const env = environment({ PORT: String(port), ESIM_WEBHOOK_SECRET: webhookSecret });
@@ -166,7 +169,7 @@ async function startReceiver(webhookSecret: string): Promise<Receiver> {
   };
 }
 
-/** When nothing is under way, and the eSIM of a purchase above was activated. */
+/** Waits until no order is open and the eSIM of a purchase above was activated. */
 async function eventsOfAll(): Promise<readonly { id: string }[]> {
   const orders = await eventually('every order is issued', async () => {
     const { data } = (await partner.sandbox.get('/v1/orders')).body as { data: OrderOfPage[] };
@@ -178,7 +181,7 @@ async function eventsOfAll(): Promise<readonly { id: string }[]> {
     const { data } = (await partner.sandbox.get('/v1/events?limit=100')).body as {
       data: { id: string; type: string }[];
     };
-    // Of each order one, and those of the top-up and the activation.
+    // One event per order, plus those of the top-up and the activation.
     return data.length === orders.length + 2 && data;
   });
 }
@@ -219,7 +222,7 @@ describe('each example of the README, in order', () => {
   }, 300_000);
 
   it('buys once after the order of the quick start, and tops up, and buys nothing when run again', async () => {
-    // A reader of the guides has placed this order before.
+    // A reader of the guides has already placed this order.
     const body = { package_id: 'pkg_fr_1gb_7d', reference: 'booking-4711' };
     expect((await partner.sandbox.post('/v1/orders', body)).status).toBe(202);
     const first = await run(fileOf(BUY_ONCE));
@@ -286,7 +289,7 @@ describe('the package', () => {
       `import { type CodesOf, isApiError } from '@partner-esim/sdk';`,
       `type Same<A, B> = [A, B] extends [B, A] ? true : never;`,
       `export const all: Same<keyof CodesOf, ${operations.map((id) => `'${id}'`).join(' | ')}> = true;`,
-      // Neither never nor any code: what everything can answer is in it, what only a purchase can is not.
+      // The type is neither `never` nor `any`: it includes general codes, and excludes codes of purchases only.
       ...operations.map(
         (id) => `export const ${id}Codes: CodesOf['${id}'][] = ['unauthorized', 'rate_limited'];`,
       ),
@@ -301,7 +304,7 @@ describe('the package', () => {
       `}`,
     ];
     writeFileSync(path.join(home, 'codes.ts'), program.join('\n'));
-    // A program of plain JavaScript is one of TypeScript, too.
+    // A JavaScript program is also valid TypeScript.
     const examples = PROGRAMS.map(({ code }, nth) => {
       writeFileSync(path.join(home, `compiled-${nth}.ts`), code);
       return `compiled-${nth}.ts`;

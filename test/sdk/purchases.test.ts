@@ -26,7 +26,7 @@ import {
 import { size } from '../harness/size.js';
 import { type AnsweredCall, startFaultProxy } from './fault-proxy.js';
 
-/** A full proof takes 200; each run of the tests, as many as take about a minute on a busy machine. */
+/** A full proof takes 200. A normal run takes about a minute on a busy machine. */
 const KILLS = size('SDK_KILLS', 5, 200);
 const SDK = path.resolve(import.meta.dirname, '../../sdk/src');
 
@@ -60,7 +60,7 @@ function sqlStore(): IntentStore {
   });
 }
 
-/** A partner's process that buys one after the other, and is told of nothing but its own death. */
+/** A partner's process that buys in a loop until it is killed. */
 function startBuyer(name: string, url: string): ChildProcess {
   const program = `
     const { EsimClient, Purchases } = await import(${JSON.stringify(path.join(SDK, '../dist/index.js'))});
@@ -78,14 +78,14 @@ function startBuyer(name: string, url: string): ChildProcess {
   });
 }
 
-/** Every intent that was ever stored, open or ended: what was to be bought. */
+/** The references of all stored intents, open or ended. */
 async function storedReferences(): Promise<string[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.open.json'));
   const texts = await Promise.all(names.map((name) => readFile(path.join(folder, name), 'utf8')));
   return texts.map((text) => (JSON.parse(text) as Intent).id).sort();
 }
 
-/** What the wholesaler was asked to issue for this partner, and what the orders say of it. */
+/** Counts of this partner's purchases at the provider and of its orders. */
 async function boughtUpstream(): Promise<{ purchases: number; orders: number; unfinished: number }> {
   const { rows } = await service.database.pool.query<{
     purchases: number;
@@ -100,7 +100,7 @@ async function boughtUpstream(): Promise<{ purchases: number; orders: number; un
   return rows[0]!;
 }
 
-/** Waits until so many purchases have begun. */
+/** Waits until this many purchases have begun. */
 async function begun(buyer: ChildProcess, purchases: number): Promise<void> {
   let lines = 0;
   for await (const [chunk] of on(buyer.stdout!, 'data') as AsyncIterable<[Buffer]>) {
@@ -114,7 +114,7 @@ describe('a purchase whose process dies', () => {
     `is bought exactly once after resume(), ${KILLS} times`,
     async () => {
       const store = new FileIntentStore(folder);
-      /** By reference: the keys of all its calls that the service has answered, the dead buyer's and those of `resume`. */
+      /** Keys of all calls that reached the service, by reference, from the killed buyer and from `resume`. */
       const keys = new Map<string, Set<string | null>>();
       let beforeAnswer: (() => Promise<void>) | null = null;
       let betweenPostAndAnswer = 0;
@@ -129,7 +129,7 @@ describe('a purchase whose process dies', () => {
         const buyer = startBuyer(`kill-${kill}`, proxy.url);
         const exit = once(buyer, 'exit');
         if (kill % 2 === 0) {
-          // Behind the commit, before a byte of the answer: what only an intent can know.
+          // Kill it after the commit and before the response, when only the intent knows about the order.
           let calls = 1 + Math.floor(Math.random() * 3);
           beforeAnswer = async () => {
             if (--calls > 0) return;
@@ -140,7 +140,7 @@ describe('a purchase whose process dies', () => {
           };
           await exit;
         } else {
-          // Anywhere in a purchase: before the intent is there, between it and the call, and after the commit.
+          // Kill it anywhere in a purchase: before the intent, between it and the call, or after the commit.
           await begun(buyer, 2 + Math.floor(Math.random() * 3));
           await sleep(Math.random() * 25);
           buyer.kill('SIGKILL');
@@ -156,12 +156,12 @@ describe('a purchase whose process dies', () => {
       expect(await store.listOpen()).toEqual([]);
       expect(await new Purchases(viaProxy, store).resume()).toEqual([]);
       await proxy.close();
-      // Every intent that was stored, ended before its process died or not, is one order, and nothing else is one.
+      // Every stored intent is one order, whether its process ended it or not, and there are no other orders.
       expect(await ordersOf('kill-')).toEqual(stored);
-      // All of the partner's, whatever their reference: a purchase that had lost it would be one too many.
+      // Count all orders of the partner, because a purchase that lost its reference would be an extra one.
       await eventually('all orders are issued', async () => (await boughtUpstream()).unfinished === 0);
       expect(await boughtUpstream()).toMatchObject({ purchases: stored.length, orders: stored.length });
-      // That is the key's work already, not only that of the reference, which is unique in the database.
+      // The key alone prevents duplicates, not only the reference, which is unique in the database.
       for (const reference of stored) expect(keys.get(reference)?.size, reference).toBe(1);
       console.log(
         `${KILLS} kills, ${betweenPostAndAnswer} of them between the POST and its answer: ` +

@@ -49,7 +49,7 @@ function clientOf(onSend?: (request: Request) => Promise<void>, maxTries = 1): E
   });
 }
 
-/** As another process would open it. */
+/** Opens the store like another process. */
 function openStore(kind: string): IntentStore {
   if (kind === 'file') return new FileIntentStore(path.join(folder, 'intents'));
   return new SqlIntentStore(async (text, parameters) => {
@@ -79,7 +79,7 @@ const caught = (thrown: unknown): unknown => thrown;
 const openIds = async (store: IntentStore): Promise<string[]> =>
   (await store.listOpen()).map(({ id }) => id).sort();
 
-/** An order that was bought by an earlier process, which died before it knew, more than 24 hours ago. */
+/** An order bought more than 24 hours ago by a process that died before it knew. */
 async function boughtBefore(store: IntentStore, id: string): Promise<Order> {
   const intent = { id, idempotencyKey: crypto.randomUUID(), kind: 'order' as const };
   const body = { ...ORDER, reference: id };
@@ -98,7 +98,7 @@ describe.each(['file', 'sql'])('a refused purchase with its intents in %s', (kin
     const resumed = await whileNotSold(() => new Purchases(esim, store).resume());
     expect(resumed).toMatchObject([{ error: null, result: { id: bought.id } }]);
     expect(await store.listOpen()).toEqual([]);
-    // And it stays bought: the same id is the same purchase forever.
+    // It stays bought: the same id is always the same purchase.
     await service.database.pool.query('DELETE FROM idempotency_keys');
     const again = await whileNotSold(() => new Purchases(esim, store).placeOrder(id('delisted'), ORDER));
     expect(again.id).toBe(bought.id);
@@ -134,7 +134,7 @@ describe.each(['file', 'sql'])('a refused purchase with its intents in %s', (kin
       expect(endsPurchase(refused)).toBe(true);
       expect(await store.listOpen()).toEqual([]);
     }
-    // Dies behind the commit, and is taken up by the next process.
+    // It dies after the commit, and the next process resumes it.
     const dying = new Purchases(
       clientOf(async (request) => {
         if (request.method !== 'POST') return;
@@ -203,7 +203,7 @@ describe.each(['file', 'sql'])('a refused purchase with its intents in %s', (kin
     const conflict = await purchases.placeOrder(id('other'), ORDER).catch(caught);
     expect(conflict).toBeInstanceOf(IntentConflictError);
     expect(conflict).toMatchObject({ stored: { id: id('other'), body: other } });
-    // The order of its fields, and what is not there, make no other purchase.
+    // The order of fields and null fields do not make it a different purchase.
     const same = { quantity: 2, max_unit_price: null, ...ORDER };
     expect((await purchases.placeOrder(id('other'), same)).quantity).toBe(2);
   });

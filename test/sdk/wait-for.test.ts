@@ -32,7 +32,7 @@ describe('orders', () => {
     calls.length = 0;
     const issued = await esim.orders.waitFor(placed.id);
     expect(issued).toMatchObject({ status: 'issued', version: 3 });
-    // Not a poll a second: a read, a wait, a read; one more where the wait began too early.
+    // It does not poll every second: a read, a wait, a read, and one more if the wait began too early.
     expect(calls.length).toBeLessThanOrEqual(5);
     await esim.orders.place({ package_id: 'pkg_fr_1gb_7d', reference: 'sdk-2' });
     const references: (string | null)[] = [];
@@ -60,7 +60,7 @@ describe('top-ups', () => {
     const placed = await esim.topups.place({ esim_id, package_id: fitting!.id });
     calls.length = 0;
     expect(await esim.topups.waitFor(placed.id)).toMatchObject({ id: placed.id, status: 'completed' });
-    // Not a poll a second: a read, a wait, a read; one more where the wait began too early.
+    // It does not poll every second: a read, a wait, a read, and one more if the wait began too early.
     expect(calls.length).toBeLessThanOrEqual(5);
     const failing = await esim.topups.place({ esim_id, package_id: 'pkg_test_topup_fail' });
     const failed = await esim.topups.waitFor(failing.id);

@@ -14,7 +14,7 @@ const body =
 const own = (timestampSeconds = NOW, signed = body): Record<string, string> => ({
   'X-Service-Signature': signWebhook({ timestampSeconds, body: signed, secrets: [secret] }),
 });
-/** As the public specification has it, written apart from the service and the SDK. */
+/** Headers by the public specification, implemented separately from the service and the SDK. */
 const standard = (timestamp = NOW, id = 'evt_1'): Record<string, string> => {
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
   const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
@@ -82,7 +82,7 @@ describe('unwrapWebhook', () => {
         'The signing secret is empty. Pass the secret of the endpoint, and check that ESIM_WEBHOOK_SECRET is set.',
       ),
     );
-    // Whatever came: also what has no signature at all.
+    // This also applies to a request without any signature.
     await expect(unwrapWebhook('', {}, secrets as string)).rejects.toThrow(TypeError);
   });
 
@@ -92,7 +92,7 @@ describe('unwrapWebhook', () => {
       const options = now === null ? {} : { nowSeconds: now };
       const verdict = await unwrapWebhook(Buffer.from(base64, 'base64'), headers, used, options).then(
         () => true,
-        // Some vectors are no events: their signature is good all the same.
+        // Some vectors are not events, but have a valid signature.
         (error: unknown) => (error as WebhookVerificationError).reason === 'invalid_body',
       );
       expect(verdict, name).toBe(expected);
@@ -100,7 +100,7 @@ describe('unwrapWebhook', () => {
   });
 });
 
-/** The ways in which runtimes, frameworks and gateways hand headers to a program. */
+/** Forms in which runtimes, frameworks and gateways pass headers to a program. */
 const FORMS: Readonly<Record<string, (pairs: readonly (readonly [string, string])[]) => WebhookHeaders>> = {
   'Headers of fetch': (pairs) => new Headers(pairs.map(([name, value]) => [name, value])),
   'Headers of undici': (pairs) => new UndiciHeaders(pairs.map(([name, value]) => [name, value])),

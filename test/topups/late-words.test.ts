@@ -51,7 +51,7 @@ describe('a late response to a worker that has lost the top-up', () => {
 describe('a worker stop', () => {
   it('waits for the provider call in progress, and records its result', async () => {
     const stopping = shop.stopWorker();
-    // Long after a stop that waits for nothing, and long before the end of its time.
+    // Late enough to fail a stop that does not wait, and long before the shutdown timeout.
     setTimeout(() => answer(DONE), 500);
     await stopping;
     expect(await shop.row(topupId)).toMatchObject({ status: 'completed' });

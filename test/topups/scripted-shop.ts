@@ -15,12 +15,12 @@ import { type Json, orderEnded, placeOrder } from '../harness/order-steps.js';
 import { type Answer, type ScriptedWorker, ScriptedUpstream, startWorkerWith } from './scripted-upstream.js';
 import { BASE, TOPUP_1GB_7D, TOPUP_DAYS } from './topup-steps.js';
 
-/** What a live top-up costs the partner, in cents. */
+/** The partner's price of a live top-up, in cents. */
 export const PRICE = 400;
 
 export interface TopupBuyer {
   readonly id: string;
-  /** With the partner's live key. */
+  /** A client with the partner's live key. */
   readonly live: HttpClient;
   readonly esimId: string;
 }
@@ -34,15 +34,15 @@ export class ScriptedShop {
     private readonly front: TestService,
     private worker: ScriptedWorker | null,
     readonly partnerId: string,
-    /** The partner's live key. */
+    /** A client with the partner's live key. */
     readonly live: HttpClient,
     readonly esimId: string,
     private readonly env: Record<string, string>,
   ) {}
 
-  /** The partner has `deposit` cents. */
+  /** @param deposit the partner's balance in cents */
   static async open(deposit: number, more: Record<string, string> = {}): Promise<ScriptedShop> {
-    // A lease ends here when a test says so, however busy the machine is.
+    // A lease expires only when a test makes it, however busy the machine is.
     const env = { LEASE_MS: '60000', ...more };
     const upstream = new ScriptedUpstream();
     const database = await createTestDatabase();
@@ -57,17 +57,17 @@ export class ScriptedShop {
     return new ScriptedShop(upstream, database, office, front, worker, id, live, esimId, env);
   }
 
-  /** One more partner with a live eSIM and `deposit` cents. */
+  /** Creates another partner with a live eSIM and `deposit` cents. */
   buyer(deposit: number): Promise<TopupBuyer> {
     return openBuyer(this.upstream, this.database, this.office, this.front, deposit);
   }
 
-  /** From now on the partner API's process knows the scripted provider as well. */
+  /** Also connects the partner API's process to the scripted provider. */
   connectPartnerApi(): void {
     this.front.process.api!.nest.get(ProviderRegistry, { strict: false }).register(this.upstream);
   }
 
-  /** Ends the worker when everything that it is at is done. */
+  /** Stops the worker after its current jobs. */
   async stopWorker(): Promise<void> {
     const { worker } = this;
     this.worker = null;
@@ -84,7 +84,7 @@ export class ScriptedShop {
     await this.database.drop();
   }
 
-  /** Accepted in the worker's process, which knows the scripted provider; the partner API's does not. */
+  /** Accepts in the worker's process, because only that one knows the scripted provider. */
   async accept(answers: readonly Answer[]): Promise<TopupEntity> {
     const { app } = this.worker!;
     return app.get(Transactions, { strict: false }).run(async (tx) => {
@@ -141,7 +141,7 @@ async function openBuyer(
   return { id, live, esimId };
 }
 
-/** The base and two top-ups in live; the days are of another provider. */
+/** Sells the base package and two top-ups in live. The days-only top-up belongs to another provider. */
 async function sellInLive({ pool }: TestDatabase, upstream: ScriptedUpstream): Promise<void> {
   await pool.query(
     `INSERT INTO packages SELECT (jsonb_populate_record(p, jsonb_build_object('mode', 'live', 'price_amount', $2::int))).*

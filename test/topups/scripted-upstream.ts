@@ -24,18 +24,18 @@ export type Answer = () => Promise<ProviderTopupState | null>;
 
 const OF_THE_TEST: RepeatPolicy = { repeat: 'same_request', source: 'the test' };
 
-/** A provider that answers top-ups as a test tells it, call by call, and keeps what it was asked. */
+/** A provider with scripted responses to top-up calls, which records its calls. */
 export class ScriptedUpstream implements EsimProvider {
   readonly name = 'scripted';
   readonly timeoutMs = 60_000;
   readLagMs = 800;
   readonly repeats = { order: OF_THE_TEST, topup: OF_THE_TEST, cancel: OF_THE_TEST };
-  /** The answer to calls for what no script is about. */
+  /** The response to calls without a script. */
   otherwise: Answer | null = null;
   private readonly scripts = new Map<string, Answer[]>();
   private readonly calls: UpstreamCall[] = [];
 
-  /** The answers to calls for `reference`, in their order; a call beyond them is an error of the test. */
+  /** Sets the responses to calls for `reference`, in order. Further calls fail the test. */
   script(reference: string, answers: readonly Answer[]): void {
     this.scripts.set(reference, [...answers]);
   }
@@ -89,7 +89,7 @@ export interface ScriptedWorker {
   stop(): Promise<void>;
 }
 
-/** A real worker in this process that knows `upstream` besides the sandbox. */
+/** Starts a worker in this process that knows `upstream` and the sandbox. */
 export async function startWorkerWith(
   upstream: ScriptedUpstream,
   database: TestDatabase,

@@ -8,7 +8,7 @@ import { placeTopup, TOPUP_1GB_7D, TOPUP_DAYS, topupEnded } from './topup-steps.
 const DEPOSIT = 1_000;
 const COST = 250;
 const MARGIN_BPS = 2_001;
-/** 250 cents and 20.01 % of them, rounded up. */
+/** 250 cents plus 20.01 %, rounded up. */
 const WITH_MARGIN = 301;
 
 let shop: ScriptedShop;

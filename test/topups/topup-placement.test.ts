@@ -25,7 +25,7 @@ import { type Json, readFeed } from '../harness/order-steps.js';
 import { type ScriptedWorker, ScriptedUpstream, startWorkerWith } from './scripted-upstream.js';
 import { DAY_MS, GB, TOPUP_1GB_7D, topupEnded } from './topup-steps.js';
 
-/** The session's own, which was how long everybody waited. */
+/** The session's lock timeout, which every batch would otherwise wait for. */
 const LOCK_TIMEOUT_MS = 5_000;
 
 const upstream = new ScriptedUpstream();
@@ -60,7 +60,7 @@ interface Given {
   readonly reference: string;
 }
 
-/** An accepted top-up of 1 GB and 7 days for an eSIM in use, to be bought from the scripted provider. */
+/** An accepted top-up of 1 GB and 7 days for an active eSIM, to be bought from the scripted provider. */
 async function givenTopup(dueInMs = 0, esim?: string): Promise<Given> {
   const esimId = esim ?? (await device.activeEsim());
   const [id, reference] = [newId('top'), randomUUID()];
@@ -75,7 +75,7 @@ async function givenTopup(dueInMs = 0, esim?: string): Promise<Given> {
   return { id, esimId, reference };
 }
 
-/** Prepared first, then due: the worker must not be there before its script. */
+/** Sets the script before it makes the top-up due, so that the worker cannot be earlier. */
 async function run(
   { id, reference }: Given,
   answers: Parameters<ScriptedUpstream['script']>[1],
@@ -94,7 +94,7 @@ const silence = (): Promise<never> => Promise.reject(new ProviderOutcomeUnknown(
 const busy = (): Promise<never> => Promise.reject(new ProviderUnavailable(10));
 const FAR_MS = 3_600_000;
 
-/** Denied until it is placed again: from then on it is being worked on. */
+/** Reports it as unknown until it is placed again, and then as in progress. */
 const denialsOf = (topup: Given) => {
   const working: ProviderTopupState = { state: 'in_progress', checkAfterMs: 50 };
   return Array.from(
@@ -127,7 +127,7 @@ describe('a placement without a response', () => {
     const { readLagMs } = upstream;
     upstream.readLagMs = 2_500;
     let endedAtMs = NaN;
-    // Nearly as long as the lag: counted from the start of the call, the lag would be over at the next look.
+    // Nearly as long as the lag: counted from the start of the call, the lag would be over at the next lookup.
     const longSilence = async (): Promise<never> => {
       await sleep(2_000);
       endedAtMs = performance.now();
@@ -201,7 +201,7 @@ describe('a worker that has lost its lease', () => {
       return DONE;
     };
     await run(topup, [lateAnswer, done]);
-    // The one with the new fence found what the first had bought, and applied it.
+    // The worker with the new fence found the first one's purchase and applied it.
     expect(callsOf(topup)).toEqual(['first', 'find']);
     expect((await device.read(topup.esimId))['data'].total_bytes).toBe(2 * GB);
   });
@@ -248,7 +248,7 @@ async function claimed(mode: Mode): Promise<{ id: string; reference: string }> {
   return { id, reference };
 }
 
-/** All of these top-ups are about to be placed in the same turn of the event loop. */
+/** Places all of these top-ups in the same event loop turn. */
 async function place(ids: readonly string[]): Promise<readonly Promise<ProviderTopupState | null>[]> {
   const { manager } = worker.app.get(DataSource, { strict: false });
   const topups = await Promise.all(ids.map((id) => manager.findOneByOrFail(TopupEntity, { id })));
@@ -267,7 +267,7 @@ async function place(ids: readonly string[]): Promise<readonly Promise<ProviderT
   });
 }
 
-/** Support, say, has the row locked for as long as `work` takes. */
+/** Locks the row, as support might, while `work` runs. */
 async function whileLocked(id: string, work: () => Promise<void>): Promise<void> {
   const support = await database.pool.connect();
   try {

@@ -5,20 +5,20 @@ import type { Json } from '../harness/order-steps.js';
 
 export const GB = 1_000_000_000;
 export const DAY_MS = 86_400_000;
-/** Bases and top-ups of the sandbox catalog that fit each other. */
+/** Matching bases and top-ups of the sandbox catalog. */
 export const BASE = 'pkg_fr_1gb_7d';
 export const TOPUP_1GB_7D = 'pkg_fr_topup_1gb_7d';
 export const TOPUP_DAYS = 'pkg_fr_topup_7d';
 export const TOPUP_FAIL = 'pkg_test_topup_fail';
 
-/** Requests a top-up and answers it as it was accepted. */
+/** Requests a top-up and returns it as accepted. */
 export async function placeTopup(api: HttpClient, body: object): Promise<Json> {
   const answer = await api.post('/v1/topups', body);
   expect(answer.status, answer.text).toBe(202);
   return answer.body.data as Json;
 }
 
-/** The top-up once it has ended. */
+/** Waits until the top-up has ended, and returns it. */
 export async function topupEnded(api: HttpClient, id: string, withinMs = PATIENCE_MS): Promise<Json> {
   return eventually(
     `top-up ${id} ends`,
@@ -32,7 +32,7 @@ export async function topupEnded(api: HttpClient, id: string, withinMs = PATIENC
   );
 }
 
-/** Tops an eSIM up to its end. */
+/** Tops up an eSIM and waits for the end. */
 export async function topUp(api: HttpClient, esimId: string, packageId = TOPUP_1GB_7D): Promise<Json> {
   const { id } = await placeTopup(api, { esim_id: esimId, package_id: packageId });
   return topupEnded(api, id as string);

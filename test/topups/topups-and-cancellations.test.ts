@@ -41,7 +41,7 @@ beforeEach(async () => {
   worker ??= await startTestService({ role: 'worker', database });
 });
 
-/** From now on everything that is accepted stays as it is. */
+/** Keeps everything accepted from now on unprocessed. */
 async function stopWorker(): Promise<void> {
   await worker?.stop();
   worker = null;
@@ -99,7 +99,7 @@ describe('an order that is being canceled', () => {
 });
 
 describe('a concurrent top-up and cancellation', () => {
-  /** Both stand at the row of the order, in this order, until it is free. */
+  /** Queues both at the row lock of the order, in this order, and then releases it. */
   async function race(
     sold: Sold,
     first: (sold: Sold) => Promise<ApiAnswer>,

@@ -16,7 +16,7 @@ let shop: ScriptedShop;
 let stuck: StuckTopups;
 
 beforeAll(async () => {
-  // Alerts of reviews are raised every 15 sweeps.
+  // Review alerts are raised by every 15th sweep.
   shop = await ScriptedShop.open(100 * PRICE, { SWEEP_INTERVAL_MS: '50' });
   stuck = new StuckTopups(shop);
 });
@@ -35,7 +35,7 @@ const working = says({ state: 'in_progress', checkAfterMs: 50 });
 const FAILURE = { code: 'package_unavailable', reason: 'Out of stock.' } as const;
 const refused = says({ state: 'rejected', failure: FAILURE });
 
-/** An answer that comes when the test lets it. */
+/** A response that the test releases. */
 class HeldAnswer {
   isAsked = false;
   release!: () => void;
@@ -52,11 +52,11 @@ class HeldAnswer {
 
 interface Topup {
   readonly id: string;
-  /** The provider's calls name it so. */
+  /** The reference in the provider's calls. */
   readonly reference: string;
 }
 
-/** Top-ups of the shop that their provider says nothing about, and support's word on them. */
+/** Top-ups of the shop without a result from their provider, and support's actions on them. */
 class StuckTopups {
   constructor(private readonly shop: ScriptedShop) {}
 
@@ -65,7 +65,7 @@ class StuckTopups {
     return { id, reference };
   }
 
-  /** One that was placed longer ago than the read lag, and that no worker looks at again. */
+  /** A top-up that was placed longer ago than the read lag, and that no worker processes again. */
   async topup(answer = silence): Promise<Topup> {
     const topup = await this.accepted(Array<Answer>(20).fill(answer));
     await eventually(`nothing was heard of ${topup.id}`, async () => {
@@ -80,14 +80,14 @@ class StuckTopups {
     return topup;
   }
 
-  /** As `topup`; from now on the provider answers this. */
+  /** Like `topup`, with this provider response from then on. */
   async topupThen(answer: Answer): Promise<Topup> {
     const topup = await this.topup();
     this.shop.upstream.script(topup.reference, Array<Answer>(5).fill(answer));
     return topup;
   }
 
-  /** Fifteen minutes is the default limit. */
+  /** The default limit is fifteen minutes. */
   async backdate({ id }: Topup, minutes: number): Promise<void> {
     await this.shop.database.pool.query(
       `UPDATE topups SET created_at = now() - $2 * interval '1 minute' WHERE id = $1`,
@@ -108,7 +108,7 @@ class StuckTopups {
     return (await this.esim())['data'].total_bytes as number;
   }
 
-  /** All that an end would change: status, lease, money and events. */
+  /** Everything that an end would change: status, lease, money and events. */
   async state(topup: Topup): Promise<unknown> {
     const [row, balance] = [await this.shop.row(topup.id), await this.shop.balance()];
     return { row, balance, events: await this.events(topup), charges: await this.charges(topup) };
@@ -329,7 +329,7 @@ describe('a worker and support at the same time', () => {
     const upstream = new HeldAnswer();
     const topup = await stuck.accepted([upstream.answer(done)]);
     await eventually('the worker is at it', () => upstream.isAsked);
-    // As after a long pause of that worker: its lease has lapsed, and its heartbeat does not renew it.
+    // Simulates a long pause of that worker: its lease has expired, and its heartbeat does not renew it.
     await shop.database.pool.query(
       `UPDATE topups SET lease_until = NULL, next_attempt_at = now() + interval '1 hour',
          upstream_placed_at = now() - interval '1 minute' WHERE id = $1`,
@@ -338,7 +338,7 @@ describe('a worker and support at the same time', () => {
     shop.upstream.script(topup.reference, [answer]);
     expect((await stuck.reconcile(topup, action)).status).toBe(200);
     upstream.release();
-    // Whatever the worker does with its answer is done before the next top-up of this partner has ended.
+    // The worker has processed the response before the next top-up of this partner ends.
     const next = await stuck.accepted([done]);
     await topupEnded(shop.live, next.id);
     expect(await stuck.events(topup)).toMatchObject([{ type }]);

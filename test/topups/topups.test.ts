@@ -234,7 +234,7 @@ describe('reading top-ups', () => {
   });
 });
 
-/** Levels announced and counted as announced, after using up to `bytes` in all. */
+/** Uses up to `bytes` in total, and returns the announced levels and those counted as announced. */
 async function usedUpTo(id: string, bytes: number): Promise<{ announced: number[]; crossed: number[] }> {
   const { used_bytes } = await device.usage(id);
   if (bytes > used_bytes) await device.played(id, 'consume', { bytes: bytes - (used_bytes as number) });
@@ -263,7 +263,7 @@ describe('a data top-up', () => {
     const id = await device.activeEsim();
     expect((await usedUpTo(id, 0.8 * GB)).announced).toEqual([50, 80]);
     await topUp(api, id);
-    // 40 % of the new total: nothing is reached, and nothing of the old total is announced again.
+    // At 40 % of the new total no level is reached, and no old level is announced again.
     expect(await usedUpTo(id, GB - 1)).toEqual({ announced: [50, 80], crossed: [] });
     expect(await usedUpTo(id, GB)).toEqual({ announced: [50, 80, 50], crossed: [50] });
     expect(await usedUpTo(id, 1.6 * GB - 1)).toMatchObject({ crossed: [50] });
@@ -398,7 +398,7 @@ describe('a refused top-up', () => {
     const id = await device.activeEsim();
     const client = await pool.connect();
     try {
-      // The row's lock keeps the sweep away.
+      // The row lock blocks the sweep.
       await client.query('BEGIN');
       await client.query('SELECT 1 FROM esims WHERE id = $1 FOR NO KEY UPDATE', [id]);
       await client.query('UPDATE esims SET expires_at = now() WHERE id = $1', [id]);

@@ -2,8 +2,9 @@ import { expect } from 'vitest';
 import type { TestDatabase } from '../harness/index.js';
 
 /**
- * The ledger adds up: entries sum to nothing, each wallet has what its entries say and holds what its holds say,
- * balances follow from one transaction to the next, and every ended live order was charged for what it issued.
+ * Checks the ledger: entries sum to 0, each wallet matches its entries and its holds, balances follow from one
+ * transaction
+ * to the next, and every ended live order was charged for what it issued.
  */
 export async function expectBooksToAddUp({ pool }: TestDatabase): Promise<void> {
   for (const [what, query] of Object.entries(BREACHES)) {

@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 afterAll(() => database.drop());
 
-/** Whoever writes, with whatever code: plain SQL in one transaction. */
+/** Plain SQL in one transaction, because the constraints must hold for any code. */
 async function attempt(work: (client: PoolClient) => Promise<unknown>): Promise<string> {
   const client = await database.pool.connect();
   try {
@@ -35,7 +35,7 @@ interface Entry {
   readonly currency?: string;
 }
 
-/** A deposit of 500 into the wallet, with the entries given. */
+/** Writes a deposit of 500 to the wallet with the given entries. */
 async function post(client: PoolClient, entries: readonly Entry[], amount = 500): Promise<string> {
   const id = `txn_${randomUUID()}`;
   await client.query(

@@ -33,7 +33,7 @@ function post(kind: 'deposits' | 'adjustments', amount: number, more: object = {
   return service.admin.post(`${wallet()}/${kind}`, body);
 }
 
-/** What became low, as the alerts tell it once the worker has passed every signal on. */
+/** Low balances from the alerts, once the worker has processed every signal. */
 async function signals(): Promise<number[]> {
   await eventually('every signal is an alert', async () => {
     const { rows } = await service.database.pool.query('SELECT 1 FROM wallet_low_signals');
@@ -214,7 +214,7 @@ describe('the low-balance alert', () => {
       `ALTER TABLE alerts ADD CONSTRAINT poisoned CHECK (partner_id <> '${refused}') NOT VALID`,
     );
     try {
-      // More than the worker takes at once.
+      // More than one batch of the worker.
       await pool.query(
         `INSERT INTO wallet_low_signals (wallet_id, available)
          SELECT w.id, 5 FROM wallets w CROSS JOIN generate_series(1, 201) WHERE w.partner_id = $1`,

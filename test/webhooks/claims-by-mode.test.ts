@@ -10,7 +10,7 @@ import {
 } from '../harness/index.js';
 import { recordEvents, type RegisteredEndpoint, registerEndpoint } from './support.js';
 
-/** How long a session waits for a lock: so long Live was held up. */
+/** The lock timeout of a session, for which Live could be blocked. */
 const LOCK_TIMEOUT_MS = 5_000;
 
 let service: TestService;
@@ -31,7 +31,7 @@ afterAll(async () => {
   await Promise.all([sandbox!.close(), live!.close()]);
 });
 
-/** Two events of one transaction, so that both endpoints are claimed from in one turn. */
+/** Two events in one transaction, so that both endpoints are claimed in one event loop turn. */
 const recordBoth = (): Promise<void> =>
   recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id, mode: 'live' }]);
 
@@ -39,7 +39,7 @@ it('sends Live webhooks while a Sandbox claim waits for a lock, from the first c
   const other = await service.database.pool.connect();
   try {
     await other.query('BEGIN');
-    // Who takes the lease of the endpoint waits for this.
+    // Blocks every worker that wants the lease of the endpoint.
     await other.query('INSERT INTO webhook_endpoint_leases (endpoint_id, fence) VALUES ($1, 0)', [
       sandboxEndpoint.id,
     ]);
@@ -74,7 +74,7 @@ it('releases the slot of a Live webhook while the outcome of a Sandbox webhook w
     ]);
     for (const receiver of [sandbox!, live!])
       receiver.answer = (_nth, _webhook, response) => void response.end();
-    // At the same time: their outcomes are ready at the same time.
+    // Respond to both, so that their outcomes are ready at the same time.
     for (const response of held) response.writeHead(204).end();
     await recordEvents(service, [{ partnerId: partner.id, mode: 'live' }]);
     await eventually(

@@ -12,13 +12,13 @@ import { recordEvents, registerEndpoint, type RegisteredEndpoint } from './suppo
 
 const CAP = 4;
 const ENV = {
-  // What hangs, hangs to the end of its test.
+  // A hanging attempt lasts until the end of its test.
   WEBHOOK_TIMEOUT_MS: '600000',
   WEBHOOK_CONCURRENCY_PER_ENDPOINT: String(CAP),
   WEBHOOK_RETRY_DELAYS_MS: '1',
   SWEEP_INTERVAL_MS: '100',
   SHUTDOWN_TIMEOUT_MS: '200',
-  // A stalled worker's lease would be taken by the other, which would send once more.
+  // With a short lease, the other worker would take over a stalled one's endpoint and send again.
   LEASE_MS: '60000',
 };
 
@@ -48,7 +48,9 @@ const record = (count: number, partnerId = partner.id): Promise<void> =>
     Array.from({ length: count }, () => ({ partnerId })),
   );
 
-/** An event of another partner that is recorded now is delivered: both workers have looked at what was due before. */
+/**
+ * Waits until new events of another partner are delivered, which shows that both workers have handled earlier due ones.
+ */
 async function laterOneIsDelivered(): Promise<void> {
   for (let nth = 0; nth < 2 * workers.length; nth++) {
     const { id } = await office.createPartner();
@@ -98,7 +100,7 @@ describe(`an endpoint with two workers and a limit of ${CAP} attempts in flight`
   });
 
   it('stays within the limit when older failed deliveries are resent besides hanging ones (D32)', async () => {
-    // Given up before any worker sees them: an outage that this test need not live through.
+    // Failed before any worker sees them, which saves the test an outage.
     const events = Array.from({ length: CAP * 20 }, () => ({ partnerId: partner.id }));
     await recordEvents(office, events, async ({ manager }) => {
       await manager.query(

@@ -18,7 +18,7 @@ import {
 import { createTestDatabase, type TestDatabase, testEnvironment } from '../harness/index.js';
 
 export const OWNER = 'worker-of-the-test';
-/** Of the leases of the bed's endpoints, and of what is started under them. */
+/** The fence of the leases of all endpoints, and of deliveries started under them. */
 export const FENCE = '7';
 export const EVENT = newId('evt');
 const BOTH = [false, true];
@@ -37,7 +37,7 @@ export interface DeliveryRow {
   readonly interruptions: number;
   readonly givenUp: boolean;
   readonly due?: boolean;
-  /** Under which fence an attempt has begun. */
+  /** The fence under which an attempt was started. */
   readonly startedFence?: number | null;
 }
 
@@ -48,14 +48,14 @@ export const IN_SERVICE: EndpointState = {
   consecutiveBlocks: 0,
 };
 
-/** Every state of an endpoint that the rules tell apart. */
+/** All endpoint states that the rules distinguish. */
 export function endpointStates(): EndpointState[] {
   return BOTH.flatMap((enabled) =>
     BOTH.flatMap((deleted) => BOTH.map((blocked) => ({ enabled, deleted, blocked, consecutiveBlocks: 0 }))),
   );
 }
 
-/** An attempt of which only what is given matters. */
+/** An attempt with defaults for everything that is not given. */
 export function attemptOf(
   given: Pick<FinishedAttempt, 'deliveryId' | 'endpointId' | 'fence' | 'countedAttempts' | 'outcome'> &
     Partial<FinishedAttempt>,
@@ -74,7 +74,7 @@ export function attemptOf(
   };
 }
 
-/** What the rules make of it. */
+/** Applies the delivery rules to the attempt. */
 export function judged(config: AppConfig, attempt: FinishedAttempt): AttemptOutcomeRow {
   const after = afterAttempt(config.webhooks, attempt, attempt.outcome);
   return { attempt, after, afterGivenUp: afterAttemptOfDiscarded(config.webhooks, attempt, attempt.outcome) };
@@ -83,7 +83,7 @@ export function judged(config: AppConfig, attempt: FinishedAttempt): AttemptOutc
 export const withIds = <T extends object>(prefix: string, rows: readonly T[]): (T & { id: string })[] =>
   rows.map((row, index) => ({ ...row, id: `${prefix}_${String(index).padStart(4, '0')}` }));
 
-/** A database with one partner and event, endpoints that `OWNER` has leased, and deliveries in any state. */
+/** A database with one partner and event, endpoints leased by `OWNER`, and deliveries in any state. */
 export class DeliveriesBed {
   readonly transactions: Transactions;
 
@@ -147,7 +147,7 @@ export class DeliveriesBed {
     );
   }
 
-  /** A delivery is given up by being older than its endpoint's `discard_before`. */
+  /** A delivery counts as discarded when it is older than its endpoint's `discard_before`. */
   async insertDeliveries(deliveries: readonly DeliveryRow[]): Promise<void> {
     await this.pool.query(
       `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, test_body,

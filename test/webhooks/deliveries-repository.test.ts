@@ -27,7 +27,7 @@ import {
 
 const STATUSES = ['pending', 'discarding', 'delivered', 'failed', 'discarded'] as const;
 const BOTH = [false, true];
-/** Milliseconds by which two clocks of one statement may differ. */
+/** Maximum difference of two clocks in one statement, in milliseconds. */
 const SAME_MS = 5;
 const PENDING: Omit<DeliveryRow, 'id' | 'endpointId'> = {
   ...({ kind: 'event', status: 'pending' } as const),
@@ -127,7 +127,10 @@ describe('the statement that records attempts', () => {
 });
 
 describe('attempts that end together', () => {
-  /** Tells nobody. @param owned what the worker knows of the endpoint */
+  /**
+   * A recorder without notifications.
+   * @param owned the worker's knowledge of the endpoint
+   */
   function recorderWith(owned: Partial<OwnedEndpoint> | undefined): AttemptRecorder {
     const nothing = (): undefined => undefined;
     return new AttemptRecorder(
@@ -211,7 +214,7 @@ describe('the claim', () => {
       expect(due.includes(id), what).toBe(claimable.length > 0);
       const { deliveries: started } = claimed.get(id)!;
       expect(started.map((each) => each.id).sort(), what).toEqual(claimable.map((row) => row.id));
-      // Of an owner before: that attempt was interrupted.
+      // Started by a former owner, so that attempt was interrupted.
       for (const { id: deliveryId, interruptedAgoMs } of started) {
         const { startedFence } = claimable.find((row) => row.id === deliveryId)!;
         expect(interruptedAgoMs === null).toBe(startedFence === null);
@@ -262,11 +265,11 @@ describe('the claim', () => {
 
 describe('a claim and the record of attempts', () => {
   const ENDPOINTS = 24;
-  /** Of an endpoint that is disabled: nothing of what is done here is about them. */
+  /** Deliveries of a disabled endpoint, which no statement here should read. */
   const WAITING = 5_000;
-  /** Each delivery is found, locked and written, and so are its versions before. */
+  /** Each delivery is found, locked and written, including its earlier row versions. */
   const MAX_ROWS = 12 * ENDPOINTS;
-  /** From the sixth time on a connection keeps its plan. */
+  /** From the sixth execution on, a connection keeps its plan. */
   const TIMES_BEFORE = 6;
 
   let bed: DeliveriesBed;
@@ -282,7 +285,7 @@ describe('a claim and the record of attempts', () => {
     await bed.insertEndpoints([...endpoints, blocked, idle]);
     await insertWaiting();
     await bed.manager.query('DELETE FROM webhook_deliveries');
-    // As autovacuum does in a quiet minute.
+    // autovacuum does this in a quiet minute.
     await bed.manager.query('VACUUM (ANALYZE) webhook_deliveries_open');
     for (let time = 0; time < TIMES_BEFORE; time++) await claimAndRecord(0);
     await insertWaiting();
@@ -311,7 +314,7 @@ describe('a claim and the record of attempts', () => {
     );
   }
 
-  /** Rows of open deliveries that this connection has looked at, besides what it has reported. */
+  /** Rows of open deliveries that this connection has read, in addition to the reported ones. */
   async function rowsRead(manager: EntityManager): Promise<number> {
     const [read] = await manager.query<[{ rows: number }]>(
       `SELECT (seq_tup_read + idx_tup_fetch)::int AS rows FROM pg_stat_xact_user_tables WHERE relname = 'webhook_deliveries_open'`,
@@ -319,7 +322,7 @@ describe('a claim and the record of attempts', () => {
     return read.rows;
   }
 
-  /** How many rows each of the two reads, both on one connection. */
+  /** The number of rows that each statement reads, both on one connection. */
   async function claimAndRecord(due: number): Promise<Record<'claim' | 'record', number>> {
     return bed.transactions.run(async (tx) => {
       const { manager } = tx;
@@ -339,7 +342,7 @@ describe('a claim and the record of attempts', () => {
     });
   }
 
-  /** Scans of each index of the queue so far. */
+  /** The number of scans of each index of the queue so far. */
   async function scans(): Promise<Record<string, number>> {
     const { rows } = await bed.pool.query<{ name: string; scans: number }>(
       `SELECT indexrelname AS name, idx_scan::int AS scans FROM pg_stat_user_indexes WHERE relname = 'webhook_deliveries_open'`,
@@ -351,7 +354,7 @@ describe('a claim and the record of attempts', () => {
     const before = await scans();
     const rows = await claimAndRecord(ENDPOINTS);
     const after = await scans();
-    // Another index has the ids as well, and is walked from its beginning to its end to find one.
+    // Another index also contains the ids, but would be scanned completely to find one.
     const used = Object.keys(after).filter((name) => after[name] !== before[name]);
     expect(used.sort()).toEqual(['webhook_deliveries_due', 'webhook_deliveries_open_pkey']);
     const all = Object.values(rows);
@@ -359,7 +362,7 @@ describe('a claim and the record of attempts', () => {
     expect(Math.max(...all), JSON.stringify(rows)).toBeLessThan(MAX_ROWS);
   });
 
-  /** Of two, one is delivered and one is to be tried again. */
+  /** Every second delivery succeeds, and the others are retried. */
   function toOutcome(
     { id: deliveryId, endpointId, fence, countedAttempts }: StartedDelivery,
     nth: number,

@@ -19,7 +19,7 @@ import {
 } from '../../src/webhooks/delivery-rules.js';
 import { testEnvironment } from '../harness/index.js';
 
-/** What nobody has set (D36). */
+/** The default settings (D36). */
 const RULES = loadConfig(testEnvironment('postgres://127.0.0.1/none', {})).webhooks;
 const NEW: DeliveryState = { kind: 'event', countedAttempts: 0, interruptions: 0 };
 const ENABLED: EndpointState = { enabled: true, deleted: false, blocked: false, consecutiveBlocks: 0 };

@@ -46,7 +46,7 @@ afterEach(async () => {
 });
 afterAll(() => service.stop());
 
-/** A receiver written in Python: parses the header, checks the signature and the age of `t`. */
+/** A receiver in Python that parses the header, and checks the signature and the age of `t`. */
 const PYTHON_RECEIVER = `
 import sys, hmac, hashlib, time
 header, secret = sys.argv[1], sys.argv[2].encode()
@@ -58,7 +58,7 @@ ok = any(hmac.compare_digest(expected, v) for k, v in parts if k == 'v1') and ab
 print('valid' if ok else 'invalid')
 `;
 
-/** Beside the service: one that stands still for seconds cannot tell its callers in time that it hangs up on an idle connection. */
+/** Runs asynchronously, because a blocked process could not close idle connections in time. */
 async function pythonSays(webhook: ReceivedWebhook, secret: string): Promise<string> {
   const header = String(webhook.headers['x-service-signature']);
   const command = ['python3', '-c', PYTHON_RECEIVER, header, secret] as const;
@@ -194,7 +194,7 @@ describe('the log of attempts', () => {
       attempts.push({ ...logged[0]!, lateMs: Date.parse(logged[0]!.started_at) - arrivedAt(sent) });
       await service.admin.call('DELETE', endpoint.path);
     }
-    // On a busy machine the best of several is what the service can say.
+    // On a busy machine only the best of several measurements is meaningful.
     const least = (values: readonly number[]): number => Math.min(...values);
     expect(least(attempts.map(({ lateMs }) => Math.abs(lateMs)))).toBeLessThan(100);
     expect(least(attempts.map(({ latency_ms }) => latency_ms))).toBeLessThan(BODY_TAKES_MS - 500);
@@ -251,7 +251,7 @@ describe('a process with a wrong clock', () => {
   it.each([10, -40])('records, delivers and resends events: off by %i days', async (days) => {
     const { url } = await receiverThatAnswers(200);
     const endpoint = await registerEndpoint(service, partner.id, { url });
-    // Only the time of day: timers and due times go on.
+    // Only the date is wrong: timers and due times continue.
     const askWrongClock = () => vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + days * DAY_MS });
     askWrongClock();
     await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id, type: 'esim.expired' }]);
@@ -387,8 +387,9 @@ describe('a database that repeatedly closes every connection', () => {
     });
     const ids = new Set(receiver.received.map((webhook) => webhook.headers['x-service-delivery']));
     expect(ids.size).toBe(400);
-    // A claim whose answer is lost with its connection is repeated when its lease lapses; an outcome is kept.
-    // Each of the five cuts may lose one claim, of at most the 16 that are in flight.
+    // A claim whose response is lost is repeated when its lease expires, and an outcome is kept. Each of the five cuts
+    // may lose
+    // one claim of at most the 16 deliveries in flight.
     expect(receiver.received.length - 400).toBeLessThanOrEqual(5 * 16);
   });
 });

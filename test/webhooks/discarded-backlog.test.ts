@@ -6,13 +6,13 @@ import { startTestService, type TestService } from '../harness/index.js';
 import { explainQueriesOf } from '../infra/database/explained-queries.js';
 import { registerEndpoint } from './support.js';
 
-/** A claim that reads them touches 2,000 blocks. */
+/** A claim that reads all of them would touch 2,000 blocks. */
 const GIVEN_UP = 50_000;
 const ENDPOINTS = 24;
-/** More than a step's page. */
+/** More than one page of a step. */
 const FAILED = 2_500;
 
-// No worker: nobody writes down meanwhile what is given up.
+// Without a worker, nothing updates the discarded deliveries meanwhile.
 let service: TestService;
 let dataSource: DataSource;
 
@@ -39,7 +39,7 @@ const claim = (endpointIds: readonly string[]) =>
     endpointIds.map((endpointId) => ({ endpointId, fence: '1', free: 16 })),
   );
 
-/** Deliveries that were made `ageMs` ago, a microsecond apart, and are due since then. */
+/** Inserts deliveries created `ageMs` ago, a microsecond apart, and due since then. */
 async function insertPending(
   prefix: string,
   endpointId: string,
@@ -91,11 +91,11 @@ describe(`an endpoint with ${GIVEN_UP} discarded deliveries that are not updated
     const claimed = await claim(endpoints);
     const ids = [...claimed.values()].flatMap((each) => each.deliveries.map(({ id }) => id));
     expect(ids.sort()).toEqual(endpoints.map((id) => `dlv_kept_${id}_1`).sort());
-    // Now nothing is due, and it looks for what is due next, too.
+    // Now nothing is due, so it also looks for the next due time.
     const queries = await explainQueriesOf(dataSource, () => claim(endpoints));
     const [read] = queries.filter(({ text }) => text.includes('webhook_deliveries'));
     expect(read!.rows).toBeGreaterThan(ENDPOINTS);
-    // Rows of what it has read already are counted, too.
+    // Rows that are read repeatedly count each time.
     expect(read!.rows).toBeLessThan(50 * ENDPOINTS);
   });
 });

@@ -12,7 +12,7 @@ import { ownSweepsHaveRun } from '../harness/own-sweeps.js';
 import { maintainDays, makeDays } from '../retention/purge-by-hand.js';
 import { FAST, getDelivery, type RegisteredEndpoint, registerEndpoint } from './support.js';
 
-/** Past the 30 days of Sandbox, and within them; no further apart than one step chooses. */
+/** One beyond the 30 days of Sandbox, one within, and both within one step. */
 const [PAST, KEPT] = [31, 20];
 
 let admin: TestService;
@@ -21,14 +21,14 @@ let receiver: TestReceiver;
 let partnerId: string;
 
 beforeAll(async () => {
-  // The admin role drops no days: the tests say when.
+  // The admin role drops no partitions, so the tests decide when.
   admin = await startTestService({ role: 'admin', env: FAST });
   await makeDays(admin, [KEPT]);
   worker = await startTestService({ role: 'worker', database: admin.database, env: FAST });
   receiver = await startReceiver();
   const partner = await admin.admin.post('/internal/v1/partners', { name: 'Late' });
   partnerId = partner.body.data.id as string;
-  // Later it would drop the days that a test makes.
+  // A later sweep would drop the partitions that a test creates.
   await ownSweepsHaveRun(worker, 'database.partitions');
 });
 afterAll(async () => {
@@ -38,7 +38,7 @@ afterAll(async () => {
 });
 
 const query = (text: string, values: unknown[] = []) => admin.database.pool.query(text, values);
-/** An hour into the day that was `age` days ago. */
+/** One hour into the day that was `age` days ago. */
 const hourOf = (age: number): Date => new Date(dayOf(new Date(), -age).getTime() + 3_600_000);
 
 async function insertEvent(age: number): Promise<string> {
@@ -74,7 +74,7 @@ describe('a replay that waited while some of its partitions were dropped', () =>
     await makeDays(admin, [PAST]);
     const kept = [await insertEvent(KEPT), await insertEvent(KEPT)].toSorted();
     for (const event of kept) await insertDelivered(endpoint, event, KEPT);
-    // One goes with its event; the other ended late and stays, without its event.
+    // One is dropped with its event. The other ended late and stays without its event.
     await insertDelivered(endpoint, await insertEvent(PAST), PAST);
     await insertDelivered(endpoint, await insertEvent(PAST), PAST, KEPT);
     await admin.admin.post(`${endpoint.path}/disable`, {});
@@ -96,7 +96,7 @@ describe('a replay that waited while some of its partitions were dropped', () =>
 });
 
 describe("a resend during the detachment of its event's partition", () => {
-  /** As a resend leaves it that committed between the last look for what is open and the detachment. */
+  /** Inserts a resend that committed between the last check for open deliveries and the detachment. */
   async function insertResend(endpoint: RegisteredEndpoint, eventId: string): Promise<string> {
     const id = `dlv_${ulid()}`;
     await query(

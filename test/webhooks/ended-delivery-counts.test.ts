@@ -57,7 +57,7 @@ async function fill(daysAgo: number, rows: number, status: 'delivered' | 'failed
   });
 }
 
-/** A backend tells of its changes when it is idle, up to a minute late. */
+/** A backend reports its statistics when it is idle, up to a minute late. */
 async function untilToldOf(daysAgo: number, rows: number): Promise<void> {
   await eventually(`PostgreSQL tells of the ${rows} rows of ${partitionOf(daysAgo)}`, async () => {
     const told = await database.pool.query<{ inserted: number }>(
@@ -68,7 +68,7 @@ async function untilToldOf(daysAgo: number, rows: number): Promise<void> {
   });
 }
 
-/** By status; what it reads of the days, oldest first. */
+/** Counts by status, and the partitions that were read, oldest first. */
 async function read(): Promise<{
   readonly delivered: number;
   readonly failed: number;
@@ -100,7 +100,7 @@ describe('the counts of ended deliveries in /metrics (D33)', () => {
     await fill(0, 1, 'failed');
     const late = await eventually('PostgreSQL has told of the change', async () => {
       const seen = await read();
-      // Today's at once, that of an old day when the statistics have it.
+      // Today's count is exact, and an old day follows once the statistics include it.
       expect(seen.failed).toBeGreaterThanOrEqual(1);
       return seen.failed === 2 ? seen : null;
     });
@@ -136,7 +136,7 @@ it('finds the oldest due delivery and the open ones by index among many ended on
   const read = queries.filter(({ text }) => text.includes('webhook_deliveries'));
   expect(read.length).toBeGreaterThanOrEqual(2);
   for (const { text, rows, scanned } of read) {
-    // The partition of what is open may be read as it likes: four rows.
+    // The partition of open deliveries has four rows and may be scanned.
     expect(
       scanned.filter((table) => table.startsWith('webhook_deliveries') && !table.endsWith('_open')),
       text,

@@ -30,7 +30,7 @@ afterAll(() => service.stop());
 
 const query = (text: string, values: unknown[] = []) => service.database.pool.query(text, values);
 const endpointOf = (partner: string, mode: Mode): string => `whe_${partner}_${mode}`;
-/** An hour into the day that was `days` ago. */
+/** One hour into the day that was `days` days ago. */
 const hourOf = (days: number): Date => new Date(dayOf(new Date(), -days).getTime() + 3_600_000);
 
 interface Row {
@@ -38,11 +38,11 @@ interface Row {
   readonly mode?: Mode;
   readonly age: number;
   readonly status?: 'pending' | 'delivered';
-  /** Days ago on which it ended; by default when it was made. */
+  /** How many days ago it ended. By default, when it was created. */
   readonly ended?: number;
 }
 
-/** An event and its delivery; answers the delivery's id, which names partner, mode and age. */
+/** Inserts an event and its delivery, and returns the delivery's id, which contains partner, mode and age. */
 async function insert({
   partner = 'ptn_1',
   mode = 'sandbox',
@@ -67,7 +67,7 @@ async function insert({
   return id;
 }
 
-/** `sandbox 30`, by table, in order. */
+/** The remaining rows of a table, e.g. `ptn_1 sandbox 30`, sorted. */
 async function kept(table: 'events' | 'webhook_deliveries'): Promise<string[]> {
   const { rows } = await query(
     `SELECT partner_id || ' ' || mode || ' ' || (now() AT TIME ZONE 'UTC')::date - (created_at AT TIME ZONE 'UTC')::date AS row
@@ -102,7 +102,7 @@ describe('events and ended deliveries', () => {
     await maintainDays(service);
     expect(await kept('events')).toEqual(['ptn_1 sandbox 40']);
     expect(await kept('webhook_deliveries')).toEqual(['ptn_1 sandbox 40']);
-    // A database that was restored, or a partition that somebody dropped by hand.
+    // Simulates a restored database or a partition that was dropped by hand.
     await query(`DROP TABLE ${partitionName('webhook_deliveries_sandbox', dayOf(hourOf(40)))}`);
     await maintainDays(service);
     await query(
@@ -170,7 +170,7 @@ describe('a worker stop', () => {
     const stop = new AbortController();
     const { dataSource } = service.process.resources;
     const left = async (): Promise<number> => (await kept('webhook_deliveries')).length;
-    // Aborted while the first step is under way.
+    // Aborts during the first step.
     const asked = vi.spyOn(dataSource.logger, 'logQuery').mockImplementation((text) => {
       if (text.startsWith('DELETE FROM webhook_deliveries_sandbox_p')) stop.abort();
     });
@@ -210,7 +210,7 @@ describe('a held delivery of a disabled endpoint', () => {
     const logged = await service.admin.get(`/internal/v1/deliveries/${past}`);
     expect(logged.body.data).toMatchObject({ status: 'discarded' });
     expect(await kept('events')).not.toContain('ptn_2 sandbox 31');
-    // Sent again it would have nothing to say.
+    // A resend would have no event body.
     const resent = await service.admin.post(`/internal/v1/deliveries/${past}/resend`);
     expect(resent.status).toBe(409);
     await clear();

@@ -11,7 +11,7 @@ import { RoleChild } from '../harness/role-child.js';
 import { HoldingReceiver } from './holding-receiver.js';
 import { recordEvents, registerEndpoint } from './support.js';
 
-/** The document's proportions, smaller: 60 s become 12 s, and 2,048 slots of a worker become 64. */
+/** The documented proportions, scaled down: 60 s become 12 s, and 2,048 worker slots become 64. */
 const TIMEOUT_MS = 12_000;
 const SLOTS = 64;
 const PER_ENDPOINT = 8;
@@ -29,8 +29,9 @@ const ENDPOINTS_OF_EACH = 10;
 const EVENTS_OF_EACH = 3 * PER_ENDPOINT;
 const MEASURED = 60;
 /**
- * Two processes, their database and this one on cores that are busy: the twofold of D42 is measured by the bench, where
- * nothing else runs. Whoever waits for a slot here waits until an attempt ends: seconds, and not one wait in twenty.
+ * Two processes, their database and this one share busy cores, so the bench measures the factor of two of D42 on an
+ * idle
+ * machine. A delivery that waits for a slot here waits for an attempt to end, which takes seconds.
  */
 const NOISE_MS = 500;
 const MAX_P95_MS = TIMEOUT_MS / 4;
@@ -77,7 +78,7 @@ it(`keeps the latency of a healthy endpoint beside ${HANGING_PARTNERS * ENDPOINT
     expect(quantile(measured, 0.5)).toBeLessThan(2 * Math.max(quantile(alone, 0.5), NOISE_MS));
     expect(quantile(measured, 0.95)).toBeLessThan(MAX_P95_MS);
   }
-  // The attack took place, and slow attempts have filled no more than half of the slots.
+  // The attack took place, and slow attempts used at most half of the slots.
   expect(most).toBeGreaterThan(HANGING_PARTNERS * 2);
   expect(holding.most).toBeLessThanOrEqual((WORKERS * SLOTS) / 2);
 });
@@ -89,7 +90,7 @@ async function record(partnerId: string, count: number): Promise<void> {
   );
 }
 
-/** Milliseconds from before the recording of an event to its arrival, one event after the other. */
+/** Milliseconds from the recording of an event to its arrival, one event after another. */
 async function latencies(count: number): Promise<number[]> {
   const found: number[] = [];
   for (let i = 0; i < count; i++) {

@@ -1,18 +1,18 @@
 import type { ServerResponse } from 'node:http';
 import { type ReceivedWebhook, startReceiver, type TestReceiver } from '../harness/index.js';
 
-/** A receiver that keeps every request until it is told to answer, and counts how many it has at once. */
+/** A receiver that holds every request until it is told to respond, and counts concurrent requests. */
 export class HoldingReceiver {
-  /** Requests without an answer, oldest first. */
+  /** Requests without a response, oldest first. */
   readonly open: ServerResponse[] = [];
-  /** The most that were open at once. */
+  /** The maximum number of concurrent open requests. */
   most = 0;
   private answering: { readonly status: number; readonly afterMs: number } | null = null;
 
   private constructor(private readonly receiver: TestReceiver) {
     receiver.answer = (_nth, _webhook, response) => {
       this.open.push(response);
-      // Also when the sender gives up.
+      // Also when the sender disconnects.
       response.on('close', () => this.remove(response));
       this.most = Math.max(this.most, this.open.length);
       this.onRequest();
@@ -35,14 +35,14 @@ export class HoldingReceiver {
     return this.receiver.received;
   }
 
-  /** From now on every request is answered after `afterMs` milliseconds, those that wait already included. */
+  /** Responds to every request after `afterMs` milliseconds from now on, including those that already wait. */
   answerAll(status: number, afterMs: number): void {
     const waiting = this.answering ? [] : [...this.open];
     this.answering = { status, afterMs };
     waiting.forEach((response) => this.answerLater(response));
   }
 
-  /** From now on requests wait again; what is being answered is. */
+  /** Holds requests again from now on. Responses in progress are still sent. */
   holdAll(): void {
     this.answering = null;
   }
@@ -50,7 +50,7 @@ export class HoldingReceiver {
   private answerLater(response: ServerResponse): void {
     const { status, afterMs } = this.answering!;
     setTimeout(() => {
-      // No longer open before the answer leaves: the sender cannot know it earlier.
+      // Count it as closed before the response is sent, because the sender cannot know earlier.
       this.remove(response);
       response.writeHead(status).end();
     }, afterMs);

@@ -13,7 +13,7 @@ import { collectGarbage } from '../harness/collect-garbage.js';
 import { connections, drip, flood, raw } from './sending/receivers.js';
 import { send, senderWith } from './sending/sender.js';
 
-/** More than a busy machine takes for a verdict. */
+/** More than a busy machine needs for an outcome. */
 const TIMEOUT_MS = 4_000;
 const OK = 'HTTP/1.1 200 OK\r\n';
 
@@ -21,7 +21,7 @@ async function attempt(speak: (socket: Socket) => void): Promise<AttemptResult> 
   const url = await raw(speak);
   const sender = senderWith({ timeoutMs: TIMEOUT_MS });
   const startedAt = performance.now();
-  // As late as the sender's own timer on a busy machine; never when the attempt ends before.
+  // As late as the sender's own timer on a busy machine. It does not fire if the attempt ends first.
   let deadlineMs = TIMEOUT_MS;
   const deadline = setTimeout(() => (deadlineMs = performance.now() - startedAt), TIMEOUT_MS);
   const result = await send(sender, url);
@@ -31,7 +31,7 @@ async function attempt(speak: (socket: Socket) => void): Promise<AttemptResult> 
   return result;
 }
 
-/** Kept within the caps, as text that PostgreSQL takes. */
+/** Expects text within the caps that PostgreSQL accepts. */
 function expectReadable({ responseBody, responseHeaders, error }: AttemptResult): void {
   for (const text of [responseBody ?? '', error ?? '', JSON.stringify(responseHeaders)]) {
     expect(text).not.toMatch(/\0|\\u0000/);
@@ -90,7 +90,7 @@ describe('a receiver that sends a status and then misbehaves', () => {
     const url = await raw((socket) => drip(socket, `${OK}Content-Length: 99\r\n\r\n`, 'b', 1_000));
     const result = await send(senderWith({ timeoutMs: 2_500 }), url);
     expect(result).toMatchObject({ outcome: 'delivered', statusCode: 200 });
-    // Two, unless the receiver's own timers are late.
+    // Two bytes, unless the receiver's own timers are late.
     expect(result.responseBody).toMatch(/^b{1,2}$/);
     expect(result.phases!.totalMs).toBeGreaterThanOrEqual(2_495);
     expect(result.phases!.totalMs).toBeLessThan(10_000);
@@ -138,7 +138,7 @@ describe('a receiver that sends no status', () => {
 });
 
 describe('a receiver that never stops sending', () => {
-  /** Bytes by which heap, buffers and all of the process have grown, after some attempts that warm it up. */
+  /** Growth of heap, buffers and the process in bytes, after some warm-up attempts. */
   async function growthOver(
     attempts: number,
     once: () => Promise<void>,
@@ -217,7 +217,7 @@ describe('a receiver that never stops sending', () => {
       (socket) => (written = flood(socket, `HTTP/1.1 103 Hm\r\nX-A: ${'a'.repeat(14_000)}\r\n\r\n`)),
     );
     expect(await send(senderWith(), url)).toMatchObject({ error: 'protocol: INFORMATIONAL_FLOOD' });
-    // All that the kernel buffers of both sides hold.
+    // The kernel buffers of both sides.
     expect(written.bytes).toBeLessThan(20_000_000);
   });
 });

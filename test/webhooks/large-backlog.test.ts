@@ -4,16 +4,16 @@ import { RoleChild } from '../harness/role-child.js';
 import { size } from '../harness/size.js';
 import { registerEndpoint, type RegisteredEndpoint } from './support.js';
 
-/** Many steps' worth. */
+/** Enough for many steps. */
 const DELIVERIES = size('BACKLOG_DELIVERIES', 6_000, 20_000);
-/** What one call may do at once: it holds the endpoint's row meanwhile. */
+/** Limit of one call, which locks the endpoint's row. */
 const AT_ONCE = 2_000;
 const ENV = { SWEEP_INTERVAL_MS: '60000', WEBHOOK_REPLAY_PER_SECOND: '1' };
 
 let office: TestService;
 let partner: TestPartner;
 let endpoint: RegisteredEndpoint;
-/** Runs from the first test on. */
+/** Started by the first test. */
 let worker: RoleChild | null = null;
 
 beforeAll(async () => {
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   partner = await office.createPartner();
-  // Nobody listens there: what is sent fails, and is not what this is about.
+  // Nothing listens there. Deliveries fail, which does not matter here.
   endpoint = await registerEndpoint(office, partner.id, { url: 'http://127.0.0.1:9/hook' });
   await insertFailed(DELIVERIES);
 });
@@ -31,7 +31,7 @@ afterAll(async () => {
   await office.stop();
 });
 
-/** Deliveries that were given up, each of an event of its own, one every millisecond until a minute ago. */
+/** Inserts failed deliveries, each with its own event, one per millisecond until a minute ago. */
 async function insertFailed(count: number): Promise<void> {
   await office.database.pool.query(
     `WITH made AS (
@@ -60,7 +60,7 @@ async function numberOf(text: string): Promise<number> {
   return rows[0]!.n;
 }
 
-/** Milliseconds that the call took, with its answer. */
+/** The duration of a call in milliseconds, and its response. */
 async function timed<T>(call: () => Promise<T>): Promise<{ readonly ms: number; readonly answer: T }> {
   const startedAt = performance.now();
   const answer = await call();
@@ -78,9 +78,9 @@ describe(`an endpoint with ${DELIVERIES} failed deliveries`, () => {
     expect(answer.body.data).toMatchObject({ status: 'enabled' });
     console.log(`enabled after ${ms.toFixed(0)} ms`);
     expect(await numberOf(RESENT)).toBeLessThanOrEqual(AT_ONCE);
-    // What is resent is held again, and nobody sends it while this is looked at.
+    // Disable it again, so that resent deliveries are held and not sent during the test.
     await office.admin.post(`${endpoint.path}/disable`);
-    // Each step takes its time: not all of them are done before anybody looks.
+    // Slow down each step, so that the kill comes between steps.
     await office.database.pool.query(`
       CREATE FUNCTION take_time() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(2); RETURN NULL; END';
       CREATE TRIGGER take_time AFTER UPDATE OF created ON webhook_backlog_jobs

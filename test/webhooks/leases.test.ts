@@ -23,7 +23,7 @@ import {
 
 const SETTINGS = { ...FAST, LEASE_MS: '60000', WEBHOOK_TIMEOUT_MS: '20000', SHUTDOWN_TIMEOUT_MS: '300' };
 const LEASE_MS = 6_000;
-/** Longer than a lease, shorter than the answers take. */
+/** Longer than a lease, shorter than the responses take. */
 const LOCK_MS = 8_000;
 const ANSWER_AFTER_MS = 10_000;
 
@@ -101,10 +101,10 @@ describe('a dying worker', () => {
     await startWorker({
       WEBHOOK_RETRY_DELAYS_MS: '86400000,1,1,1,1',
       SWEEP_INTERVAL_MS: '50',
-      // Leases lapse by the statement below alone.
+      // Leases expire only through the statement below.
       LEASE_MS: '60000',
     });
-    // Each time the worker sees what an owner before it has started; in between it must not send.
+    // Each time, the worker finds the attempt of an earlier owner and must not send meanwhile.
     hang();
     for (let death = 1; death <= 3; death++) {
       await eventually(`lease ${death}`, async () => {
@@ -140,7 +140,7 @@ describe('a lease', () => {
     const other = await startReceiver();
     other.answer = slow;
     const locked = await registerEndpoint(admin, (await admin.createPartner()).id, { url: other.url });
-    // Two, either of which would take a lease that lapses.
+    // Two workers, either of which would take an expired lease.
     await startWorker({ LEASE_MS: String(LEASE_MS) });
     await startWorker({ LEASE_MS: String(LEASE_MS) });
     await recordEvent(admin, { partnerId: partner.id });
@@ -148,7 +148,7 @@ describe('a lease', () => {
     await eventually('both requests', () => receiver.received.length === 1 && other.received.length === 1);
     const client = await admin.database.pool.connect();
     try {
-      // As a statement does that an operator has written by hand.
+      // Simulates a manual statement of an operator.
       await client.query('BEGIN');
       await client.query('SELECT 1 FROM webhook_deliveries WHERE endpoint_id = $1 FOR UPDATE', [locked.id]);
       await client.query('SELECT pg_sleep($1)', [LOCK_MS / 1_000]);
@@ -192,7 +192,7 @@ describe('a worker stop', () => {
     await recordEvent(admin, { partnerId: partner.id });
     await eventually('the request', () => receiver.received.length === 1);
     const stopping = workers.pop()!.stop();
-    // Long after a stop that waits for nothing, and long before the end of its time.
+    // Late enough to fail a stop that does not wait, and long before the shutdown timeout.
     setTimeout(answer, 500);
     await stopping;
     const [delivery] = await listDeliveries(admin, endpoint);
@@ -206,7 +206,7 @@ describe('a worker stop', () => {
     await eventually('the request', () => receiver.received.length === 1);
     const startedAt = performance.now();
     await workers.pop()!.stop();
-    // The attempt itself would have 20 s.
+    // The attempt's own timeout is 20 s.
     expect(performance.now() - startedAt).toBeLessThan(10_000);
     const [{ id } = { id: '' }] = await listDeliveries(admin, endpoint);
     const delivery = await getDelivery(admin, id);
@@ -231,7 +231,7 @@ describe('a worker stop', () => {
 /** The second attempt is the last. */
 const ONE_RETRY = { WEBHOOK_RETRY_DELAYS_MS: '30', SWEEP_INTERVAL_MS: '100' };
 
-/** First attempts fail at once; last ones wait in the list until the test answers them. */
+/** First attempts fail at once, and last ones wait in the list until the test responds. */
 function holdLastAttempts(): ServerResponse[] {
   const held: ServerResponse[] = [];
   const seen = new Set<unknown>();
@@ -245,8 +245,8 @@ function holdLastAttempts(): ServerResponse[] {
 }
 
 /**
- * Freezes a worker that is in no transaction: one that is making partitions when it freezes keeps their locks until
- * PostgreSQL ends its session, and that is not what these tests are about.
+ * Freezes a worker outside of a transaction. A worker that freezes while it creates partitions would keep their locks
+ * until PostgreSQL ends its session, which these tests do not cover.
  */
 async function freezeAtRest(worker: RoleChild): Promise<void> {
   await eventually('frozen outside of any transaction', async () => {
@@ -267,14 +267,14 @@ describe('a worker that wakes up after its lease has expired', () => {
     await recordEvent(admin, { partnerId: partner.id });
     await eventually('its last attempt', () => held.length === 1);
     await freezeAtRest(sleeper);
-    // The failure lies in its socket while it sleeps.
+    // The failure is buffered in its socket while it is frozen.
     held.forEach((response) => response.writeHead(500).end());
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(200).end();
     const other = await startWorker(ONE_RETRY);
     const delivery = await deliveryThat(admin, endpoint, 'is delivered', (d) => d.status === 'delivered');
     await workers.splice(workers.indexOf(other), 1)[0]!.stop();
     sleeper.thaw();
-    // What it sends next shows that it is awake and has read its old answer before.
+    // Its next webhook shows that it is awake and has read the old response.
     await recordEvent(admin, { partnerId: partner.id });
     await eventually('both delivered', async () =>
       (await listDeliveries(admin, endpoint, '&status=delivered')).length === 2 ? true : null,
@@ -287,7 +287,7 @@ describe('a worker that wakes up after its lease has expired', () => {
 
 describe('the endpoints of several workers', () => {
   const ENDPOINTS = 60;
-  /** Nobody loses an endpoint by the clock. */
+  /** No endpoint's lease expires by time. */
   const ENV = {
     ...{ LEASE_MS: '120000', WEBHOOK_TIMEOUT_MS: '600000' },
     ...{ SWEEP_INTERVAL_MS: '500', SHUTDOWN_TIMEOUT_MS: '20000' },
@@ -314,7 +314,7 @@ describe('the endpoints of several workers', () => {
       partners.map((partnerId) => ({ partnerId })),
     );
 
-  /** How many endpoints each worker owns. */
+  /** The number of endpoints owned by each worker. */
   async function owned(): Promise<ReadonlyMap<string, number>> {
     const { rows } = await query(
       `SELECT owner, count(*)::int AS count FROM webhook_endpoint_leases WHERE owner IS NOT NULL GROUP BY 1`,

@@ -55,10 +55,10 @@ afterAll(async () => {
 
 const query = (text: string, values: unknown[] = []) => database.pool.query(text, values);
 const run = (name: string) => runs.get(name)!(new AbortController().signal);
-/** Tables of which PostgreSQL refuses rows in this test. */
+/** Tables for which PostgreSQL rejects rows in this test. */
 const refusing: string[] = [];
 
-/** From now on PostgreSQL refuses what `condition` says of the rows of a table. */
+/** Makes PostgreSQL reject rows of a table that match `condition`. */
 async function refuse(change: string, table: string, condition: string): Promise<void> {
   await query(
     `CREATE TRIGGER refuse BEFORE ${change} ON ${table} FOR EACH ROW WHEN (${condition}) EXECUTE FUNCTION refuse()`,

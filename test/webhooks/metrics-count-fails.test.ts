@@ -34,7 +34,7 @@ it('omits only the gauges of a count that takes too long from /metrics', async (
     expect([...names]).toEqual(
       expect.arrayContaining(['webhook_endpoint_blocks_total', 'webhook_endpoint_disables_total']),
     );
-    // Neither a wrong number nor a zero that nobody counted.
+    // Neither a wrong number nor an invented zero.
     expect([...names].filter((name) => GAUGES.includes(name))).toEqual([]);
   } finally {
     await client.query('ROLLBACK');
@@ -43,7 +43,7 @@ it('omits only the gauges of a count that takes too long from /metrics', async (
   const partner = await service.createPartner();
   const fields = { url: 'https://partner.example/hook', mode: 'sandbox' };
   await service.admin.post(`/internal/v1/partners/${partner.id}/webhook-endpoints`, fields);
-  // The failed count is kept for ten seconds, as any other.
+  // A failed count is cached for ten seconds, like any other.
   await eventually('they are back', async () => (await scrape()).names.has('webhook_endpoints'));
 });
 
@@ -51,7 +51,7 @@ it('shows the age of the oldest due delivery and the open ones while millions of
   vi.spyOn(EndedDeliveryCounts.prototype, 'read').mockReturnValue(new Promise(() => undefined));
   const { pool } = service.database;
   await fillTable(pool, 'webhook_endpoints', 1, { id: `'whe_slow'`, enabled: 'true', blocked_until: 'NULL' });
-  // One that is due since an hour, and whose endpoint is leased for longer than the test.
+  // A delivery that has been due for an hour, whose endpoint is leased for longer than the test.
   await fillTable(pool, 'webhook_endpoint_leases', 1, {
     endpoint_id: `'whe_slow'`,
     owner: `'test'`,

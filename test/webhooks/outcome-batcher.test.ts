@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { FinishedAttempt } from '../../src/webhooks/worker/attempt-result.js';
 import { OutcomeBatcher } from '../../src/webhooks/worker/outcome-batcher.js';
 
-/** For so long the batcher gathers what ends after a write. */
+/** After a write, the batcher collects outcomes for this long. */
 const GATHER_MS = 15;
 const logger = pino({ level: 'silent' });
 
@@ -50,7 +50,7 @@ describe('OutcomeBatcher', () => {
     try {
       const { batcher, calls } = batcherOn(() => undefined);
       const first = batcher.add(attempt('whe_a', 'dlv_1'));
-      // No timer: nothing is waited for.
+      // Without a timer, so the batcher did not wait.
       await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
       expect(calls).toEqual([['dlv_1']]);
       const second = batcher.add(attempt('whe_a', 'dlv_2'));
@@ -69,7 +69,7 @@ describe('OutcomeBatcher', () => {
     await batcher.add(attempt('whe_a', 'dlv_0'));
     const many = Array.from({ length: 16 }, (_, nth) => `dlv_1${nth}`).sort();
     const written = Promise.all(many.map((id) => batcher.add(attempt('whe_a', id))));
-    // No timer: nothing is waited for.
+    // Without a timer, so the batcher did not wait.
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
     expect(calls).toEqual([['dlv_0'], many]);
     await written;

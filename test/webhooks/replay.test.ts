@@ -19,9 +19,9 @@ import {
 
 const SINCE = '2026-01-01T00:00:00Z';
 const PER_SECOND = 20;
-/** More than the runner looks at in one of its ticks. */
+/** More than the runner reads in one tick. */
 const OTHERS = 120;
-/** Three thousand statements one after the other, each of which waits for a core on a busy machine. */
+/** Three thousand sequential statements, each of which waits for a core on a busy machine. */
 const STARVED_MS = 240_000;
 const ENV = { ...FAST, WEBHOOK_REPLAY_PER_SECOND: String(PER_SECOND) };
 
@@ -66,9 +66,9 @@ async function trackedReplay(id: string): Promise<any> {
   return (await service.admin.get(`/internal/v1/replays/${id}`)).body.data;
 }
 
-/** Before the others: the metrics are of all endpoints. */
+/** First, because the metrics cover all endpoints. */
 describe('alerts and metrics', () => {
-  /** A gauge is of the database, a counter of its process. */
+  /** A gauge covers the database, a counter only its process. */
   const metric = async (name: string, labels = '', of = [service]): Promise<number> => {
     const texts = await Promise.all(of.map(({ process }) => process.resources.metrics.metrics()));
     return texts
@@ -96,7 +96,7 @@ describe('alerts and metrics', () => {
       const held = await metric('webhook_deliveries', 'kind="event",status="held"');
       return delivered === 3 && held === 1;
     });
-    // Three events; two had one endpoint, one had two.
+    // Three events: two for one endpoint each, and one for both.
     expect(await metric('webhook_deliveries', 'kind="event"')).toBe(4);
   });
 
@@ -271,7 +271,7 @@ describe('a replay', () => {
 });
 
 describe('the selection of a replay', () => {
-  /** Four a second: a replay of six is under way for more than a second. */
+  /** At four a second, a replay of six runs for more than a second. */
   const ENDED = 6;
   let shared: TestService;
 
@@ -313,7 +313,7 @@ describe('the selection of a replay', () => {
     });
   }
 
-  /** From now on every request waits, until what it answers is called: with 200, at once. */
+  /** Holds every request until the returned function is called, which responds with 200 to all at once. */
   function hold(): () => void {
     const waiting: (() => void)[] = [];
     receiver.answer = (_nth, _webhook, response) => waiting.push(() => response.writeHead(200).end());
@@ -327,7 +327,7 @@ describe('the selection of a replay', () => {
     const until = new Date(Date.now() + 3_600_000).toISOString();
     const replay = await startReplay({ until });
     expect(replay.total).toBe(ENDED);
-    // It says how far it goes: to its own beginning.
+    // The replay ends at its own start time.
     expect(Date.parse(replay.until)).toBeLessThan(Date.parse(until) - 3_000_000);
     let stopped = false;
     const keepComing = (async () => {
@@ -349,7 +349,7 @@ describe('the selection of a replay', () => {
     answerAll();
     expect(replay.total).toBe(ENDED);
     expect(await completed(replay)).toMatchObject({ total: ENDED, created: ENDED });
-    // The last two are delivered by now, once.
+    // The last two have been delivered once by now.
     expect(receiver.received).toHaveLength(2 * ENDED + 2);
   });
 
@@ -394,7 +394,7 @@ describe('the selection of a replay', () => {
 });
 
 describe(`a replay beside ${OTHERS} others`, { timeout: STARVED_MS + 30_000 }, () => {
-  /** Another endpoint, for which the other replays are. */
+  /** Another endpoint, with the other replays. */
   let other: RegisteredEndpoint;
 
   beforeEach(async () => {
@@ -405,7 +405,7 @@ describe(`a replay beside ${OTHERS} others`, { timeout: STARVED_MS + 30_000 }, (
 
   const query = (text: string, values: unknown[] = []) => service.database.pool.query(text, values);
 
-  /** Replays that begin before any other, at `step`; they repeat the one delivery of the other endpoint. */
+  /** Inserts replays that start before any other, at `step`, and repeat the one delivery of the other endpoint. */
   async function insertOthers(step: 'repeat' | 'await'): Promise<void> {
     await query(
       `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, ended_at,

@@ -1,16 +1,16 @@
 import { createHmac } from 'node:crypto';
 import type { ReceivedWebhook } from '../harness/index.js';
 
-/** The header as a partner reads it from the document (spec section 6): nothing of ours is used. */
+/** The signature header as a partner parses it from the documentation, without our code. */
 export interface ReadSignature {
   readonly t: number;
-  /** In the order of the header. */
+  /** In header order. */
   readonly v1: readonly string[];
 }
 
 const HEADER = /^t=(\d{10})((?:,v1=[0-9a-f]{64})+)$/;
 
-/** @throws Error when the header has any other form. */
+/** @throws Error when the header has any other form */
 export function readSignature({ headers }: ReceivedWebhook): ReadSignature {
   const header = String(headers['x-service-signature']);
   const match = HEADER.exec(header);
@@ -24,7 +24,7 @@ function hexHmac(secret: string, t: number, body: string): string {
     .digest('hex');
 }
 
-/** Which of the secrets made each `v1`, in the order of the header; `?` for none of them. */
+/** The name of the secret behind each `v1` in header order, or `?` for none. */
 export function signersOf(webhook: ReceivedWebhook, secrets: Readonly<Record<string, string>>): string[] {
   const { t, v1 } = readSignature(webhook);
   const names = new Map(
@@ -33,7 +33,7 @@ export function signersOf(webhook: ReceivedWebhook, secrets: Readonly<Record<str
   return v1.map((signature) => names.get(signature) ?? '?');
 }
 
-/** When the webhook arrived, in milliseconds since the epoch. */
+/** The arrival of the webhook, in milliseconds since the epoch. */
 export function arrivedAt({ receivedAtMs }: ReceivedWebhook): number {
   return performance.timeOrigin + receivedAtMs;
 }

@@ -44,9 +44,9 @@ afterEach(async () => {
 });
 afterAll(() => service.stop());
 
-/** An event every 20 ms or so, for as long as the test looks. Each has its number as ICCID. */
+/** Records an event about every 20 ms during the test. Its ICCID is its number. */
 class Traffic {
-  /** Before the event was recorded, by its number: milliseconds since the epoch. */
+  /** Times just before each event was recorded, by its number, in milliseconds since the epoch. */
   private readonly begunAt: number[] = [];
   private running = true;
   private readonly flow = this.run();
@@ -56,7 +56,7 @@ class Traffic {
     await this.flow;
   }
 
-  /** When its event was begun: nobody can have claimed the webhook before, and read the secrets. */
+  /** The start of its event, before which no worker can have claimed the webhook and read the secrets. */
   earliestClaimOf({ body }: ReceivedWebhook): number {
     const { data } = JSON.parse(body) as { data: { iccid: string } };
     return this.begunAt[Number(data.iccid)]!;
@@ -75,7 +75,7 @@ class Traffic {
 interface Rotated {
   readonly askedAt: number;
   readonly answeredAt: number;
-  /** End of the old secret's grace, milliseconds since the epoch; null without one. */
+  /** End of the old secret's grace in milliseconds since the epoch, or null without one. */
   readonly graceEndsAt: number | null;
 }
 
@@ -99,13 +99,13 @@ async function finish(): Promise<number> {
   return Date.now();
 }
 
-/** Waits for twenty webhooks of events that were begun after `time`. */
+/** Waits for twenty webhooks of events that started after `time`. */
 async function seenAfter(time: number): Promise<void> {
   const late = (): ReceivedWebhook[] => receiver.received.filter((w) => traffic.earliestClaimOf(w) > time);
   await eventually('twenty webhooks', () => late().length >= 20);
 }
 
-/** Every webhook of an event begun in [from, to) that arrived in it, too, by who signed it; milliseconds since the epoch. */
+/** Signers of the webhooks whose event started and which arrived in [from, to), in milliseconds since the epoch. */
 function signersBetween(from: number, to: number): string[] {
   const within = receiver.received.filter((w) => traffic.earliestClaimOf(w) >= from && arrivedAt(w) < to);
   expect(within.length, 'traffic in the period').toBeGreaterThan(5);
@@ -126,7 +126,7 @@ describe('a rotation under traffic', () => {
     expect(shown.previous_secret_until, 'once it has passed').toBeNull();
     expect(signersBetween(0, askedAt)).toEqual(['s0']);
     expect(signersBetween(answeredAt, ends)).toEqual(['s1+s0']);
-    // The old one is gone with its grace, not before and not a second later.
+    // The old secret is dropped with its grace, not earlier and within a second.
     expect(signersBetween(ends, Infinity)).toEqual(['s1']);
     for (const webhook of receiver.received) {
       expect(['s0', 's1+s0', 's1']).toContain(signersOf(webhook, secrets).join('+'));
@@ -163,7 +163,7 @@ describe('a rotation under traffic', () => {
     for (const webhook of receiver.received) {
       const signers = signersOf(webhook, secrets);
       expect(signers).toHaveLength(1);
-      // How many rotations had been answered before its event was recorded: it knows at least that secret.
+      // Rotations that had completed before the event was recorded. The webhook uses at least that secret.
       const begun = traffic.earliestClaimOf(webhook);
       const known = answers.filter((answeredAt) => answeredAt <= begun).length;
       expect(Number(signers[0]!.slice(1)), `event of ${begun}`).toBeGreaterThanOrEqual(known);

@@ -1,6 +1,6 @@
 import type { TestDatabase } from '../harness/index.js';
 
-/** An attempt that is under way takes real time, and a slow start is known by this time: they stay. */
+/** Columns that keep real time: an attempt in progress, and the start of a slow start. */
 const REAL_TIME = ['started_at', 'slow_start_since'];
 /** In lock order (D40), with the column that names the endpoint. */
 const TABLES = {
@@ -10,8 +10,9 @@ const TABLES = {
 };
 
 /**
- * The clock of one endpoint. Due times and blocks are times in its rows, by the database's clock (D40): to move all
- * of them back is to move that clock forward, so that a test meets the document's real numbers without waiting.
+ * The clock of one endpoint. Due times and blocks are stored by the database's clock (D40). Moving all of them back
+ * moves
+ * that clock forward, so a test covers the documented delays without waiting.
  */
 export class EndpointClock {
   constructor(
@@ -19,7 +20,7 @@ export class EndpointClock {
     private readonly endpointId: string,
   ) {}
 
-  /** As if `ms` milliseconds had passed. Call it while nothing of the endpoint is being written. */
+  /** Simulates that `ms` milliseconds have passed. Call it while no row of the endpoint is being written. */
   async advance(ms: number): Promise<void> {
     const client = await this.database.pool.connect();
     try {
@@ -41,7 +42,7 @@ export class EndpointClock {
     }
   }
 
-  /** Moves to `ms` milliseconds before `time`, an RFC 3339 text or milliseconds; never back. Answers by how much. */
+  /** Moves forward to `ms` milliseconds before `time`, an RFC 3339 text or milliseconds. Returns by how much. */
   async advanceTo(time: string | number | null, ms = 0): Promise<number> {
     const remaining = (typeof time === 'number' ? time : Date.parse(String(time))) - Date.now() - ms;
     if (remaining > 0) await this.advance(remaining);

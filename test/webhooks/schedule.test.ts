@@ -20,11 +20,11 @@ import {
   type RegisteredEndpoint,
 } from './support.js';
 
-/** The document's numbers (spec section 6, D30, D31), on purpose not read from the code. */
+/** The documented numbers (spec section 6, D30, D31), intentionally not read from the code. */
 const RETRIES_MS = [30_000, 60_000, 180_000, 300_000, 900_000];
 const BLOCK_MS = 60_000;
 const TOLERANCE_MS = 1_000;
-/** More than the tolerance, so that a due time counted from the start is seen. */
+/** More than the tolerance, which reveals a due time counted from the start. */
 const ANSWER_TAKES_MS = 1_500;
 /** How late an attempt may be on a busy machine. */
 const LATE_MS = 10_000;
@@ -36,8 +36,8 @@ let endpoint: RegisteredEndpoint;
 let clock: EndpointClock;
 
 beforeAll(async () => {
-  // One slot, so that the order in which things are sent can be seen; what is sent is sent once, however busy the machine is;
-  // a second is four sweeps. Every other setting is the default.
+  // One slot shows the sending order, the lease prevents repeats on a busy machine, and there are four sweeps a second.
+  // Every other setting is the default.
   const env = { WEBHOOK_CONCURRENCY_PER_ENDPOINT: '1', LEASE_MS: '60000', SWEEP_INTERVAL_MS: '250' };
   service = await startTestService({ env });
 });
@@ -57,13 +57,13 @@ const answerWith = (status: number, afterMs = 0): void => {
 const iccids = (webhooks: readonly ReceivedWebhook[]): string[] =>
   webhooks.map(({ body }) => (JSON.parse(body) as { data: { iccid: string } }).data.iccid);
 
-/** When the last attempt of the log ended, in milliseconds since the epoch. */
+/** The end of the last attempt in the log, in milliseconds since the epoch. */
 function lastEnd(attempts: readonly { started_at: string; latency_ms: number }[]): number {
   const { started_at, latency_ms } = attempts.at(-1)!;
   return Date.parse(started_at) + latency_ms;
 }
 
-/** The delivery is read before its log, in two statements: both must be as far. */
+/** Waits until the delivery and its log agree, because two statements read them. */
 const attempted = (count: number) =>
   deliveryThat(
     service,
@@ -72,7 +72,7 @@ const attempted = (count: number) =>
     (d) => d.attempt_count === count && d.attempts.length === count,
   );
 
-/** Lets the clock run from attempt to attempt until the only pending delivery is given up. */
+/** Advances the clock from attempt to attempt until the only pending delivery has failed. */
 async function runOut(id: string): Promise<void> {
   await eventually(`${id} failed`, async () => {
     const delivery = await getDelivery(service, id);
@@ -114,14 +114,14 @@ describe('the documented schedule', () => {
 
     const state = await endpointState(service, endpoint);
     expect(state).toMatchObject({ status: 'blocked', consecutive_blocks: 1, disabled_reason: null });
-    // It is blocked as soon as the last failure is recorded, which a busy machine takes seconds for.
+    // The block starts when the last failure is recorded, which takes seconds on a busy machine.
     const blockedAt = Date.parse(String(state.updated_at));
     expect(Date.parse(String(state.blocked_until)) - blockedAt).toBe(BLOCK_MS);
     expect(blockedAt).toBeGreaterThanOrEqual(lastEnd(delivery.attempts) - 1);
     expect(blockedAt).toBeLessThan(lastEnd(delivery.attempts) + LATE_MS);
   });
 
-  /** One id, the same bytes, the document's headers, and each time a `t` of its own that a receiver accepts. */
+  /** Expects one id, the same bytes, the documented headers, and a new valid `t` each time. */
   function expectSixOfOneDelivery(id: string): void {
     expect(receiver.received).toHaveLength(6);
     expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1);
@@ -130,7 +130,7 @@ describe('the documented schedule', () => {
       expect(ours.sort()).toEqual(['x-service-delivery', 'x-service-event', 'x-service-signature']);
       expect(webhook.headers['x-service-delivery']).toBe(id);
       expect(signersOf(webhook, { secret: endpoint.secret })).toEqual(['secret']);
-      // Seconds apart here are minutes apart by the moved clock: an older `t` would be past the 300 s there.
+      // Seconds here are minutes by the moved clock, so an old `t` would exceed the 300 s there.
       const ageMs = arrivedAt(webhook) - readSignature(webhook).t * 1_000;
       expect(ageMs).toBeGreaterThan(-50);
       const before = receiver.received[index - 1];
@@ -194,7 +194,7 @@ describe('a block', () => {
     answerWith(200);
     for (const iccid of ['a', 'b', 'c']) await recordEvent(service, { partnerId: partner.id, iccid });
     await clock.advance(3_600_000);
-    // A second is four sweeps and every notification: enough for a fault to be seen.
+    // A second has four sweeps and every notification, which is enough to reveal a fault.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect(receiver.received).toHaveLength(30);
     expect(await listDeliveries(service, endpoint, '&status=held')).toHaveLength(3);

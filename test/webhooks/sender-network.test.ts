@@ -22,7 +22,7 @@ async function deaf(host: string, port = 0): Promise<DeafAddress> {
   return address;
 }
 
-/** A link of 300 ms each way before a receiver: whatever is written arrives that much later. */
+/** A link with 300 ms of delay in each direction. */
 async function slowLink(toPort: number, host = '127.0.0.1'): Promise<number> {
   const server = createServer((near) => {
     const far = connect(toPort, '127.0.0.1');
@@ -90,7 +90,7 @@ describe('a receiver with a slow link and a dead address', () => {
 });
 
 describe('a receiver that closes keep-alive connections', () => {
-  /** Answers each first request of a connection, and closes it when the second one has come. */
+  /** Responds to the first request of each connection, and closes the connection on the second. */
   async function closingAtTheSecond() {
     let requests = 0;
     const port = await connections((socket) => {

@@ -10,7 +10,7 @@ import { afterThisTest, send, senderWith } from './sending/sender.js';
 
 const NOTHING = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null };
 
-/** Resolves to loopback after a while. */
+/** Resolves to loopback after a delay. */
 const slowNames =
   (ms: number): ResolveAddresses =>
   async () => {
@@ -29,7 +29,7 @@ interface PhaseBounds {
   readonly most: number;
 }
 
-/** What the receiver and the resolver below take for each phase, and what is allowed on top. */
+/** Delays of the receiver and the resolver in each phase, with a tolerance. */
 const BOUNDS: readonly PhaseBounds[] = [
   { of: ({ dnsMs }) => dnsMs!, least: 148, most: 200 },
   { of: ({ connectMs }) => connectMs!, least: 0, most: 50 },
@@ -38,7 +38,7 @@ const BOUNDS: readonly PhaseBounds[] = [
   { of: ({ firstByteMs, totalMs }) => totalMs - firstByteMs!, least: 140, most: 200 },
 ];
 
-/** A busy machine makes a phase longer, or shorter when its begin was seen late, but not every time: bounds that none has kept. */
+/** Bounds that no attempt met. A busy machine may distort some attempts, but not all of them. */
 function missedBy(attempts: readonly AttemptPhases[]): readonly number[][] {
   const isMissed = ({ of, least, most }: PhaseBounds): boolean =>
     !attempts.map(of).some((value) => value >= least && value < most);
@@ -145,7 +145,7 @@ describe('the latency', () => {
       });
     });
     const sender = senderWith();
-    await send(sender, url); // connects, and warms the code up
+    await send(sender, url); // connects, and warms up the code
     await sleep(20);
     const differences: number[] = [];
     for (let i = 0; i < 10; i++) {
@@ -153,7 +153,7 @@ describe('the latency', () => {
       differences.push(latencyMs - measured.at(-1)!);
       await sleep(20);
     }
-    // The wire time is inside the attempt; a busy machine may be late, not every time.
+    // The receiver's time is part of the attempt. A busy machine may be late, but not every time.
     for (const difference of differences) expect(difference).toBeGreaterThan(-1);
     expect(Math.min(...differences)).toBeLessThan(20);
   });

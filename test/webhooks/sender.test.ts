@@ -114,7 +114,7 @@ const at =
   () =>
     Promise.resolve(list.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })));
 
-/** One way to each class; the compiler asks for every class there is. */
+/** One failure per class. The compiler requires every class. */
 const WAYS: Record<FailureClass, () => Promise<AttemptResult>> = {
   dns: () => {
     const resolve = () => Promise.reject(Object.assign(new Error('x'), { code: 'ENOTFOUND' }));
@@ -207,7 +207,7 @@ describe('an interruption', () => {
 const PUBLIC = '127.0.0.1';
 const PRIVATE = '127.0.0.2';
 
-/** The policy with a loopback address that stands for a public one. */
+/** A policy that treats one loopback address as public. */
 class OnePublicAddress extends TargetPolicy {
   constructor() {
     super({ webhooks: { allowPrivateTargets: true } });
@@ -218,7 +218,7 @@ class OnePublicAddress extends TargetPolicy {
   }
 }
 
-/** Answers each request with 200, and keeps its connections. */
+/** Responds to each request with 200, and keeps its connections open. */
 async function keepingReceiver(): Promise<{ port: number; sockets: Socket[] }> {
   const sockets: Socket[] = [];
   const port = await connections((socket) => {
@@ -228,7 +228,7 @@ async function keepingReceiver(): Promise<{ port: number; sockets: Socket[] }> {
   return { port, sockets };
 }
 
-/** Timers run first after a stall: what has come meanwhile is read a turn later. */
+/** After a stall timers run first, and data that arrived meanwhile is read a turn later. */
 const afterReply = async (): Promise<void> => {
   await sleep(30);
   await nextTurn();

@@ -15,10 +15,10 @@ import { deliveryThat, recordEvent, registerEndpoint } from './support.js';
 const missing = redisMissing();
 if (missing) console.warn(`signals over Redis are not tested: ${missing}`);
 
-/** What comes sooner after it was recorded was brought by a signal, and by no sweep. */
+/** Anything that arrives sooner was triggered by a signal, not by a sweep. */
 const NO_SWEEP = { SWEEP_INTERVAL_MS: '60000' };
 const WITHIN_MS = 30_000;
-/** For as many waits as there are in a test. */
+/** Enough for all waits of a test. */
 const TEST_MS = 10 * WITHIN_MS;
 
 describe.each([
@@ -27,12 +27,14 @@ describe.each([
 ])('a signal over %s (D51)', (backend, reason) => {
   describe.skipIf(reason !== null)(`(${backend} is available)`, () => {
     let redis: TestRedis | null = null;
-    /** It records events, and has no worker. */
+    /** Records events and has no worker. */
     let office: TestService;
     let partner: TestPartner;
     let receiver: TestReceiver;
     const workers: TestService[] = [];
-    /** Of the last worker: PostgreSQL shows it by its last statement, which is another later. */
+    /**
+     * The listening connection of the last worker. PostgreSQL identifies it by its last statement, which changes later.
+     */
     let listener: string;
 
     beforeAll(async () => {
@@ -54,7 +56,7 @@ describe.each([
 
     const urls = (): Record<string, string> => (redis ? { REDIS_URL: redis.url } : {});
 
-    /** The processes of the server that hear signals. */
+    /** The server processes that receive signals. */
     async function listeners(): Promise<readonly string[]> {
       if (redis) {
         const client = new Redis(redis.url);
@@ -113,7 +115,7 @@ describe.each([
       'reaches all workers, and others claim when the first one is dead or frozen',
       { timeout: TEST_MS },
       async () => {
-        // It says that it works, and does nothing.
+        // It announces itself as a worker and does nothing.
         const text = JSON.stringify({ from: 'frozen', works: { 'delivery-jobs': 0 } });
         const client = redis ? new Redis(redis.url) : null;
         for (let nth = 1; nth <= 8; nth++) {
@@ -137,7 +139,7 @@ describe.each([
 
     it('is made up for by the sweep when it is lost', { timeout: TEST_MS }, async () => {
       await startWorker({ SWEEP_INTERVAL_MS: '250' });
-      // As `record` does it, by somebody who dies before he can tell.
+      // Records an event like `record`, in a process that dies before it notifies.
       await office.database.pool.query(
         `WITH event AS (
            INSERT INTO events (id, partner_id, mode, type, body, created_at)

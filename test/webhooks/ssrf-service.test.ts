@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterEach(() => void vi.restoreAllMocks());
 afterAll(() => service.stop());
 
-/** Resolvers of this process ask `address` from now on: the service takes the operating system's name servers. */
+/** Makes resolvers of this process query `address`, because the service uses the operating system's name servers. */
 function askAt(address: string): void {
   const resolve4 = Resolver.prototype.resolve4 as (hostname: string) => Promise<string[]>;
   const moved = new WeakSet<Resolver>();

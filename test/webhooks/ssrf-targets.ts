@@ -1,14 +1,14 @@
 import type { Zone } from './sending/name-server.js';
 
-/** Apart by blanks. */
+/** Separated by spaces. */
 const words = (text: string): string[] => text.split(' ');
 
 /**
- * URLs that must be refused before anybody asks a name server (D35). `PORT` is the canary's: those that mean loopback
- * would reach it.
+ * URLs that must be refused before any DNS query (D35). `PORT` is the canary's, which those that mean loopback would
+ * reach.
  */
 export const HOSTILE_URLS: readonly string[] = [
-  // IPv4 in every notation that a URL parser takes
+  // IPv4 in every notation that a URL parser accepts
   ...words('https://127.0.0.1:PORT/ https://127.0.0.1.:PORT/ https://127.0.0.1..:PORT/'),
   ...words('https://127.1:PORT/ https://127.0.1:PORT/ https://2130706433:PORT/ https://2130706433.:PORT/'),
   ...words('https://017700000001:PORT/ https://0177.0.0.1:PORT/ https://0177.0.0.01:PORT/'),
@@ -17,7 +17,7 @@ export const HOSTILE_URLS: readonly string[] = [
   ...words('https://127。0。0。1:PORT/ https://１２７.0.0.1:PORT/ https://%31%32%37.0.0.1:PORT/'),
   ...words('https://127.0.0.%31:PORT/ https://0x7f%2e1:PORT/ https://0.0.0.0:PORT/ https://0:PORT/'),
   ...words('https://00000000000.0:PORT/ https://127.127.127.127:PORT/ https://8.8.8.8:PORT/'),
-  // more than four parts, or too large: no address and no name
+  // more than four parts, or too large: neither an address nor a name
   ...words('https://127.0.0.1.1:PORT/ https://256.0.0.1:PORT/ https://4294967296:PORT/'),
   // IPv6: loopback, unspecified, mapped, compatible, NAT64, 6to4, Teredo, unique local, link-local
   ...words('https://[::1]:PORT/ https://[0:0:0:0:0:0:0:1]:PORT/ https://[::]:PORT/'),
@@ -37,7 +37,7 @@ export const HOSTILE_URLS: readonly string[] = [
   ...words('https://localhost:PORT/ https://localhost.:PORT/ https://LocalHost:PORT/'),
   ...words('https://%6c%6f%63alhost:PORT/ https://ｌocalhost:PORT/ https://a.localhost:PORT/'),
   ...words('https://printer.local:PORT/ https://redis.internal.:PORT/'),
-  // user information, fragments, and what a second parser would read otherwise
+  // user information, fragments, and text that a second parser would interpret differently
   ...words('https://public.test@127.0.0.1:PORT/ https://public.test:443@127.0.0.1:PORT/'),
   ...words('https://127.0.0.1:PORT@public.test/ https://127.0.0.1:PORT#@public.test/'),
   'https://127.0.0.1:PORT\\@public.test/',
@@ -52,10 +52,10 @@ export const HOSTILE_URLS: readonly string[] = [
   ...words('gopher://127.0.0.1:PORT/ file:///etc/passwd data:text/plain,x'),
 ];
 
-/** An address that the policy takes and that nobody has: it is not assigned, so no packet meets anybody. */
+/** An address that the policy accepts and that is unassigned, so no packet reaches anybody. */
 export const UNASSIGNED = '3000::1';
 
-/** Names whose answers must be refused at the connect; loopback ones would reach the canary. */
+/** Names whose addresses must be refused when connecting. Loopback ones would reach the canary. */
 export const HOSTILE_NAMES: Zone = {
   'loopback.test': { a: ['127.0.0.1'] },
   'loopback6.test': { aaaa: ['::1'] },

@@ -8,7 +8,7 @@ import { HOSTILE_NAMES, HOSTILE_URLS, UNASSIGNED } from './ssrf-targets.js';
 
 const names = Object.keys(HOSTILE_NAMES);
 
-/** The sender as in production, with a name server of our own and everything watched that it could connect to. */
+/** The sender as in production, with our own name server and a watch on everything that it could connect to. */
 async function production(zone: Zone) {
   const [canary, nameServer] = [await startCanary(), await NameServer.start(zone)];
   const resolve = nameServerResolver(() => [nameServer.address]);
@@ -86,7 +86,7 @@ describe('a redirect', () => {
       const url = await http((_request, response) => {
         response.writeHead(status, { location: inner[requests++], refresh: `0; url=${inner[0]}` }).end();
       });
-      // Even where every address is allowed.
+      // This holds even where every address is allowed.
       const sender = senderWith();
       for (const location of inner) {
         const result = await send(sender, url);

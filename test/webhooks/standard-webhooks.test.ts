@@ -37,7 +37,10 @@ async function register(schemes?: readonly string[]): Promise<void> {
 const arrived = (count: number): Promise<readonly ReceivedWebhook[]> =>
   eventually(`${count} webhooks`, () => (receiver.received.length >= count ? receiver.received : null));
 
-/** By the public specification of Standard Webhooks, apart from the service: true when one of the signatures matches. */
+/**
+ * Verifies by the public specification of Standard Webhooks, without the service's code: any matching signature is
+ * valid.
+ */
 function verifies({ headers, body }: ReceivedWebhook, secret: string): boolean {
   const key = Buffer.from(secret.replace('whsec_', ''), 'base64');
   const signed = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`;
@@ -48,7 +51,7 @@ function verifies({ headers, body }: ReceivedWebhook, secret: string): boolean {
 describe('an endpoint with the scheme "standard" (D49)', () => {
   it('receives the Standard Webhooks headers besides our own, and libraries verify them with the same secret', async () => {
     await register(BOTH);
-    // A library asks for 24 to 64 bytes.
+    // Libraries require 24 to 64 bytes.
     expect(Buffer.from(endpoint.secret.replace('whsec_', ''), 'base64')).toHaveLength(30);
     await recordEvent(service, { partnerId: partner.id });
     const [webhook] = await arrived(1);

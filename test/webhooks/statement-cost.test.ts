@@ -20,7 +20,7 @@ let partner: TestPartner;
 let receiver: TestReceiver;
 
 beforeAll(async () => {
-  // No sweep within the test: what is counted is what the events cost.
+  // No sweep runs during the test, so only the events' own statements are counted.
   service = await startTestService({ env: { SWEEP_INTERVAL_MS: '60000' } });
   partner = await service.createPartner();
   receiver = await startReceiver();
@@ -34,7 +34,7 @@ afterAll(async () => {
   await receiver.close();
 });
 
-/** Until so many are sent, and their outcomes are committed. */
+/** Waits until this many are sent and their outcomes are committed. */
 async function settled(count: number): Promise<void> {
   await eventually('they are sent', () => receiver.received.length === count);
   await eventually('they are recorded', async () => {
@@ -51,16 +51,16 @@ const KINDS = {
   begun: /^START TRANSACTION/,
   claims: /SET started_at = statement_timestamp\(\)/,
   outcomes: /INSERT INTO webhook_attempts/,
-  // Keys, orders and top-ups are locked so as well, by what else runs in the process.
+  // Other code in the process locks keys, orders and top-ups in the same way.
   lockedEndpoints: /FROM webhook_endpoints\b[^;]*FOR NO KEY UPDATE/,
   bodyReads: /SELECT id, body FROM events_/,
-  // Those with work in them: worker processes also say that they are there.
+  // Only signals with work. Worker processes also announce themselves.
   signals: /pg_notify\(.*"due":/s,
   jobs: /add_job/,
   leases: /INSERT INTO webhook_endpoint_leases/,
 } as const;
 
-/** How many statements of each kind this process sends while `work` is done. */
+/** The number of statements of each kind that this process sends during `work`. */
 async function statementsOf(work: () => Promise<unknown>): Promise<Record<keyof typeof KINDS, number>> {
   const sent = vi.spyOn(Client.prototype, 'query');
   await work();
@@ -83,11 +83,11 @@ it('runs two statements to record an event, one to claim, one to read and at mos
   });
   expect(counts).toMatchObject({ recorded: EVENTS, owed: EVENTS, lockedEndpoints: 0, signals: 0, jobs: 0 });
   expect(counts.bodyReads).toBeLessThanOrEqual(EVENTS);
-  // The claim of one event may find nothing because the claim before it took it.
+  // The claim for one event may find nothing because the previous claim took it.
   expect(counts.claims).toBeGreaterThan(0);
   expect(counts.claims).toBeLessThanOrEqual(EVENTS * 1.2);
   expect(counts.outcomes).toBeLessThanOrEqual(EVENTS);
-  // Of its cause alone: a claim is a transaction by itself.
+  // Only the transaction of its cause: a claim is a single statement.
   expect(counts.begun).toBeLessThanOrEqual(EVENTS * 1.2);
 });
 
@@ -129,7 +129,7 @@ it('checks a blocked endpoint with a backlog in the sweep, without a claim, job 
     const looks = vi.spyOn(DeliveriesRepository.prototype, 'listEndpointsDue').mock.calls;
     const backlog = Array.from({ length: 200 }, () => ({ partnerId }));
     await recordEvents(blockable, backlog);
-    // What the recording has caused is over.
+    // Everything that the recording triggered has ended.
     await eventually('a sweep has begun after it', () => looks.length >= 2);
     const [sent, before] = [refusing.received.length, looks.length];
     const counts = await statementsOf(() => eventually('ten sweeps', () => looks.length >= before + 10));

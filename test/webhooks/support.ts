@@ -34,7 +34,7 @@ export async function registerEndpoint(
   return { id, secret, path: `${collection}/${id}` };
 }
 
-/** The data of a delivery with its attempts, as the admin API shows it. */
+/** The admin API's data of a delivery, including its attempts. */
 export async function getDelivery(
   service: TestService,
   id: string,
@@ -53,7 +53,7 @@ export async function listDeliveries(
   return answer.body.data as WebhookDeliveryResponse[];
 }
 
-/** Waits until the only delivery of the endpoint fulfills `test`, and answers it with its attempts. */
+/** Waits until the only delivery of the endpoint satisfies `test`, and returns it with its attempts. */
 export async function deliveryThat(
   service: TestService,
   endpoint: RegisteredEndpoint,
@@ -89,7 +89,7 @@ function toNewEvent({ partnerId, mode = 'sandbox', type = 'esim.activated', icci
     : { ...common, type, data: { ...data, reason: 'validity_ended', version: 3 } };
 }
 
-/** Records events as any feature would, in one transaction; `also` runs in it after them. */
+/** Records events in one transaction, like any feature. `also` runs in it after them. */
 export async function recordEvents(
   service: TestService,
   events: readonly EventFields[],
@@ -107,7 +107,7 @@ export async function recordEvent(service: TestService, fields: EventFields): Pr
   await recordEvents(service, [fields]);
 }
 
-/** Settings that make the document's schedule fast: six attempts within about a second. */
+/** Settings that shorten the documented schedule to six attempts within about a second. */
 export const FAST = {
   WEBHOOK_TIMEOUT_MS: '20000',
   WEBHOOK_RETRY_DELAYS_MS: '60,60,60,60,60',
@@ -123,7 +123,7 @@ export async function endpointState(
 
 const receivers: TestReceiver[] = [];
 
-/** Answers these statuses one after the other, and the last of them from then on. */
+/** Responds with these statuses in order, and then with the last one. */
 export async function receiverThatAnswers(...statuses: number[]): Promise<TestReceiver> {
   const receiver = await startReceiver();
   receivers.push(receiver);
@@ -133,7 +133,7 @@ export async function receiverThatAnswers(...statuses: number[]): Promise<TestRe
   return receiver;
 }
 
-/** Closes the receivers that the test has started; for `afterEach`. */
+/** Closes the receivers of the test. For `afterEach`. */
 export async function closeReceivers(): Promise<void> {
   await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
 }

@@ -48,7 +48,7 @@ const record = (count: number): Promise<void> =>
     Array.from({ length: count }, () => ({ partnerId: partner.id })),
   );
 
-/** Each arrival: milliseconds since the first one, and how many requests were open with it. */
+/** For each arrival: milliseconds since the first one, and the number of open requests including it. */
 function watchArrivals(): { readonly atMs: number; readonly open: number }[] {
   const arrivals: { atMs: number; open: number }[] = [];
   let first = 0;
@@ -59,17 +59,17 @@ function watchArrivals(): { readonly atMs: number; readonly open: number }[] {
   return arrivals;
 }
 
-/** Starts at one; the n-th doubling is a second after the one before it, or later; ends at the cap. */
+/** Expects a start at one, each doubling at least a second after the previous one, and an end at the cap. */
 function expectSlowStart(arrivals: readonly { readonly atMs: number; readonly open: number }[]): void {
   const tooMany = arrivals.filter(({ atMs, open }) => open > 2 ** (1 + Math.floor((atMs + 20) / 1_000)));
   expect(tooMany).toEqual([]);
   expect(arrivals[0]!.open).toBe(1);
-  // Nothing beside the first one until it is answered.
+  // No second request before the first response.
   expect(arrivals.filter(({ atMs, open }) => atMs < ANSWER_TAKES_MS - 5 && open > 1)).toEqual([]);
   expect(Math.max(...arrivals.map(({ open }) => open))).toBe(CAP);
 }
 
-/** Waits until the slow start has ended; then nobody is answered, so that the slots fill on a slow machine, too. */
+/** Waits for the end of the slow start, and then holds responses, so that the slots fill even on a slow machine. */
 async function wholeConcurrency(): Promise<void> {
   await eventually('the slow start has ended', async () => {
     const { rows } = await office.database.pool.query(

@@ -58,7 +58,7 @@ describe('disable', () => {
     expect(held).toMatchObject({ status: 'held', next_attempt_at: null, attempt_count: 0 });
     expect(await listDeliveries(service, endpoint, '&status=pending')).toEqual([]);
     expect(await getDelivery(service, held!.id)).toMatchObject({ status: 'held', attempts: [] });
-    // Another endpoint's event comes later, and is sent: whoever sends has passed the held ones.
+    // A later event of another endpoint is sent, which shows that the worker has skipped the held ones.
     const other = await service.createPartner();
     const passed = await registerEndpoint(service, other.id, { url: receiver.url });
     await recordEvent(service, { partnerId: other.id });
@@ -89,13 +89,13 @@ describe('disable', () => {
 
 describe('enable', () => {
   it('releases held deliveries, oldest first, with their remaining attempts', async () => {
-    // One delivery has failed twice at least before the switch; its next attempt must have the next number.
+    // One delivery has failed at least twice before the switch, and its next attempt must continue the numbering.
     let fails = true;
     let isDisabled = false;
     const held: (() => void)[] = [];
     receiver.answer = (nth, _webhook, response) => {
       const answer = (): void => void response.writeHead(fails ? 500 : 200).end();
-      // Nothing goes on between what is seen here and the switch.
+      // Hold responses, so that nothing changes between this check and the switch.
       if (nth < 2 || isDisabled) answer();
       else held.push(answer);
     };
@@ -171,7 +171,7 @@ describe('enable', () => {
     expect(resent.map((delivery) => delivery.status)).toEqual(['delivered', 'delivered']);
     for (const { id } of failed) expect((await getDelivery(service, id)).status).toBe('failed');
 
-    // After that 2xx there is nothing left to resend.
+    // After that 2xx, nothing is left to resend.
     await post('disable');
     await post('enable', { failed: 'resend' });
     expect(await listDeliveries(service, endpoint)).toHaveLength(5);
@@ -186,7 +186,7 @@ describe('enable', () => {
       'a block',
       async () => (await endpointState(service, endpoint)).consecutive_blocks === 1,
     );
-    // It lasts for as long as this test looks, however slow the machine is.
+    // The block outlasts this test, however slow the machine is.
     await service.database.pool.query(
       `UPDATE webhook_endpoints SET blocked_until = now() + interval '1 minute' WHERE id = $1`,
       [endpoint.id],
@@ -315,11 +315,11 @@ describe('a delivery that is discarded during its sixth attempt (D32)', () => {
   const ATTEMPTS = 6;
   let quiet: TestService;
   let shared: TestService;
-  /** The last attempt, which waits for its answer. */
+  /** The last attempt, which waits for its response. */
   let last: ServerResponse | null;
 
   beforeAll(async () => {
-    // No sweep writes down meanwhile what is given up: the recorder itself has to know.
+    // Without a sweep, the delivery is not marked as discarded yet, and the recorder must detect it itself.
     quiet = await startTestService({ env: { ...FAST, SWEEP_INTERVAL_MS: '60000' } });
     [shared, service] = [service, quiet];
   });

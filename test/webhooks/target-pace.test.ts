@@ -9,7 +9,7 @@ import {
 } from '../harness/index.js';
 import { recordEvents, registerEndpoint } from './support.js';
 
-/** Of a partner and mode: at once, and a second, with one more a second for each host. */
+/** Limits per partner and mode: the burst, and the rate per second, plus one per second for each host. */
 const BURST = 60;
 const PER_SECOND = 21;
 const EVENTS = 160;
@@ -62,7 +62,7 @@ describe('a host that has not returned a 2xx yet', () => {
     await registerEndpoint(service, other.id, { url: healthy.url });
     await Promise.all([record(1), record(1, other.id)]);
     await eventually('both are delivered', () => healthy.received.length === 2);
-    // Behind the other host's backlog they would be later than all of it.
+    // Otherwise they would arrive after the other host's whole backlog.
     expect(receiver.received.length).toBeLessThan(MANY);
     await healthy.close();
   });

@@ -4,7 +4,7 @@ import { isPublicAddress, MAX_URL_LENGTH, TargetPolicy } from '../../src/webhook
 const strict = new TargetPolicy({ webhooks: { allowPrivateTargets: false } });
 const development = new TargetPolicy({ webhooks: { allowPrivateTargets: true } });
 
-/** In lines of a kind, apart by blanks. */
+/** Separated by spaces, one kind per line. */
 const words = (text: string): string[] => text.trim().split(/\s+/);
 
 const HOSTILE_ADDRESSES = [
@@ -24,7 +24,7 @@ const HOSTILE_ADDRESSES = [
   ...words('2001:db8::1 3fff::1 100::1 5f00::1'),
   // multicast, reserved, broadcast
   ...words('224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255 ff02::1 ff0e::1'),
-  // no addresses at all
+  // not addresses at all
   ...words('localhost 127.1 0x7f.0.0.1 8.8.8.8/32 [::1] 1.2.3'),
   ...['', ' 8.8.8.8'],
 ];

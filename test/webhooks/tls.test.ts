@@ -16,14 +16,14 @@ let authority: TestAuthority;
 beforeAll(() => void (authority = new TestAuthority()));
 afterAll(() => authority.remove());
 
-/** From now on the authority is one of those that this process trusts. */
+/** Makes this process trust the authority from now on. */
 function trustAuthority(): void {
   const before = getCACertificates('default');
   setDefaultCACertificates([...before, authority.certificate]);
   afterThisTest(() => setDefaultCACertificates(before));
 }
 
-/** A TLS receiver that counts what is sent to it. */
+/** A TLS receiver that counts its requests. */
 async function receiver(options: ServerOptions) {
   let requests = 0;
   const port = await https(options, (_request, response) => {
@@ -115,7 +115,7 @@ describe('a receiver that proves its identity', () => {
     const [one, two] = ['one', 'two'].map((name) => `https://${name}.test:${port}/hook`);
     expect(await send(sender, one!)).toMatchObject({ outcome: 'delivered' });
     await new Promise((done) => setTimeout(done, 20));
-    // A connection and a TLS session to that address are at hand, and are not taken.
+    // A connection and a TLS session to that address exist, but must not be used.
     const refused = await send(sender, two!);
     expect(refused).toMatchObject({ reusedConnection: false, error: 'tls: ERR_TLS_CERT_ALTNAME_INVALID' });
     expect(await send(sender, one!)).toMatchObject({ outcome: 'delivered', reusedConnection: true });
@@ -140,7 +140,7 @@ it('fails at once and closes the connection when OpenSSL refuses the options', a
 });
 
 describe('the environment of the process', () => {
-  /** Sends one webhook from a process of the built output; prints `error` or the status. */
+  /** Sends one webhook from a process of the build, and prints `error` or the status. */
   const SEND = `
     const [url] = process.argv.slice(1);
     const { WebhookSender } = await import('./dist/src/webhooks/worker/webhook-sender.js');
@@ -220,7 +220,7 @@ describe('a receiver that has not proven its identity', () => {
     trustAuthority();
     const { url, requests } = await receiver({ ...authority.issue({ key: 'rsa' }), ...options });
     const result = await send(senderWith(), url);
-    // The receiver says that nothing it wants was offered.
+    // The receiver reports that nothing acceptable was offered.
     expect(result).toMatchObject({ outcome: 'failed', statusCode: null, error: 'tls: EPROTO' });
     expect(requests()).toBe(0);
   });
@@ -258,7 +258,7 @@ describe('a receiver that has not proven its identity', () => {
     const costly = await receiver(authority.costlyChain(costlyKey(), 10));
     trustAuthority();
     const healthy = await receiver(authority.issue());
-    // Nothing comes back while the test runs, however long it takes.
+    // Nothing is refilled during the test, however long it takes.
     const sender = senderWith({ tlsCpu: new Allowances(TLS_ALLOWANCE, () => 0) });
     const errors: (string | null)[] = [];
     while (errors.length < 30 && errors.at(-1) !== 'tls: TLS_TOO_COSTLY')
@@ -268,7 +268,7 @@ describe('a receiver that has not proven its identity', () => {
     expect(await send(sender, healthy.url, undefined, 'ptn_other:sandbox')).toMatchObject({
       outcome: 'delivered',
     });
-    // What is already connected goes on.
+    // Existing connections continue.
     expect(await send(sender, healthy.url, undefined, 'ptn_hostile:sandbox')).toMatchObject({
       outcome: 'delivered',
       reusedConnection: true,
@@ -326,7 +326,9 @@ function der(tag: number, content: Buffer): Buffer {
   return Buffer.concat([content.length < 128 ? Buffer.from([tag, content.length]) : long, content]);
 }
 
-/** An RSA key whose public exponent is as long as its modulus: to verify its signature costs as much as to make one. */
+/**
+ * An RSA key whose public exponent is as long as its modulus, so verifying a signature costs as much as creating one.
+ */
 function costlyKey(): string {
   const [p, q] = [generatePrimeSync(1_536, { bigint: true }), generatePrimeSync(1_536, { bigint: true })];
   const phi = (p - 1n) * (q - 1n);
@@ -348,7 +350,7 @@ function costlyKey(): string {
   }) as string;
 }
 
-/** The inverse of `a` modulo `m`; null when there is none. */
+/** The inverse of `a` modulo `m`, or null when there is none. */
 function inverse(a: bigint, m: bigint): bigint | null {
   let [r0, r1, s0, s1] = [m, a % m, 0n, 1n];
   while (r1 > 0n) {

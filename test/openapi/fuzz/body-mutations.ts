@@ -3,7 +3,7 @@ import { type Draft, withHeader } from './draft.js';
 import { changed, type Ground, type Mutation } from './ground.js';
 import { HOSTILE_BODIES, HOSTILE_JSON } from './hostile.js';
 
-/** What can be wrong with a body: its type, its bytes, its fields. */
+/** Faults of a body: its type, its bytes and its fields. */
 export function bodyMutations(ground: Ground): Mutation[] {
   return [...fieldMutations(ground), ...wholeBodyMutations(ground)];
 }

@@ -1,25 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import type { ReadOperation } from '../reader.js';
 
-/** A request before it is written to the wire. Values of `fields` are JSON text, so that they can be anything. */
+/** A request before serialization. Values of `fields` are JSON text, so that they can be anything. */
 export interface Draft {
   readonly method: string;
-  /** What stands in the path for each parameter, as it is sent. */
+  /** The raw path value of each parameter. */
   readonly ids: Readonly<Record<string, string>>;
   /** Raw `name=value` parts. */
   readonly query: readonly string[];
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Null: no body at all. */
+  /** Null means no body at all. */
   readonly fields: ReadonlyMap<string, string> | null;
   /** Sent instead of `fields`. */
   readonly rawBody: Buffer | null;
-  /** What was done to a valid request. */
+  /** The changes to a valid request. */
   readonly mutations: readonly string[];
-  /** The only statuses that are right; null when it takes more than one to know. */
+  /** The only correct statuses, or null when several mutations make them unpredictable. */
   readonly expected: readonly number[] | null;
 }
 
-/** Becomes a key of its own in every request that is written: a counterexample is sent many times. */
+/** Replaced with a new key in each sent request, because fast-check sends a counterexample many times. */
 export const FRESH_KEY = '{fresh}';
 
 /** The bytes of a request. */
@@ -46,7 +46,7 @@ export function hasHeader(draft: Draft, name: string): boolean {
   return draft.headers.some(([header]) => header.toLowerCase() === name);
 }
 
-/** The draft with every line of a header replaced. */
+/** The draft with all lines of a header replaced. */
 export function withHeader(draft: Draft, name: string, values: readonly string[]): Draft {
   const others = draft.headers.filter(([header]) => header.toLowerCase() !== name.toLowerCase());
   return { ...draft, headers: [...others, ...values.map((value) => [name, value] as const)] };

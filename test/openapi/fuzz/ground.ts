@@ -3,23 +3,23 @@ import type fc from 'fast-check';
 import type { ReadOperation } from '../reader.js';
 import type { Draft } from './draft.js';
 
-/** One thing that can be done to a request. */
+/** One change to a request. */
 export type Mutation = fc.Arbitrary<(draft: Draft) => Draft>;
 
-/** What the mutations of one operation need to know. */
+/** Information that the mutations of one operation need. */
 export interface Ground {
   readonly operation: ReadOperation;
   /** The schema of the body, if the operation has one. */
   readonly body: SchemaObject | null;
-  /** A token that is good. */
+  /** A valid token. */
   readonly token: string;
-  /** Well-formed ids that this caller does not have, by path parameter. */
+  /** Well-formed ids that this caller may not see, by path parameter. */
   readonly foreignIds: Readonly<Record<string, readonly string[]>>;
   /** The methods of this path. */
   readonly methods: readonly string[];
 }
 
-/** The draft after one more mutation; what is expected of one alone does not hold for two. */
+/** Applies one more mutation. The expected statuses hold for a single mutation only. */
 export function changed(
   draft: Draft,
   name: string,

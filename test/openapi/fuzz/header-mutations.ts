@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { type Draft, withHeader } from './draft.js';
 import { changed, type Ground, type Mutation } from './ground.js';
 
-/** What can be wrong with the method and the headers. */
+/** Faults of the method and the headers. */
 export function headerMutations({ operation, token, methods }: Ground): Mutation[] {
   const { port, method } = operation;
   const others = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'TRACE'].filter(

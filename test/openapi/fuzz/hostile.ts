@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 
-/** Stands in hostile texts, so that a problem that repeats what was sent is noticed (D6). */
+/** Part of hostile texts, so that a problem that repeats its input is detected (D6). */
 export const MARKER = 'zq7marker';
 
 const deep = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
 
-/** JSON texts that no field should choke on. */
+/** JSON texts that no field may fail on with a 500. */
 export const HOSTILE_JSON: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom(
     ...[
@@ -43,7 +43,7 @@ export const HOSTILE_JSON: fc.Arbitrary<string> = fc.oneof(
   fc.double().map((number) => JSON.stringify(number)),
 );
 
-/** Whole bodies, each with the statuses that are right for an operation with required fields. */
+/** Complete bodies, each with the correct statuses for an operation with required fields. */
 export const HOSTILE_BODIES: fc.Arbitrary<{ bytes: Buffer; expected: readonly number[] | null }> = fc.oneof(
   fc
     .constantFrom(
@@ -85,7 +85,7 @@ export const HOSTILE_BODIES: fc.Arbitrary<{ bytes: Buffer; expected: readonly nu
     .map((bytes) => ({ bytes: Buffer.from(bytes), expected: [400] })),
 );
 
-/** What may stand in a query, as it is sent. */
+/** Raw query values. */
 export const HOSTILE_QUERY_VALUE: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom(
     ...['', '0', '-1', '1.5', '1e400', '9007199254740993', '101', '+1', '0x10', 'null', 'true', '%20', '[]'],
@@ -113,7 +113,7 @@ export const HOSTILE_QUERY_VALUE: fc.Arbitrary<string> = fc.oneof(
   fc.string({ unit: 'grapheme' }).map((text) => encodeURIComponent(text)),
 );
 
-/** What may stand for an id in a path, as it is sent. */
+/** Raw values for an id in a path. */
 export const HOSTILE_ID: fc.Arbitrary<string> = fc.oneof(
   fc.constantFrom(
     ...[

@@ -4,7 +4,7 @@ import type { Ground, Mutation } from './ground.js';
 import { headerMutations } from './header-mutations.js';
 import { pathMutations, queryMutations } from './target-mutations.js';
 
-/** Everything that can be done to a valid request of the operation. */
+/** All mutations of a valid request of the operation. */
 export function mutationsOf(ground: Ground): Mutation {
   return fc.oneof(
     ...headerMutations(ground),

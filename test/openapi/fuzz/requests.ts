@@ -7,14 +7,14 @@ import { mutationsOf } from './mutations.js';
 import { validFields, validValue } from './valid.js';
 import { fuzzedPort, type World } from './world.js';
 
-/** One operation, the document it is in, and the world it acts on. */
+/** One operation with its document and the world that it acts on. */
 export interface Target {
   readonly document: OpenAPIObject;
   readonly operation: ReadOperation;
   readonly world: World;
 }
 
-/** What ends something uses another id than what comes after it, by operation. */
+/** Operations that end an object use a different id than later ones, by operation. */
 const SPARE: Readonly<Record<string, number>> = {
   cancelOrder: 1,
   deleteEndpoint: 2,
@@ -23,7 +23,7 @@ const SPARE: Readonly<Record<string, number>> = {
   revokeKey: 1,
 };
 
-/** The request that the documentation shows, with real ids. */
+/** The documented example request, with real ids. */
 export function documentedRequest({ document, operation, world }: Target): Draft {
   const nth = SPARE[operation.raw.operationId ?? ''] ?? 0;
   const example = Object.values(operation.body?.content ?? {})[0]?.example as
@@ -48,14 +48,14 @@ function nthOrLast(ids: readonly string[], nth: number): string {
 
 const ESIM_OPERATION = { port: 'partner', path: '/v1/esims/{id}' } as ReadOperation;
 
-/** Requests that are valid but for up to two things. */
+/** Valid requests with up to two mutations. */
 export function fuzzedRequest(target: Target): fc.Arbitrary<Draft> {
   return fc
     .tuple(validRequest(target), fc.array(mutationsOf(groundOf(target)), { maxLength: 2 }))
     .map(([draft, mutations]) => mutations.reduce((mutated, mutate) => mutate(mutated), draft));
 }
 
-/** Requests that keep to the document. */
+/** Requests that match the document. */
 export function validRequest({ document, operation, world }: Target): fc.Arbitrary<Draft> {
   const schema = bodySchema(document, operation);
   const ids = operation.parameters
@@ -75,17 +75,18 @@ export function validRequest({ document, operation, world }: Target): fc.Arbitra
       ids,
       query: Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`),
       fields,
-      // What keeps to the document is never called invalid; an id may be gone by then, and a write may not be possible.
-      // No schema says that one time is before another, or before now.
+      // A request that matches the document is never invalid, but its object may be gone or in the wrong state. No
+      // schema can
+      // say that one time is before another, or before now.
       expected:
         operation.method === 'get' ? [200, 404] : fields?.has('since') ? [...POSSIBLE, 400] : POSSIBLE,
     }));
 }
 
-/** Every answer to a write but 400: done, no money, nothing there, not now, not in this state. */
+/** All statuses of a write except 400: success, no money, not found, not now, or the wrong state. */
 const POSSIBLE = [200, 201, 202, 204, 402, 403, 404, 409, 422];
 
-/** Only the service makes values of these. */
+/** Parameters whose values only the service can create. */
 const OPAQUE = new Set(['cursor', 'after']);
 
 function groundOf({ document, operation, world }: Target): Ground {

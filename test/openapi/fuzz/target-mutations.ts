@@ -19,7 +19,7 @@ const UNKNOWN_PARAMETERS = [
   ],
 ];
 
-/** What can be wrong with a query. */
+/** Faults of a query. */
 export function queryMutations({ operation }: Ground): Mutation[] {
   const known = operation.parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name);
   const mutations: Mutation[] = [
@@ -54,7 +54,7 @@ export function queryMutations({ operation }: Ground): Mutation[] {
   return mutations;
 }
 
-/** What can be wrong with the ids of a path. */
+/** Faults of the ids in a path. */
 export function pathMutations({ operation, foreignIds, body }: Ground): Mutation[] {
   const names = operation.parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name);
   if (names.length === 0) return [];
@@ -74,7 +74,7 @@ export function pathMutations({ operation, foreignIds, body }: Ground): Mutation
       .map(
         ([name, id]) =>
           (draft) =>
-            // The body is as documented, which is not always enough.
+            // Even a documented body may get a 400.
             changed(draft, `foreign {${name}}`, body ? [400, 404] : [404], { ids: replace(draft, name, id) }),
       ),
   ];

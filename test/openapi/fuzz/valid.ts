@@ -2,7 +2,7 @@ import type { OpenAPIObject, ReferenceObject, SchemaObject } from '@nestjs/swagg
 import fc from 'fast-check';
 import { follow } from '../reader.js';
 
-/** Values that a schema accepts. Patterns and formats are kept; what only the service knows (a real id) is not. */
+/** Values that a schema accepts. They match patterns and formats, but are not ids that exist. */
 export function validValue(
   document: OpenAPIObject,
   schema: SchemaObject | ReferenceObject,
@@ -34,7 +34,7 @@ export function validFields(
     .map((fields) => new Map<string, string>(Object.entries(fields)));
 }
 
-/** Of a body that takes one field at most, exactly one. */
+/** Chooses exactly one field for a body that accepts at most one. */
 function withOneChoice<Fields extends object>(
   { maxProperties }: SchemaObject,
   fields: Fields,

@@ -5,7 +5,7 @@ import type { SchemaChecker } from '../schemas.js';
 import type { Draft } from './draft.js';
 import { MARKER } from './hostile.js';
 
-/** What is wrong with an answer, one line each; empty when it is as documented. */
+/** Faults of a response, one line each. Empty when it matches the document. */
 export function faultsOf(
   operation: ReadOperation,
   draft: Draft,
@@ -29,7 +29,7 @@ function headerFaults({ port }: ReadOperation, { headers, status }: ReadResponse
     .filter(([name, header]) => header.required && !answer.headers[name.toLowerCase()])
     .map(([name]) => `no ${name}`);
   if (!isId('req', answer.headers['x-request-id'] ?? '')) faults.push('X-Request-Id is not one of ours');
-  // What cannot be read at all is answered before anybody knows whose key it is.
+  // An unparsable request gets its response before the key is known.
   const isUnread = status === '400' && (answer.problem?.code ?? 'bad_request') === 'bad_request';
   const isAdmitted = !['401', '408', '431'].includes(status) && !isUnread;
   if (port === 'partner' && isAdmitted && !answer.headers['x-ratelimit-remaining'])
@@ -57,7 +57,7 @@ function bodyFaults({ content }: ReadResponse, answer: Answer, checker: SchemaCh
   return faults;
 }
 
-/** A pointer may name an unknown field; nothing else may repeat what was sent (D6). */
+/** A pointer may contain an unknown field name. Nothing else may repeat the input (D6). */
 function onlyInPointers(body: Record<string, unknown>): boolean {
   const errors = (body['errors'] ?? []) as { message: string; code: string }[];
   const words = [body['detail'], body['title'], ...errors.flatMap(({ message, code }) => [message, code])];

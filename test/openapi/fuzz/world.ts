@@ -15,7 +15,7 @@ import {
 } from '../../harness/index.js';
 import type { ReadOperation } from '../reader.js';
 
-/** The portal is called with a cookie, and its routes are generated in test/portal. */
+/** The portal uses a cookie, and test/portal covers its routes. */
 export type FuzzedPort = Exclude<Port, 'portal'>;
 
 export function fuzzedPort({ port }: ReadOperation): FuzzedPort {
@@ -23,18 +23,21 @@ export function fuzzedPort({ port }: ReadOperation): FuzzedPort {
   return port;
 }
 
-/** Ids that are there, by the path segment before them; the later ones are for what ends them. */
+/** Existing ids by the path segment before them. Later ones are for operations that end them. */
 type RealIds = Readonly<Record<string, readonly string[]>>;
 
-/** A running service with something of everything in it. */
+/** A running service with objects of every kind. */
 export interface World {
   readonly service: TestService;
   readonly tokens: Readonly<Record<FuzzedPort, string>>;
   readonly ports: Readonly<Record<FuzzedPort, number>>;
   realIds(operation: ReadOperation, parameter: string): readonly string[];
-  /** Well-formed ids of nobody or somebody else: the caller must not tell the two apart (D14). */
+  /**
+   * Well-formed ids that do not exist or belong to another partner, which the caller must not be able to distinguish
+   * (D14).
+   */
   foreignIds(operation: ReadOperation, parameter: string): readonly string[];
-  /** Rows that only a call can make. */
+  /** Counts rows that only calls create. */
   countRows(): Promise<unknown>;
   stop(): Promise<void>;
 }
@@ -53,7 +56,7 @@ const PREFIXES: Readonly<Record<string, Parameters<typeof newId>[0]>> = {
   'webhook-endpoints': 'whe',
 };
 
-/** @param env of the service, beside the settings of every test */
+/** @param env settings in addition to those of every test */
 export async function createWorld(env: Record<string, string> = {}): Promise<World> {
   const service = await startTestService({ env });
   const receiver = await startReceiver();
@@ -77,7 +80,7 @@ export async function createWorld(env: Record<string, string> = {}): Promise<Wor
       const unknown = prefix ? newId(prefix) : 'pkg_no_such';
       if (operation.port === 'partner')
         return [unknown, ...(segment === 'catalog' ? [] : (foreign[segment] ?? []))];
-      // Another partner is there, but nothing of the victim's is below it.
+      // The other partner exists, but owns none of the victim's objects.
       const isBelow = segment === 'partners' && operation.path.split('{').length > 2;
       return isBelow ? [unknown, caller.id] : [unknown];
     },
@@ -147,7 +150,7 @@ async function adminIds(service: TestService, victim: TestPartner, receiver: Tes
     replays: await startReplays(admin, base, receiver),
     requests: [requestId],
     topups: [await openTopup(service, await topUp(victim.sandbox, esims[0]!))],
-    // An order whose provider has not answered yet.
+    // An order whose provider has not responded yet.
     orders: [await slowOrder(service, victim.sandbox)],
   };
 }
@@ -163,7 +166,7 @@ async function topUp(api: HttpClient, esimId: string): Promise<string> {
   return (await expectOk(api.post('/v1/topups', body))).body.data.id as string;
 }
 
-/** A copy of a top-up that nobody looks at: Sandbox has none whose provider does not answer at once. */
+/** A copied top-up that no worker processes, because every Sandbox top-up ends at once. */
 async function openTopup({ database }: TestService, topupId: string): Promise<string> {
   const id = newId('top');
   const open = { status: 'processing', completed_at: null, next_attempt_at: null, lease_until: null };
@@ -181,7 +184,7 @@ async function slowOrder({ database }: TestService, api: HttpClient): Promise<st
   await eventually('the slow order is under way', async () => {
     return (await api.get(`/v1/orders/${id}`)).body.data.status === 'processing';
   });
-  // Its 20 s may be over before a busy machine has come to it.
+  // On a busy machine, its 20 s may be over before this line.
   await eventually('its upstream takes an hour', async () => {
     const { rowCount } = await database.pool.query(
       `UPDATE sandbox_upstream_orders u SET ready_at = ready_at + interval '1 hour'
@@ -193,7 +196,7 @@ async function slowOrder({ database }: TestService, api: HttpClient): Promise<st
   return id;
 }
 
-/** Replays of a disabled endpoint wait, so they are running for as long as they are needed. */
+/** Replays of a disabled endpoint wait, so they keep running as long as they are needed. */
 async function startReplays(admin: HttpClient, base: string, receiver: TestReceiver): Promise<string[]> {
   const made = await expectOk(
     admin.post(`${base}/webhook-endpoints`, { mode: 'sandbox', url: receiver.url }),

@@ -4,13 +4,13 @@ import { connections } from './receivers.js';
 import { afterThisTest } from './sender.js';
 
 export interface Canary {
-  /** The same on both loopbacks. */
+  /** The same port on both loopback addresses. */
   readonly port: number;
-  /** Connections that came. */
+  /** The number of connections. */
   readonly count: () => number;
 }
 
-/** Listens on 127.0.0.1 and ::1: whatever connects has got past the guard. */
+/** Listens on 127.0.0.1 and ::1. A connection means that the guard failed. */
 export async function startCanary(): Promise<Canary> {
   let count = 0;
   const onConnection = (socket: Socket): void => {
@@ -22,7 +22,7 @@ export async function startCanary(): Promise<Canary> {
   return { port, count: () => count };
 }
 
-/** The addresses that sockets of this process try from now on, as `address port`; for where no canary can listen. */
+/** Records the addresses that sockets of this process dial, as `address port`, where no canary can listen. */
 export function watchDials(): readonly string[] {
   const dials: string[] = [];
   // eslint-disable-next-line @typescript-eslint/unbound-method -- it is called with its socket below

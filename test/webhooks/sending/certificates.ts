@@ -10,12 +10,12 @@ export interface ServerIdentity {
 
 export interface LeafOptions {
   readonly names?: readonly string[];
-  /** Negative: it has expired. */
+  /** A negative number creates an expired certificate. */
   readonly days?: number;
   readonly key?: 'ec' | 'rsa';
 }
 
-/** A certificate authority that lives as long as its test; `openssl` makes the keys at run time. */
+/** A certificate authority for one test. `openssl` creates its keys at run time. */
 export class TestAuthority {
   /** PEM. */
   readonly certificate: string;
@@ -49,21 +49,24 @@ export class TestAuthority {
     return { key: this.read(`${leaf}.key`), cert: this.read(`${leaf}.pem`) };
   }
 
-  /** A key with a certificate that it has signed itself. */
+  /** A key with a self-signed certificate. */
   selfSigned(): ServerIdentity {
     const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-days', '1'];
     this.openssl('req', '-x509', ...NEW_KEY, '-keyout', 'self.key', '-out', 'self.pem', ...subject);
     return { key: this.read('self.key'), cert: this.read('self.pem') };
   }
 
-  /** The certificate of an authority that nobody trusts, with a name of so many parts of 64 characters. */
+  /** The certificate of an untrusted authority whose name has this many parts of 64 characters. */
   named(parts: number): string {
     const subject = Array.from({ length: parts }, () => `/OU=${'x'.repeat(64)}`).join('');
     this.openssl('req', '-x509', ...NEW_KEY, '-keyout', 'named.key', '-out', 'named.pem', '-subj', subject);
     return this.read('named.pem');
   }
 
-  /** A certificate and its chain, all signed with one key, up to a root that nobody trusts. @param key PEM */
+  /**
+   * A certificate and its chain up to an untrusted root, all signed with one key.
+   * @param key PEM
+   */
   costlyChain(key: string, length: number): ServerIdentity {
     writeFileSync(path.join(this.folder, 'costly.key'), key);
     this.openssl('pkey', '-in', 'costly.key', '-pubout', '-out', 'costly.pub');

@@ -2,29 +2,29 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { afterThisTest } from './sender.js';
 
-/** What the server knows about a name; `cname` is sent before the addresses, which are then its. */
+/** The records of a name. A `cname` is sent before the addresses, which then belong to it. */
 export interface NameRecords {
   readonly a?: readonly string[];
   readonly aaaa?: readonly string[];
   readonly cname?: string;
-  /** Types that are never answered. */
+  /** Types that get no response. */
   readonly silent?: readonly ('A' | 'AAAA')[];
-  /** Milliseconds until A is answered. */
+  /** Delay of the A response, in milliseconds. */
   readonly delayOfA?: number;
-  /** Every question ends in SERVFAIL. */
+  /** Every query gets SERVFAIL. */
   readonly fails?: boolean;
 }
 
-/** Records, or a function of how often the type was asked before. */
+/** Records, or a function of how often the type was queried before. */
 export type Zone = Record<string, NameRecords | ((asked: number) => NameRecords)>;
 
 const TYPE = { A: 1, CNAME: 5, AAAA: 28 } as const;
 const SERVER_FAILURE = 2;
 const NAME_ERROR = 3;
 
-/** A real name server on loopback UDP: TTL 0 always, NXDOMAIN for what is not in its zone. */
+/** A DNS server on loopback UDP, always with TTL 0, and NXDOMAIN for names outside its zone. */
 export class NameServer {
-  /** Questions as `A name`, in order. */
+  /** Queries such as `A name`, in order. */
   readonly questions: string[] = [];
 
   private constructor(
@@ -42,7 +42,7 @@ export class NameServer {
     return server;
   }
 
-  /** As `setServers` takes it. */
+  /** The address in the form of `setServers`. */
   get address(): string {
     return `127.0.0.1:${this.socket.address().port}`;
   }

@@ -4,7 +4,7 @@ import { createServer as createHttpsServer, type ServerOptions } from 'node:http
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterThisTest } from './sender.js';
 
-/** Listens until the end of the test and answers the port. */
+/** Listens until the end of the test and returns the port. */
 export async function listen(server: Server, address = '127.0.0.1', port = 0): Promise<number> {
   server.listen(port, address);
   await once(server, 'listening');
@@ -12,14 +12,14 @@ export async function listen(server: Server, address = '127.0.0.1', port = 0): P
   return (server.address() as AddressInfo).port;
 }
 
-/** A receiver by its handler; the URL to it. */
+/** Starts an HTTP receiver and returns its URL. */
 export async function http(listener: RequestListener): Promise<string> {
   const server = createHttpServer(listener);
   afterThisTest(() => server.closeAllConnections());
   return `http://127.0.0.1:${await listen(server)}/hook`;
 }
 
-/** A receiver with TLS; answers its port. */
+/** Starts a TLS receiver and returns its port. */
 export async function https(options: ServerOptions, listener: RequestListener): Promise<number> {
   const server = createHttpsServer(options, listener);
   server.on('tlsClientError', () => undefined);
@@ -27,7 +27,7 @@ export async function https(options: ServerOptions, listener: RequestListener): 
   return listen(server);
 }
 
-/** Accepts connections by hand; those that are left are destroyed after the test. */
+/** Accepts raw connections, and destroys the remaining ones after the test. */
 export async function connections(
   onConnection: (socket: Socket) => void,
   address?: string,
@@ -44,20 +44,20 @@ export async function connections(
   return listen(server, address, port);
 }
 
-/** A receiver that speaks bytes once the first of each connection have come; the URL to it. */
+/** Starts a receiver that writes raw bytes after the first input of each connection, and returns its URL. */
 export async function raw(onRequest: (socket: Socket) => void): Promise<string> {
   const port = await connections((socket) => socket.once('data', () => onRequest(socket)));
   return `http://127.0.0.1:${port}/hook`;
 }
 
-/** Writes `head`, then `byte` again and again until the connection ends. */
+/** Writes `head`, then `byte` repeatedly until the connection ends. */
 export function drip(socket: Socket, head: string, byte: string, everyMs = 20): void {
   socket.write(head);
   const timer = setInterval(() => socket.write(byte), everyMs);
   socket.on('close', () => clearInterval(timer));
 }
 
-/** Writes `chunk` as fast as the other side reads, until the connection ends; answers the bytes handed over. */
+/** Writes `chunk` as fast as the peer reads, until the connection ends. Returns the count of written bytes. */
 export function flood(socket: Socket, chunk: string | Buffer): { bytes: number } {
   const written = { bytes: 0 };
   const more = (): void => {

@@ -5,16 +5,16 @@ import { type ResolveAddresses, systemResolver } from '../../../src/infra/networ
 import type { AttemptResult } from '../../../src/webhooks/worker/attempt-result.js';
 import { WebhookSender } from '../../../src/webhooks/worker/webhook-sender.js';
 
-/** Runs `close` after the test, the latest first. */
+/** Runs `close` after the test, last registered first. */
 export function afterThisTest(close: () => unknown): void {
   onTestFinished(async () => void (await close()));
 }
 
 export interface SenderSettings {
-  /** A minute unless said, which no test waits for: a busy machine may take seconds for what is quick. */
+  /** A minute by default, which no test waits for, because a busy machine may need seconds. */
   timeoutMs?: number;
   allowPrivateTargets?: boolean;
-  /** Wins over `allowPrivateTargets`. */
+  /** Overrides `allowPrivateTargets`. */
   policy?: TargetPolicy;
   resolve?: ResolveAddresses;
   tlsCpu?: Allowances;
@@ -24,7 +24,7 @@ function policyWith(allowPrivateTargets: boolean): TargetPolicy {
   return new TargetPolicy({ webhooks: { allowPrivateTargets } });
 }
 
-/** The sender of the worker, closed after the test; without settings it may send to loopback. */
+/** The worker's sender, closed after the test. By default it may send to loopback. */
 export function senderWith(settings: SenderSettings = {}): WebhookSender {
   const { timeoutMs = 60_000, allowPrivateTargets = true, resolve = systemResolver() } = settings;
   const policy = settings.policy ?? policyWith(allowPrivateTargets);
@@ -34,7 +34,7 @@ export function senderWith(settings: SenderSettings = {}): WebhookSender {
   return sender;
 }
 
-/** One small webhook to `url`. */
+/** Sends one small webhook to `url`. */
 export function send(
   sender: WebhookSender,
   url: string,
