@@ -104,13 +104,13 @@ describe('creating a key', () => {
     ['an expiry without a zone', { mode: 'live', expires_at: '2099-01-01T00:00:00' }],
     ['31 February', { mode: 'live', expires_at: '2099-02-31T00:00:00Z' }],
     ['a number for an expiry', { mode: 'live', expires_at: 4_000_000_000 }],
-    ['no network at all', { mode: 'live', allowed_cidrs: [] }],
+    ['an empty list of networks', { mode: 'live', allowed_cidrs: [] }],
     ['51 networks', { mode: 'live', allowed_cidrs: Array.from({ length: 51 }, (_, i) => `10.0.0.${i}`) }],
-    ['a network that is a name', { mode: 'live', allowed_cidrs: ['example.com'] }],
+    ['a host name as network', { mode: 'live', allowed_cidrs: ['example.com'] }],
     ['a network with host bits', { mode: 'live', allowed_cidrs: ['10.0.0.1/8'] }],
     ['null for a network', { mode: 'live', allowed_cidrs: [null] }],
-    ['text for a list', { mode: 'live', allowed_cidrs: '10.0.0.0/8' }],
-    ['a key of its own', { mode: 'live', key: 'mine' }],
+    ['text instead of a list', { mode: 'live', allowed_cidrs: '10.0.0.0/8' }],
+    ['a chosen key', { mode: 'live', key: 'mine' }],
   ])('refuses %s', async (_, body) => {
     const answer = await office.service.admin.post(keysOf(partnerId), body);
     expectProblem(answer, 400, 'validation_failed');

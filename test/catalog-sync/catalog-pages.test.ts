@@ -163,7 +163,7 @@ describe('a truncated list', () => {
     ['is refused', { unfilteredTopups: 'refused' }, 'topup_prices_unavailable'],
     ['is empty', { unfilteredTopups: 'empty' }, null],
     ['has the form of 2023', { oldForm: 'topups' }, null],
-    ['has an entry that nobody can read', { unreadable: 1 }, null],
+    ['has an unreadable entry', { unreadable: 1 }, null],
   ] as const)('keeps every base package when the list of top-ups %s', async (_, change, error) => {
     const habits = { unfilteredTopups: 'all', oldForm: 'none', unreadable: 0 } as const;
     esimAccess.control({ faults: { catalog: { ...habits, ...change } } });

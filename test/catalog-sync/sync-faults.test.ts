@@ -50,9 +50,9 @@ async function syncs(): Promise<[string, number][]> {
 
 describe('a worker that was frozen in the middle of a synchronization', () => {
   it.each([
-    ['that then gets its list', undefined],
-    ['that then gets none', new Error('503')],
-  ])('%s writes nothing once another worker has taken over', async (_, error) => {
+    ['its list arrives', undefined],
+    ['its list fails', new Error('503')],
+  ])('writes nothing once another worker has taken over: %s', async (_, error) => {
     bench.esimAccess.packages = [offer('A')];
     bench.zendit.packages = [offer('Z')];
     const frozen = await bench.startWorker(OLD);
@@ -169,7 +169,7 @@ describe('a provider that is not connected', () => {
     expect((await bench.history('pkg_z_Z')).map(([, , available]) => available)).toEqual([true, false, true]);
   });
 
-  it('does not include providers without a package list, and a sync without any listing provider does nothing', async () => {
+  it('is not confused with one that has no package list, and a sync with only such providers does nothing', async () => {
     bench.zendit.packages = [offer('Z')];
     await (await bench.startWorker()).runIfDue();
     await bench.database.pool.query(`UPDATE package_sources SET provider = 'stub'`);

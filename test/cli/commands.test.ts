@@ -29,14 +29,14 @@ afterAll(async () => {
 
 describe('exit codes', () => {
   it.each([
-    ['a command that is not there', ['frobnicate'], 2],
-    ['an option that is not there', ['catalog', '--color'], 2],
+    ['an unknown command', ['frobnicate'], 2],
+    ['an unknown option', ['catalog', '--color'], 2],
     ['a missing option', ['orders', 'place'], 2],
-    ['a word too many', ['orders', 'get', 'ord_1', 'ord_2'], 2],
-    ['an order that is not there', ['orders', 'get', 'ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7'], 4],
+    ['an extra argument', ['orders', 'get', 'ord_1', 'ord_2'], 2],
+    ['an unknown order', ['orders', 'get', 'ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7'], 4],
     ['two packages', ['orders', 'place', 'pkg_fr_1gb_7d', '-p', 'pkg_gr_1gb_7d'], 2],
     ['an order that fails', ['orders', 'place', '-p', 'pkg_test_out_of_stock', '--wait'], 1],
-    ['a service that is not there', ['catalog', '--base-url', 'http://127.0.0.1:1'], 5],
+    ['an unreachable service', ['catalog', '--base-url', 'http://127.0.0.1:1'], 5],
   ] as const)('distinguishes %s', async (_what, args, code) => {
     const finished = await user.run(args);
     expect(finished.code).toBe(code);

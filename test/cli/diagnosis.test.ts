@@ -38,17 +38,17 @@ describe('esim verify', () => {
     `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${signed}`).digest('hex')}`;
 
   it.each([
-    ['a right one', { header: header(body), body }, 'valid', 0],
-    ['one that is too old', { header: header(body, now - 301), body }, 'timestamp_too_old', 1],
-    ['one from the future', { header: header(body, now + 301), body }, 'timestamp_in_future', 1],
+    ['a valid signature', { header: header(body), body }, 'valid', 0],
+    ['an old signature', { header: header(body, now - 301), body }, 'timestamp_too_old', 1],
+    ['a signature from the future', { header: header(body, now + 301), body }, 'timestamp_in_future', 1],
     [
-      'a body that was written again',
+      'a reserialized body',
       { header: header(body), body: JSON.stringify(JSON.parse(body), null, 2) },
       'body_was_parsed',
       1,
     ],
-    ['a line end too many', { header: header(body), body: `${body}\n` }, 'newline_added', 1],
-    ['a line end too few', { header: header(`${body}\n`), body }, 'newline_removed', 1],
+    ['an extra line end', { header: header(body), body: `${body}\n` }, 'newline_added', 1],
+    ['a missing line end', { header: header(`${body}\n`), body }, 'newline_removed', 1],
     ['another body', { header: header('{}'), body }, 'no_match', 1],
     ['no header', { header: 'hello', body }, 'malformed_header', 1],
     [
@@ -76,9 +76,9 @@ describe('esim verify', () => {
   });
 
   it.each([
-    ['of a file with a line break of Windows', `${secret}\r\n`, false],
-    ['of a file with blank lines', `\n ${secret}\n\n`, true],
-    ['of a file with a byte order mark', `\uFEFF${secret}`, true],
+    ['in a file with a Windows line break', `${secret}\r\n`, false],
+    ['in a file with blank lines', `\n ${secret}\n\n`, true],
+    ['in a file with a byte order mark', `\uFEFF${secret}`, true],
   ])('trims the secret %s', async (_what, content, isTold) => {
     const args = ['--header', header(body)];
     const finished = await verify(args, content);
@@ -97,16 +97,16 @@ describe('esim verify with Standard Webhooks', () => {
       ([name, value]) => [`--${name}`, value],
     );
   it.each([
-    ['a right one', signed(), 'valid'],
-    ['one of a rotation', signed(body, [newSigningSecret(), secret]), 'valid'],
-    ['one that is too old', signed(body, [secret], now - 301), 'timestamp_too_old'],
-    ['one from the future', signed(body, [secret], now + 301), 'timestamp_in_future'],
+    ['a valid signature', signed(), 'valid'],
+    ['a signature during a rotation', signed(body, [newSigningSecret(), secret]), 'valid'],
+    ['an old signature', signed(body, [secret], now - 301), 'timestamp_too_old'],
+    ['a signature from the future', signed(body, [secret], now + 301), 'timestamp_in_future'],
     ['another secret', signed(body, [newSigningSecret()]), 'no_match'],
-    ['a line end too few', signed(`${body}\n`), 'newline_removed'],
+    ['a missing line end', signed(`${body}\n`), 'newline_removed'],
     ['another id', ['--webhook-id', 'evt_2', ...signed().slice(2)], 'no_match'],
-    ['no signature in it', [...signed().slice(0, 4), '--webhook-signature', 'hello'], 'malformed_header'],
+    ['a malformed signature', [...signed().slice(0, 4), '--webhook-signature', 'hello'], 'malformed_header'],
     [
-      'no time in it',
+      'a malformed timestamp',
       [...signed().slice(0, 2), '--webhook-timestamp', 'x', ...signed().slice(4)],
       'malformed_header',
     ],

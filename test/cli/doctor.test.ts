@@ -138,12 +138,12 @@ describe('esim doctor for the local server', () => {
 
   it.each([
     ['refuses everything', 400, 400, 'bad', 'give it the secret that `esim listen --print-secret` prints'],
-    ['takes everything', 200, 200, 'bad', 'it accepts unsigned requests'],
-    ['takes the wrong ones only', 401, 200, 'bad', 'it accepts unsigned requests'],
+    ['accepts everything', 200, 200, 'bad', 'it accepts unsigned requests'],
+    ['accepts only wrong signatures', 401, 200, 'bad', 'it accepts unsigned requests'],
     ['has another path', 404, 404, 'bad', 'check that the path is correct'],
     ['fails', 500, 401, 'bad', '2xx'],
     ['redirects', 301, 301, 'bad', '2xx'],
-    ['fails at a wrong signature', 200, 500, 'warn', '4xx'],
+    ['fails on a wrong signature', 200, 500, 'warn', '4xx'],
   ] as const)('reports a server that %s', async (_what, signed, unsigned, status, says) => {
     const found = await answering(signed, unsigned);
     expect(found).toMatchObject({ status, detail: expect.stringContaining(says) });

@@ -43,7 +43,7 @@ it.each([
   ['events list', ['events', 'list']],
   ['help', ['help']],
   ['doctor', ['doctor', '--json']],
-  ['listen, which goes on forever', ['listen', '-f', 'localhost:9/hook']],
+  ['listen, which never ends', ['listen', '-f', 'localhost:9/hook']],
 ])('exits quietly when nobody reads stdout: %s', async (_name, args) => {
   await partner.sandbox.post('/v1/orders', { package_id: 'pkg_test_out_of_stock' });
   await eventually('an event', async () => (await partner.sandbox.get('/v1/events')).body.data.length > 0);

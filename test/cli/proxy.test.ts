@@ -98,7 +98,7 @@ describe('a proxy from the environment', () => {
     ['api.behind.test', { HTTP_PROXY: 'http://p', NO_PROXY: '*' }, null],
     ['127.0.0.1:3000', { HTTP_PROXY: 'http://p' }, null],
     ['127.0.0.1:3000', { ALL_PROXY: 'socks5://s' }, null],
-  ])('for calls to %s with %j is %s', (host, environment, proxyOfHost) => {
+  ])('is chosen for %s with %j: %s', (host, environment, proxyOfHost) => {
     expect(proxyFor(`http://${host}`, environment)).toBe(proxyOfHost);
   });
 

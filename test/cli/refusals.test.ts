@@ -36,14 +36,14 @@ const topUp = (packageId: string, ...args: string[]): string[] => [
 ];
 
 it.each([
-  ['a package that is not there', 'not_found', () => ['orders', 'place', '-p', 'pkg_none'], 'esim catalog'],
+  ['an unknown package', 'not_found', () => ['orders', 'place', '-p', 'pkg_none'], 'esim catalog'],
   [
-    'a reference that is taken',
+    'a reference that is already taken',
     'reference_taken',
     () => place('--reference', 'taken'),
     'esim orders list --reference',
   ],
-  ['a top-up package that is not there', 'not_found', () => topUp('pkg_none'), 'esim topups packages'],
+  ['an unknown top-up package', 'not_found', () => topUp('pkg_none'), 'esim topups packages'],
   [
     'a top-up that does not fit',
     'topup_not_supported',

@@ -122,15 +122,15 @@ describe('loadConfig', () => {
   it.each([
     ['an unknown provider', 'FR=zendit,DE=esimaccess', 'rule 2 must name one of'],
     ['no provider', 'FR', 'rule 1 must name one of'],
-    ['a country in small letters', 'fr=zendit', 'rule 1 must begin with'],
-    ['an id that no package has', 'pkg_=zendit', 'rule 1 must begin with'],
+    ['a lowercase country', 'fr=zendit', 'rule 1 must begin with'],
+    ['an invalid package id', 'pkg_=zendit', 'rule 1 must begin with'],
     ['no selector', '=zendit', 'rule 1 must begin with'],
-    ['an end that is missing', 'FR=zendit,', 'rule 2 must begin with'],
-    ['two signs of equality', 'FR=zendit=none', 'rule 1 must be selector=provider'],
+    ['a trailing comma', 'FR=zendit,', 'rule 2 must begin with'],
+    ['two equals signs', 'FR=zendit=none', 'rule 1 must be selector=provider'],
     ['a repeated selector', 'FR=zendit,*=none, FR=esim_access', 'rule 3 repeats a selector'],
-    ['one that no package comes to', '*=zendit,FR=none', 'rule 2 has no effect'],
-    ['several', 'x=zendit,FR=y', 'rule 1 must begin with a package id'],
-    ['several', 'x=zendit,FR=y', 'rule 2 must name one of'],
+    ['an unreachable rule', '*=zendit,FR=none', 'rule 2 has no effect'],
+    ['several faults', 'x=zendit,FR=y', 'rule 1 must begin with a package id'],
+    ['several faults', 'x=zendit,FR=y', 'rule 2 must name one of'],
   ])('refuses rules for live packages with %s', (_, text, problem) => {
     const error = thrownBy(() =>
       loadConfig(testEnvironment(DATABASE_URL, { LIVE_PACKAGE_PROVIDERS: text, PORT: 'x' })),

@@ -26,13 +26,13 @@ it.each([
   ['a value over several lines', 'A="one\ntwo"\nB=y\n', { A: 'one\ntwo', B: 'y' }],
   ['a value with = and a comment', 'A=a=b#c\nB=y\n', { A: 'a=b', B: 'y' }],
   ['a byte order mark', '\uFEFFA=x\nB=y\n', { A: 'x', B: 'y' }],
-  ['line ends of Windows', 'A=x\r\nB=y\r\n', { A: 'x', B: 'y' }],
+  ['Windows line ends', 'A=x\r\nB=y\r\n', { A: 'x', B: 'y' }],
   [
-    'a byte order mark, line ends of Windows and export',
+    'a byte order mark, Windows line ends and export',
     '\uFEFFexport A=x\r\nexport B=y\r\n',
     { A: 'x', B: 'y' },
   ],
-  ['line ends of old Macs', 'A=x\rB=y\r', { A: 'x', B: 'y' }],
+  ['classic Mac line ends', 'A=x\rB=y\r', { A: 'x', B: 'y' }],
 ])('reads .env with %s', (_, content, expected) => {
   expect(loaded(content)).toEqual(expected);
 });
@@ -43,9 +43,9 @@ it('keeps a variable that is set already', () => {
 
 it.each([
   ['a line without =', 'A=3000\nB info\n', 2],
-  ['a name that is none', 'A=3000\n\n2FAST=1\n', 3],
-  ['a quote that is not closed', "A=3000\nB='portal:hidden-part\nC=info\n", 2],
-  ['text behind a closing quote', 'A="portal" hidden-part\n', 1],
+  ['an invalid name', 'A=3000\n\n2FAST=1\n', 3],
+  ['an unclosed quote', "A=3000\nB='portal:hidden-part\nC=info\n", 2],
+  ['text after a closing quote', 'A="portal" hidden-part\n', 1],
 ])('refuses %s with its line number and does not repeat it', (_, content, line) => {
   const load = (): Environment => loaded(content);
   expect(load).toThrow(new RegExp(`\\.env, line ${line}:`));
@@ -54,8 +54,8 @@ it.each([
 
 it.each([
   ['UTF-16', Buffer.from('\uFEFFA=3000\r\n', 'utf16le')],
-  ['UTF-16 of the other byte order', Buffer.from('\uFEFFA=3000\r\n', 'utf16le').swap16()],
-  ['UTF-16 without a mark', Buffer.from('A=3000\r\n', 'utf16le')],
+  ['UTF-16 in the other byte order', Buffer.from('\uFEFFA=3000\r\n', 'utf16le').swap16()],
+  ['UTF-16 without a byte order mark', Buffer.from('A=3000\r\n', 'utf16le')],
   ['Latin 1', Buffer.from('A=Voyage d\u00E9t\u00E9\n', 'latin1')],
 ])('refuses a file in %s', (_, content) => {
   expect(() => loaded(content)).toThrow(`${file} is not UTF-8 text: save it as UTF-8`);
@@ -69,8 +69,8 @@ it('treats a missing file as empty, and refuses an unreadable one', () => {
 });
 
 it.each([
-  ['with the settings that are wrong', 'LOG_LEVEL=shout\nPORT=abc\n', [/^.*LOG_LEVEL/m, /^.*PORT must/m]],
-  ['with the line that is wrong', 'LOG_LEVEL info\n', [/^cannot start: .*\.env, line 1:/]],
+  ['and names the invalid settings', 'LOG_LEVEL=shout\nPORT=abc\n', [/^.*LOG_LEVEL/m, /^.*PORT must/m]],
+  ['and names the invalid line', 'LOG_LEVEL info\n', [/^cannot start: .*\.env, line 1:/]],
 ])('stops the boot %s', (_, content, expected) => {
   writeFileSync(file, content);
   const { status, stderr } = spawnSync(process.execPath, ['scripts/start.mjs', 'api'], {

@@ -17,8 +17,8 @@ const operations = Object.entries(document.paths).flatMap(([route, item]) =>
   })),
 );
 
-describe('generated pages', () => {
-  it('describe a cause and a fix for every error code', () => {
+describe('a generated page', () => {
+  it('describes a cause and a fix for every error code', () => {
     const page = readFileSync('docs/errors.md', 'utf8');
     for (const code of ERROR_CODES) {
       expect(page).toMatch(
@@ -27,7 +27,7 @@ describe('generated pages', () => {
     }
   });
 
-  it('list every operation in the reference, which loads nothing external', () => {
+  it('lists every operation in the reference, which loads nothing external', () => {
     const html = readFileSync('docs/reference/index.html', 'utf8');
     for (const { operationId } of operations) expect(html).toContain(`<article id="${operationId}">`);
     expect(html).not.toMatch(/<script|<link|src=|url\(|@import/);
@@ -36,7 +36,7 @@ describe('generated pages', () => {
     expect(statSync('docs/reference/index.html').size).toBeLessThan(1_000_000);
   });
 
-  it('list every operation in the Postman collection, each POST with a new key', () => {
+  it('lists every operation in the Postman collection, each POST with a new key', () => {
     interface Request {
       method: string;
       header: { key: string; value: string }[];
@@ -60,14 +60,14 @@ describe('generated pages', () => {
   });
 });
 
-describe('links between pages', () => {
+describe('a link between pages', () => {
   const pages = ['docs', 'docs/guides'].flatMap((folder) =>
     readdirSync(folder)
       .filter((name) => name.endsWith('.md'))
       .map((name) => path.join(folder, name)),
   );
 
-  it.each(pages)('point from %s to existing files', (page) => {
+  it.each(pages)('leads from %s to an existing file', (page) => {
     const links = [...readFileSync(page, 'utf8').matchAll(/\]\(([^)#\s]+)[^)\s]*\)/g)].map(
       ([, link = '']) => link,
     );

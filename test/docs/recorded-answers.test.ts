@@ -124,8 +124,8 @@ async function lookBack(): Promise<void> {
   await record('listRequests', '/v1/requests?limit=2');
 }
 
-describe('the recorded responses in the API reference', () => {
-  it('match the running service', async () => {
+describe('the set of recorded responses in the API reference', () => {
+  it('matches the running service', async () => {
     await record('getMe', '/v1/me');
     await record('listPackages', '/v1/catalog?country=FR&limit=2');
     await record('getPackage', `/v1/catalog/${bodyOf('/v1/orders')['package_id']}`);
@@ -138,7 +138,7 @@ describe('the recorded responses in the API reference', () => {
     await expect(`${JSON.stringify({ answers, events }, null, 2)}\n`).toMatchFileSnapshot(FILE);
   });
 
-  it('cover every operation and every event', () => {
+  it('covers every operation and every event', () => {
     const operations = Object.values(partner.paths).flatMap((item) =>
       Object.values(item as Record<string, { operationId: string }>).map(({ operationId }) => operationId),
     );

@@ -36,14 +36,14 @@ function verdicts(vectors: readonly SignatureVector[], answers: readonly unknown
   return Object.fromEntries(vectors.map((vector, index) => [vector.name, answers[index]]));
 }
 
-describe('the functions that verify a signature', () => {
+describe('each function that verifies a signature', () => {
   const vectors = [...SHARED_VECTORS, ...STRICTER_VECTORS];
   const expected = verdicts(
     vectors,
     vectors.map((vector) => vector.expected),
   );
 
-  it('are tested with vectors that the service itself agrees with', () => {
+  it('is tested with vectors that the service itself agrees with', () => {
     const answers = SHARED_VECTORS.map(({ header, body, secret, now }) =>
       verifyWebhookSignature({
         header: header ?? '',
@@ -64,7 +64,7 @@ describe('the functions that verify a signature', () => {
     if (language.missing)
       console.warn(`the ${language.name} of docs/webhooks.md is not run: ${language.missing}`);
     it.skipIf(language.missing !== null)(
-      `judge every vector like the service, in ${language.name}`,
+      `judges every vector like the service, in ${language.name}`,
       async () => {
         const answers = (await runProgram(
           language.program(page),

@@ -194,7 +194,7 @@ describe('a cursor', () => {
     '/v1/topups?limit=1',
     '/v1/catalog?limit=1',
     '/v1/events?limit=1',
-  ])('for %s works only for its own partner and mode', async (path) => {
+  ])('works only for its own partner and mode: %s', async (path) => {
     const { next_cursor } = (await a.sandbox.get(path)).body;
     const next = `${path}&cursor=${next_cursor}`;
     expect((await a.sandbox.get(next)).status).toBe(200);

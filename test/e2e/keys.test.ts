@@ -90,7 +90,7 @@ describe('the end of a key', () => {
     expect(Date.now()).toBeGreaterThanOrEqual(expiresAt - 50);
   });
 
-  it('accepts the old key besides its successor until the grace period ends', async () => {
+  it('accepts the old key alongside its successor until the grace period ends', async () => {
     const old = await createKey();
     const rotatedAt = Date.now();
     const successor = await rotate(old, 5);
@@ -234,7 +234,7 @@ describe('401', () => {
   });
 
   it.each([
-    ['nothing at all', []],
+    ['no header', []],
     ['an empty value', ['']],
     ['the scheme alone', ['Bearer']],
     ['the scheme and a space', ['Bearer ']],
@@ -242,8 +242,8 @@ describe('401', () => {
     ['a tab', ['Bearer\tKEY']],
     ['another scheme', ['Basic KEY']],
     ['no scheme', ['KEY']],
-    ['more words', ['Bearer KEY KEY']],
-    ['a list of two', ['Bearer KEY, Bearer KEY']],
+    ['extra words', ['Bearer KEY KEY']],
+    ['a comma-separated list', ['Bearer KEY, Bearer KEY']],
     ['two equal headers', ['Bearer KEY', 'Bearer KEY']],
     ['a valid header after a wrong one', ['Bearer x', 'Bearer KEY']],
     ['a wrong header after a valid one', ['Bearer KEY', '']],
@@ -301,7 +301,7 @@ const tally = (statuses: readonly number[]): Record<number, number> =>
   );
 
 describe('one call in a batch of concurrent calls (D43)', () => {
-  it('fails no other call although its address has a zone: 61 strangers beside 50 calls of 5 partners', async () => {
+  it('fails no other call although its address has a zone: 61 strangers alongside 50 calls of 5 partners', async () => {
     const partners = await Promise.all(Array.from({ length: 5 }, () => service.createPartner()));
     const unknownKey = `svc_${'sk'}_test_${'x'.repeat(32)}`;
     const strangers = Array.from({ length: 61 }, (_, nth) =>

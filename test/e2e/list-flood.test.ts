@@ -56,7 +56,7 @@ it("leaves connections for other partners while one partner's lists hang (D43)",
     const served = await Promise.all(others.map((partner) => work(partner, () => over)));
     expect(served.flat().filter((status) => status !== 200)).toEqual([]);
     const refused = await flooded;
-    // The few running lists hit the lock timeout, and the others are told to retry.
+    // The few running lists hit the lock timeout, and the others get a 429 and retry later.
     expect(refused.filter((status) => status === 503).length).toBeLessThanOrEqual(8);
     expect(new Set(refused)).toEqual(new Set([429, 503]));
   } finally {

@@ -53,8 +53,8 @@ async function manyNeverRead(
   }
 }
 
-describe('callers that never read (D43)', () => {
-  it('lose their connections after the write timeout on the partner and the admin port, and others are served', async () => {
+describe('a caller that never reads (D43)', () => {
+  it('loses its connection after the write timeout on the partner and the admin port, and others are served', async () => {
     const service = await startTestService({ env: { HTTP_WRITE_TIMEOUT_MS: '1000' } });
     ended.push(() => service.stop());
     const { sandbox, sandboxKey } = await service.createPartner();
@@ -71,7 +71,7 @@ describe('callers that never read (D43)', () => {
     expect((await sandbox.get('/v1/me')).status).toBe(200);
   });
 
-  it('do not fail a stop or block the draining of workers: SIGTERM exits with 0 in time', async () => {
+  it('does not fail a stop or block the draining of workers: SIGTERM exits with 0 in time', async () => {
     const database = await createTestDatabase();
     ended.push(() => database.drop());
     const [port, adminPort] = [await freePort(), await freePort()];

@@ -152,7 +152,7 @@ describe('JSON (D9)', () => {
     ['NUL', '{"package_id":"pkg_fr_1gb_7d","metadata":{"k":"\\u0000"}}'],
     ['a lone surrogate', '{"package_id":"pkg_fr_1gb_7d","metadata":{"k":"\\ud800"}}'],
     ['a lone surrogate in a name', '{"package_id":"pkg_fr_1gb_7d","metadata":{"\\udc00":"v"}}'],
-    ['an endless number', '{"package_id":"pkg_fr_1gb_7d","quantity":1e999}'],
+    ['an infinite number', '{"package_id":"pkg_fr_1gb_7d","quantity":1e999}'],
   ])('refuses %s as validation_failed', async (_name, body) => {
     expectProblem(await api.post('/v1/orders', body), 400, 'validation_failed');
   });
@@ -205,7 +205,7 @@ describe('an operation without fields', () => {
   it.each([
     ['no body', undefined, {}],
     ['no body, although a type is named', undefined, { 'content-type': 'application/json' }],
-    ['no body of another type', undefined, { 'content-type': 'text/plain' }],
+    ['no body with another type', undefined, { 'content-type': 'text/plain' }],
     ['an empty body', '', { 'content-type': 'application/json' }],
     ['an empty object', {}, {}],
   ])('accepts %s', async (_name, body, headers) => {

@@ -17,8 +17,8 @@ afterAll(async () => {
   await office.stop();
 });
 
-describe('the terms of a sold order (D47)', () => {
-  it('apply to its eSIMs even if the package was changed and withdrawn before they were issued', async () => {
+describe('an order after a change of its package (D47)', () => {
+  it('issues eSIMs with the terms at the time of the sale, even if the package was withdrawn', async () => {
     const { database } = office;
     const partner = api.partnerApi((await office.createPartner()).sandboxKey);
     const limited = await placeOrder(partner, { package_id: 'pkg_fr_1gb_7d', quantity: 1 });

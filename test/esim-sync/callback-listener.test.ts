@@ -150,16 +150,22 @@ describe('the rate limit of callbacks (D21)', () => {
 
 describe('sender addresses', () => {
   it.each([
-    ['only the allowed ones may call', '192.0.2.0/24', '0', undefined, 404],
-    ['the peer counts without a trusted proxy', '127.0.0.1', '0', '192.0.2.1', 200],
-    ['a claimed one counts for nothing without a trusted proxy', '192.0.2.0/24', '0', '192.0.2.1', 404],
-    ['behind a trusted proxy the one that it saw counts', '192.0.2.0/24', '1', '8.8.8.8, 192.0.2.1', 200],
-    ['behind a trusted proxy an invented one does not', '192.0.2.0/24', '1', '192.0.2.1, 8.8.8.8', 404],
-    ['IPv6 networks too', '2001:db8::/32, ::1', '1', '2001:db8::7', 200],
-    ['the proxy may name a port', '192.0.2.0/24', '1', '192.0.2.1:5678', 200],
-    ['the proxy may name a port behind IPv6', '2001:db8::/32', '1', '[2001:db8::7]:443', 200],
-    ['an unknown address is not that of the proxy', '127.0.0.1', '1', 'unknown', 404],
-    ['an empty address is not that of the proxy', '127.0.0.1', '1', '192.0.2.1, ', 404],
+    ['are refused when they are not allowed', '192.0.2.0/24', '0', undefined, 404],
+    ['are those of the peer without a trusted proxy', '127.0.0.1', '0', '192.0.2.1', 200],
+    ['ignore X-Forwarded-For without a trusted proxy', '192.0.2.0/24', '0', '192.0.2.1', 404],
+    ['are those that a trusted proxy saw', '192.0.2.0/24', '1', '8.8.8.8, 192.0.2.1', 200],
+    [
+      'ignore earlier X-Forwarded-For entries behind a trusted proxy',
+      '192.0.2.0/24',
+      '1',
+      '192.0.2.1, 8.8.8.8',
+      404,
+    ],
+    ['match IPv6 networks', '2001:db8::/32, ::1', '1', '2001:db8::7', 200],
+    ['may have a port from the proxy', '192.0.2.0/24', '1', '192.0.2.1:5678', 200],
+    ['may have a port from the proxy after IPv6', '2001:db8::/32', '1', '[2001:db8::7]:443', 200],
+    ['do not fall back to the proxy when they are unknown', '127.0.0.1', '1', 'unknown', 404],
+    ['do not fall back to the proxy when they are empty', '127.0.0.1', '1', '192.0.2.1, ', 404],
   ])('%s', async (_name, cidrs, hops, forwarded, status) => {
     // The proxy settings of the APIs do not apply to this port.
     const others = hops === '0' ? '1' : '0';

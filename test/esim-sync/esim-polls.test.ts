@@ -64,8 +64,8 @@ function hint(...upstreamIds: string[]): Promise<number> {
   return transactions.run((tx) => polls.hint(tx, PROVIDER, upstreamIds, 60_000));
 }
 
-describe('poll claims', () => {
-  it('report when the last poll was in vain, not counting one that was given back', async () => {
+describe('a poll claim', () => {
+  it('reports when the last poll was in vain, not counting one that was given back', async () => {
     await addDue(1);
     const lookedInVain = async () => {
       await database.pool.query(`UPDATE esims SET next_poll_at = now(), poll_lease_until = NULL`);
@@ -83,13 +83,13 @@ describe('poll claims', () => {
     expect((await lookedInVain()).at).toBeNull();
   });
 
-  it('start with the longest overdue eSIM, and add its neighbors by time of issue', async () => {
+  it('starts with the longest overdue eSIM, and adds its neighbors by time of issue', async () => {
     await addDue(30);
     await database.pool.query(`UPDATE esims SET next_poll_at = now() - interval '2 hours' WHERE id = 'e10'`);
     expect(idsOf(await claim('poll', 5))).toEqual(['e10', 'e11', 'e12', 'e8', 'e9']);
   });
 
-  it('never give one eSIM to two workers, and miss none', async () => {
+  it('never gives one eSIM to two workers, and misses none', async () => {
     await addDue(200);
     const worker = async (): Promise<string[]> => {
       const mine: string[] = [];
@@ -105,14 +105,14 @@ describe('poll claims', () => {
     expect(new Set(all).size).toBe(200);
   });
 
-  it.each(['expired', 'canceled'])('skip an eSIM that is %s', async (status) => {
+  it.each(['expired', 'canceled'])('skips an eSIM that is %s', async (status) => {
     await addDue(1, status);
     expect(await claim('poll')).toBeNull();
     expect(await hint('u0')).toBe(0);
     expect(await claim('callback')).toBeNull();
   });
 
-  it('expire, and then the first worker can neither write nor schedule', async () => {
+  it('expires, and then the first worker can neither write nor schedule', async () => {
     await addDue(1);
     const first = (await claim('poll'))!;
     await database.pool.query('UPDATE esims SET poll_lease_until = now()');
@@ -140,7 +140,7 @@ describe('a hint', () => {
     expect(idsOf(await claim('poll'))).toEqual(['e0', 'e2']);
   });
 
-  it('that arrives during a poll waits a minute from its claim, and is not lost', async () => {
+  it('waits a minute from the claim when it arrives during a poll, and is not lost', async () => {
     await addDue(1);
     await hint('u0');
     const batch = (await claim('callback'))!;

@@ -268,13 +268,13 @@ describe('a callback of eSIM Access', () => {
 });
 
 describe('a callback about an order or a top-up', () => {
-  it('from Zendit, in its real form, advances an order that would otherwise wait', async () => {
+  it('advances an order that would otherwise wait, when Zendit sends it in its real form', async () => {
     const { order } = await waitingOrder({ webhookUrl: world.callbackUrl('zendit') });
     await issued(order);
     expect(world.zendit.state().webhooksSent).toBeGreaterThan(0);
   });
 
-  it('from Zendit leads to one purchase and one event each when late, duplicated and out of order', async () => {
+  it('leads to one purchase and one event each when Zendit sends it late, duplicated and out of order', async () => {
     const copies = { webhookCopies: 5, webhookDisordered: true };
     const webhookUrl = world.callbackUrl('zendit');
     world.zendit.control({ finishAfterMs: 300, webhookUrl, webhookDelayMs: 200, ...copies });
@@ -314,7 +314,7 @@ describe('a callback about an order or a top-up', () => {
     });
   });
 
-  it('from another provider is ignored', async () => {
+  it('is ignored when it comes from another provider', async () => {
     const { order, reference } = await waitingOrder();
     const about = { notifyType: 'ORDER_STATUS', content: { transactionId: reference } };
     expect((await world.callBack('esim_access', about)).status).toBe(200);

@@ -82,7 +82,7 @@ describe('a reading', () => {
     }
   });
 
-  it('never goes back on an issued reading or on a smaller or older figure', () => {
+  it('never regresses on an issued reading or on a smaller or older figure', () => {
     const now = apply(newEsim(), [{ ...ACTIVE, usedBytes: 0.6 * GB, asOf: minute(100) }]).esim;
     const { esim, events } = apply(now, [
       { status: 'issued', profileStatus: 'enabled', usedBytes: 0, asOf: minute(110) },
@@ -228,12 +228,12 @@ const disorders = histories.chain((history) =>
     .map((disorder) => ({ history, disorder })),
 );
 
-describe('readings in any order, duplicated and delayed', () => {
+describe('a sequence of readings in any order, duplicated and delayed', () => {
   it.each([
     ['a plan with a total', newEsim()],
     ['an unlimited plan', newEsim({ unlimited: true, totalBytes: null })],
     ['a topped-up eSIM', newEsim({ totalBytes: 2 * GB, toppedUpAt: minute(900) })],
-  ])('lead to the same state and send each event at most once: %s', (_name, start) => {
+  ])('leads to the same state and sends each event at most once: %s', (_name, start) => {
     fc.assert(
       fc.property(disorders, fc.integer({ min: 0, max: 50_000 }), ({ history, disorder }, delay) => {
         const inOrder = apply(start, history);

@@ -83,8 +83,8 @@ async function withLocked(name: string, work: () => Promise<void>): Promise<void
   }
 }
 
-describe('eSIMs that cannot be expired', () => {
-  it('do not block later ones, even if they fill whole batches (D43)', async () => {
+describe('an eSIM that cannot be expired', () => {
+  it('does not block later ones, even if such eSIMs fill whole batches (D43)', async () => {
     await query(
       `ALTER TABLE esims ADD CONSTRAINT poisoned CHECK (order_id <> 'bad' OR status <> 'expired') NOT VALID`,
     );
@@ -101,7 +101,7 @@ describe('eSIMs that cannot be expired', () => {
     await eventually('those that can be expired now do', isExpired('bad'));
   });
 
-  it('do not block others while their rows are locked', async () => {
+  it('does not block others while its row is locked', async () => {
     await insertEnded('locked', { mode: 'live', count: 2, hoursAgo: 2 });
     await insertEnded('free', { mode: 'live', count: 3, hoursAgo: 1 });
     await withLocked('locked', async () => {
@@ -112,7 +112,7 @@ describe('eSIMs that cannot be expired', () => {
     await eventually('they expire when they are free', isExpired('locked'));
   });
 
-  it('do not delay Live if they are in Sandbox, however many they are and whenever they ended (D41)', async () => {
+  it('does not delay Live if it is in Sandbox, however many there are and whenever they ended (D41)', async () => {
     await insertEnded('sandbox', { mode: 'sandbox', count: 200, hoursAgo: 2 });
     await withLocked('sandbox', async () => {
       // A run over all of these would wait for minutes.
@@ -124,7 +124,7 @@ describe('eSIMs that cannot be expired', () => {
     });
   });
 
-  it('do not delay a stop, which waits only for the current eSIM', async () => {
+  it('does not delay a stop, which waits only for the current eSIM', async () => {
     await insertEnded('many', { mode: 'sandbox', count: 200, hoursAgo: 2 });
     await withLocked('many', async () => {
       await startWorker();

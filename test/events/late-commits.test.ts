@@ -57,7 +57,7 @@ class Poller {
     return this.seen.map(({ id }) => id);
   }
 
-  /** Reads until a page says that there is no more. */
+  /** Reads until no more pages remain. */
   async catchUp(): Promise<void> {
     for (let more = true; more;) more = await this.readPage();
   }
@@ -274,8 +274,7 @@ describe('assigning positions', () => {
       },
     };
     // A process that assigns positions waits at its gate after it took the numbers and before it commits them. A test
-    // may
-    // keep the gate shut longer than the service's lock timeout.
+    // may keep the gate shut longer than the service's lock timeout.
     await database.pool.query(`
       CREATE FUNCTION wait_at_gate() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = '2min' AS $body$
       BEGIN

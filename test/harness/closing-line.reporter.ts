@@ -4,8 +4,7 @@ type Errors = readonly { readonly message?: string; readonly stack?: string }[];
 
 /**
  * Prints a closing line such as `12 passed, 0 failed`. Prints the reason of each failure at once, because an aborted
- * run
- * never reaches vitest's summary.
+ * run never reaches vitest's summary.
  */
 export default class ClosingLineReporter implements Reporter {
   onTestCaseResult(test: TestCase): void {

@@ -5,7 +5,7 @@ import { TEMPLATE_DATABASE } from './template-database.js';
 
 export interface TestDatabase {
   readonly url: string;
-  /** Plain SQL besides the service, to inspect or prepare rows. */
+  /** Plain SQL alongside the service, to inspect or prepare rows. */
   readonly pool: Pool;
   drop(): Promise<void>;
 }

@@ -9,8 +9,7 @@ export interface DeafAddress {
   readonly port: number;
   /**
    * Starts accepting. The caller's kernel resends a lost SYN after one second, so a pending connection takes a second,
-   * as
-   * over a link that has lost a packet.
+   * as over a link that has lost a packet.
    */
   hear(): void;
   close(): Promise<void>;

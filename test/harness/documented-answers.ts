@@ -15,8 +15,7 @@ const read = new Map<string, Documented>();
 
 /**
  * Describes how a successful response deviates from the OpenAPI document, including unknown fields. Returns null when
- * it
- * matches, or when the document has no such operation.
+ * it matches, or when the document has no such operation.
  */
 export function undocumented(
   method: string,

@@ -2,8 +2,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 
 /**
  * Maximum wait of a test. It is not a guarantee of the service, only an end for events that never come. It is long
- * because
- * the cores may be busy. `npm run mutants`, which often reaches it, shortens it.
+ * because the cores may be busy. `npm run mutants`, which often reaches it, shortens it.
  */
 export const PATIENCE_MS = Number(process.env['TEST_PATIENCE_MS'] ?? 180_000);
 

@@ -16,8 +16,7 @@ export async function placeOrder(api: HttpClient, body: object): Promise<Json> {
 
 /**
  * Posts the body `count` times at once under one key. On a busy machine, calls that wait longer than five seconds for
- * the
- * first one are told to retry (D18), and do.
+ * the first one get an error and retry (D18).
  */
 export async function postAtOnce(
   api: HttpClient,

@@ -2,8 +2,7 @@ import type { Client } from 'pg';
 
 /**
  * The default collation of the test databases: by language, letters before digits, lowercase after uppercase,
- * punctuation
- * last. It exposes code that relies on byte order, from which a host's usual default differs less visibly.
+ * punctuation last. It exposes code that relies on byte order, from which a host's usual default differs less visibly.
  */
 const LOCALE = 'en-US-u-ka-shifted-kf-upper-kr-latn-digit';
 

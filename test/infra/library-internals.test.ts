@@ -27,15 +27,15 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-describe('private fields of libraries', () => {
-  it.each(READ_VERSIONS)('belong to %s %s, used in %s', (library, version) => {
+describe('each private field that we read', () => {
+  it.each(READ_VERSIONS)('belongs to %s %s, used in %s', (library, version) => {
     const manifest = JSON.parse(readFileSync(`node_modules/${library}/package.json`, 'utf8')) as {
       version: string;
     };
     expect(manifest.version).toBe(version);
   });
 
-  it('expose the transaction and the connection of a TypeORM runner', async () => {
+  it('exposes the transaction and the connection of a TypeORM runner', async () => {
     const settings = { url: database.url, poolMax: 1, entities: [], applicationName: 'test' };
     const dataSource = await createDataSource(settings).initialize();
     try {
@@ -55,13 +55,13 @@ describe('private fields of libraries', () => {
     }
   });
 
-  it('expose the socket and the startup packet of a pg client', () => {
+  it('exposes the socket and the startup packet of a pg client', () => {
     const client = new Client();
     expect(client).toHaveProperty('connection.stream.cork');
     expect(client).toHaveProperty('getStartupConf', expect.any(Function));
   });
 
-  it('expose the first connection of a BullMQ backend', async () => {
+  it('exposes the first connection of a BullMQ backend', async () => {
     const backend = createPostgresBackend('test', {
       connection: { connectionString: database.url, schema: 'bullmq' },
     });
@@ -72,14 +72,14 @@ describe('private fields of libraries', () => {
     await backend.close();
   });
 
-  it('expose the sentinels and the failover detector of an ioredis connector', () => {
+  it('exposes the sentinels and the failover detector of an ioredis connector', () => {
     const connector = new SentinelConnector({ sentinels: [{ host: '127.0.0.1' }], name: 'primary' });
     expect(connector).toHaveProperty('connectToSentinel', expect.any(Function));
     expect(connector).toHaveProperty('failoverDetector', null);
     expect(StandaloneConnector.prototype).toHaveProperty('connect', expect.any(Function));
   });
 
-  it('expose how much of a write the kernel has not accepted yet', async () => {
+  it('exposes how much of a write the kernel has not accepted yet', async () => {
     const server = net.createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const socket = net.connect((server.address() as AddressInfo).port, '127.0.0.1');

@@ -2,8 +2,7 @@ import type { FaultsCommand } from '../../simulators/esim-access/faults.js';
 
 /**
  * Responses of eSIM Access that were recorded or that clients have seen, as faults for its control endpoint. Those
- * under
- * `topups` apply to every top-up until they are reset, except `lostAnswer`, which is a count.
+ * under `topups` apply to every top-up until they are reset, except `lostAnswer`, which is a count.
  */
 export const ESIM_ACCESS_ANSWERS: Readonly<Record<string, FaultsCommand>> = {
   accessTopupOtherId: { topups: { otherId: true } },

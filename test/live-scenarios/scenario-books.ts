@@ -106,8 +106,7 @@ export async function expectOnePurchasePerReference(
     const count = there[row.provider_reference] ?? 0;
     const units = Math.max(1, row.quantity);
     // A repetition may have been a second charge, and support was alerted. The count must not exceed the sent
-    // placements, nor
-    // be less than what the partner got, unless support ended it against the provider's data.
+    // placements, nor be less than what the partner got, unless support ended it against the provider's data.
     if (row.placements > 0) {
       expect(count, describe(row)).toBeLessThanOrEqual(row.placements);
       const isBySupport = row.failed_in_silence || row.topup_ended_by_support;

@@ -9,8 +9,7 @@ import { ScenarioPlayer } from './scenario-player.js';
 
 /**
  * `LIVE_SCENARIOS=1000 npm exec -c 'vitest run test/live-scenarios'`. `LIVE_SEED` replays the same scenarios in the
- * same
- * waves. Results still depend on timing, because faults hit whichever call comes next.
+ * same waves. Results still depend on timing, because faults hit whichever call comes next.
  */
 const SCENARIOS = size('LIVE_SCENARIOS', 12, 1_000);
 const SEED = Number(process.env['LIVE_SEED'] ?? randomInt(2 ** 31));
@@ -68,9 +67,9 @@ async function playWave(wave: readonly Scenario[]): Promise<void> {
     console.log(`${new Date().toISOString()} ${played} scenarios: ${JSON.stringify(effects)}`);
 }
 
-describe(`random live scenarios (LIVE_SEED=${SEED})`, () => {
+describe(`a wave of random live scenarios (LIVE_SEED=${SEED})`, () => {
   it(
-    'include orders, a top-up and a cancellation that have an effect',
+    'includes orders, a top-up and a cancellation that have an effect',
     async () => {
       await playWave([WITH_EVERY_EFFECT]);
       expect(effects).toMatchObject({ orders: 2, topups: 1, cancels: 1 });
@@ -79,7 +78,7 @@ describe(`random live scenarios (LIVE_SEED=${SEED})`, () => {
   );
 
   it(
-    'end with every charge issued or refunded, no money lost, nothing stuck, and one purchase per reference',
+    'ends with every charge issued or refunded, no money lost, nothing stuck, and one purchase per reference',
     async () => {
       // No bias towards small numbers, which would make the few waves trivial.
       const waves = fc.noBias(fc.array(scenario, { minLength: WAVE, maxLength: WAVE }));

@@ -69,10 +69,10 @@ describe.each([
 
   it.each([
     ['takes effect', () => undefined, 1],
-    ['is found by its reference when the answer was lost', (u: Upstream) => u.dropAnswersAfterCommit(1), 1],
-    ['is placed again when the call was lost', (u: Upstream) => u.dropCallsBeforeCommit(1), 2],
+    ['is found by its reference after a lost response', (u: Upstream) => u.dropAnswersAfterCommit(1), 1],
+    ['is placed again after a lost call', (u: Upstream) => u.dropCallsBeforeCommit(1), 2],
   ] as const)(
-    '%s: buys an order and a top-up once each and charges them once each',
+    '%s, with an order and a top-up bought once each and charged once each',
     async (_, breakIt, sent) => {
       const buyer = await shop.buyer(price + topupPrice);
       const ordersBefore = upstream.arrivals('order');

@@ -4,8 +4,7 @@ import type { Edit, Mutant } from './mutants.js';
 
 /**
  * Faults in a list of mutants for the tree at `root`, one line each: a duplicate name, a missing file, a `find` that
- * does
- * not occur exactly once, or an edit that changes nothing. This keeps the list in step with the code.
+ * does not occur exactly once, or an edit that changes nothing. This keeps the list in step with the code.
  */
 export function listFaults(root: string, mutants: readonly Mutant[]): string[] {
   const names = mutants.map(({ name }) => name);

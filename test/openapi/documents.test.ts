@@ -257,8 +257,8 @@ describe('a client generated from a document', () => {
   });
 });
 
-describe('webhooks in the document', () => {
-  it('describe every event type with the headers of a delivery', () => {
+describe('the webhooks section', () => {
+  it('describes every event type with the headers of a delivery', () => {
     const { webhooks = {} } = documents.partner;
     expect(Object.keys(webhooks)).toEqual([...EVENT_TYPES]);
     const checker = new SchemaChecker(documents.partner);
@@ -273,7 +273,7 @@ describe('webhooks in the document', () => {
     }
   });
 
-  it('exist only in the partner document', () => {
+  it('exists only in the partner document', () => {
     expect(documents.admin.webhooks).toBeUndefined();
   });
 });

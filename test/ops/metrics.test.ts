@@ -265,14 +265,14 @@ it('reads the ages of orders and top-ups by index, however many have ended or ar
   }
 });
 
-describe('dashboards', () => {
-  it('exist for each role, with panels that explain what they show', () => {
+describe('a dashboard', () => {
+  it('exists for each role, with panels that explain what they show', () => {
     expect(dashboards.map(({ file }) => file).sort()).toEqual(ROLES.map((role) => `${role}.json`).sort());
     for (const { file, panels } of dashboards)
       expect(panels.filter(({ title, description }) => !title || !description).map(() => file)).toEqual([]);
   });
 
-  it('use only metrics that exist in a scrape of the running roles', () => {
+  it('uses only metrics that exist in a scrape of the running roles', () => {
     const expressions = dashboards.flatMap(({ file, panels }) =>
       panels.flatMap(({ title, targets }) =>
         targets.map(({ expr }) => ({ place: `${file}: ${title}`, expr })),
@@ -287,8 +287,8 @@ describe('dashboards', () => {
   });
 });
 
-describe('alerts', () => {
-  it('use only metrics that exist in a scrape of the running roles', () => {
+describe('an alert', () => {
+  it('uses only metrics that exist in a scrape of the running roles', () => {
     expect(rules.length).toBe(readFileSync(RULES_FILE, 'utf8').match(/- alert:/g)!.length);
     for (const { name, expression } of rules) {
       const names = metricsIn(expression);
@@ -300,7 +300,7 @@ describe('alerts', () => {
     }
   });
 
-  it('have a runbook entry with meaning, checks, fix and warnings', () => {
+  it('has a runbook entry with meaning, checks, fix and warnings', () => {
     const entries = new Map(
       runbook
         .split(/^### /m)
@@ -316,7 +316,7 @@ describe('alerts', () => {
     }
   });
 
-  it('have a runbook that names only existing metrics and panels', () => {
+  it('has a runbook that names only existing metrics and panels', () => {
     const titles = new Set(dashboards.flatMap(({ panels }) => panels.map(({ title }) => title)));
     const named = [...runbook.matchAll(/"([A-Z][^"]+)"/g)].map(([, title]) => title!.replaceAll('\n', ' '));
     expect(named.filter((title) => !titles.has(title))).toEqual([]);
@@ -326,7 +326,7 @@ describe('alerts', () => {
   if (missing !== null) console.warn(`promtool is not there (apt-get install prometheus): ${missing}`);
 
   it.skipIf(missing !== null)(
-    'fire on their symptom and stay quiet without it, in promtool',
+    'fires on its symptom and stays quiet without it, in promtool',
     () => {
       const run = (...args: string[]): string => execFileSync('promtool', args, { encoding: 'utf8' });
       expect(run('check', 'rules', RULES_FILE)).toContain(`${rules.length} rules found`);

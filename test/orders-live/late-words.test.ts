@@ -72,8 +72,8 @@ describe('a late response to a worker that has lost the order', () => {
   });
 
   it.each<[string, CancelState]>([
-    ['refuses', { state: 'refused', failure: REFUSAL }],
-    ['does', { state: 'canceled' }],
+    ['refuses it', { state: 'refused', failure: REFUSAL }],
+    ['executes it', { state: 'canceled' }],
   ])('does not end a cancellation when the provider %s', async (_, word) => {
     const id = (await place(buyer, 2))['id'] as string;
     expect(await shop.settled(buyer, id)).toMatchObject({ status: 'issued' });

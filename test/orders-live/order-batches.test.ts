@@ -96,8 +96,8 @@ async function allEnded(ids: readonly string[]): Promise<Map<string, Ended>> {
   });
 }
 
-describe('orders whose provider responds at the same time', () => {
-  it('end in one transaction, each with its own status, eSIMs, event and money', async () => {
+describe('a batch of orders whose provider responds at the same time', () => {
+  it('ends in one transaction, each order with its own status, eSIMs, event and money', async () => {
     const buyers = await Promise.all([shop.buyer(20 * PRICE), shop.buyer(20 * PRICE)]);
     const ids = await placeMany(buyers, 12, 3);
     const answers: Answer[] = [
@@ -120,7 +120,7 @@ describe('orders whose provider responds at the same time', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('end although the database rejects one of them, which alone is retried later', async () => {
+  it('ends although the database rejects one of them, which alone is retried later', async () => {
     const buyers = await Promise.all([shop.buyer(20 * PRICE), shop.buyer(20 * PRICE)]);
     const ids = await placeMany(buyers, 9);
     const [sick, ...healthy] = ids as [string, ...string[]];
@@ -139,7 +139,7 @@ describe('orders whose provider responds at the same time', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('end except for one with an outdated fence, which is unchanged and keeps its hold', async () => {
+  it('ends except for an order with an outdated fence, which is unchanged and keeps its hold', async () => {
     const buyers = await Promise.all([shop.buyer(20 * PRICE), shop.buyer(20 * PRICE)]);
     const ids = await placeMany(buyers, 8);
     const [lost, refused] = ids as [string, string];
@@ -169,7 +169,7 @@ describe('orders whose provider responds at the same time', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('end with the later of two leases of one order, whichever result came first', async () => {
+  it('ends with the later of two leases of one order, whichever result came first', async () => {
     const buyer = await shop.buyer(20 * PRICE);
     const [orderId] = (await placeMany([buyer], 1)) as [string];
     const { dataSource } = shop.api.process.resources;
@@ -191,7 +191,7 @@ describe('orders whose provider responds at the same time', () => {
     await allEnded([orderId]);
   });
 
-  it('end although somebody has locked one wallet, and only that partner waits', async () => {
+  it('ends although somebody has locked one wallet, and only that partner waits', async () => {
     const [stuck, free] = await Promise.all([shop.buyer(20 * PRICE), shop.buyer(20 * PRICE)]);
     const ids = await placeMany([stuck, free], 6);
     const holder = await shop.database.pool.connect();

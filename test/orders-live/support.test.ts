@@ -189,8 +189,8 @@ describe('orders that need review', () => {
   });
 });
 
-describe('review alerts', () => {
-  it('are raised once for an order, and once for each of its hanging cancellations', async () => {
+describe('a review alert', () => {
+  it('is raised once for an order, and once for each of its hanging cancellations', async () => {
     const stuck = await stuckOrder();
     await backdate(stuck, 'created_at', 16);
     const id = await issuedOrder();
@@ -210,7 +210,7 @@ describe('review alerts', () => {
     ]);
   });
 
-  it('are raised for every other order when one cannot be stored (D43)', async () => {
+  it('is raised for every other order when one cannot be stored (D43)', async () => {
     const [refused, other] = [await stuckOrder(), await stuckOrder()];
     const { pool } = shop.database;
     await pool.query(

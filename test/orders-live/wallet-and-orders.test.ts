@@ -47,13 +47,13 @@ describe('the price of a live order', () => {
   );
 
   it.each<[string, object | null, number]>([
-    ['the price of the catalog without a list', null, PRICE],
-    ['that price with an empty list', {}, PRICE],
-    ['cost and margin with a margin', { margin_bps: MARGIN_BPS }, WITH_MARGIN],
+    ['the catalog price without a price list', null, PRICE],
+    ['the catalog price with an empty price list', {}, PRICE],
+    ["the cost plus the partner's margin", { margin_bps: MARGIN_BPS }, WITH_MARGIN],
     ["the list's own price, whatever the margin", own(usd(299), MARGIN_BPS), 299],
-    ['nothing at an own price of 0', own(usd(0)), 0],
+    ['zero with an own price of 0', own(usd(0)), 0],
     [
-      'that price when only others have their own',
+      'the catalog price when the list has other packages only',
       { prices: [{ package_id: 'pkg_x', price: usd(1) }] },
       PRICE,
     ],
@@ -394,11 +394,11 @@ describe('the recorded time of the last placement', () => {
   });
 });
 
-describe('surplus profiles', () => {
+describe('a surplus profile', () => {
   const alertsAbout = async (id: string): Promise<Json[]> =>
     (await shop.office.admin.get(`/internal/v1/alerts?subject_id=${id}`)).body.data as Json[];
 
-  it('are not issued: the ordered number is charged, and an alert names the rest', async () => {
+  it('is not issued: the ordered number is charged, and an alert names the rest', async () => {
     shop.liveProvider.script = [(order) => shop.liveProvider.provision(order, 3)];
     const buyer = await shop.buyer(2 * PRICE);
     const { id } = await place(buyer, 2);
@@ -418,7 +418,7 @@ describe('surplus profiles', () => {
   });
 });
 
-describe('cancellations', () => {
+describe('cancellation', () => {
   let buyer: LiveBuyer;
 
   beforeEach(async () => {
@@ -473,7 +473,7 @@ describe('cancellations', () => {
       await expectBooksToAddUp(shop.database);
     });
 
-    it('of a part refunds that part, explains the rest, and can be requested again', async () => {
+    it('refunds only the canceled part, explains the rest, and can be requested again', async () => {
       buyer = await shop.buyer(3 * PRICE);
       const id = await issuedOrder(3);
       shop.liveProvider.cancelState = ({ esims }) => ({

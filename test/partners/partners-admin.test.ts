@@ -68,7 +68,7 @@ describe('creating a partner', () => {
     ['an empty name', { name: '' }],
     ['a name of 201 characters', { name: 'x'.repeat(201) }],
     ['NUL in the name', { name: 'a\0b' }],
-    ['something that is no address', { name: 'Acme', email: 'acme' }],
+    ['an invalid address', { name: 'Acme', email: 'acme' }],
     ['an unknown field', { name: 'Acme', status: 'suspended' }],
   ])('refuses %s', async (_, body) => {
     expectProblem(await service.admin.post(PARTNERS, body), 400, 'validation_failed');

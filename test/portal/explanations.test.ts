@@ -180,8 +180,8 @@ describe('a delivery that failed', () => {
   });
 });
 
-describe('pending deliveries and disabled endpoints', () => {
-  it('show when they continue', async () => {
+describe('the explanation of a pending delivery or a disabled endpoint', () => {
+  it('shows when it continues', async () => {
     receiver.answer = status(503);
     const endpoint = await makeEndpoint(receiver.url);
     await partner.sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' });

@@ -54,8 +54,8 @@ const deliveries = async (filter = ''): Promise<readonly Delivery[]> =>
 const shown = async () => (await service.admin.get(`${base}/webhook-endpoints/${endpoint}`)).body.data;
 const order = () => partner.sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' });
 
-describe('the figures of an endpoint', () => {
-  it('start at zero, with a bucket for each quarter of an hour', async () => {
+describe('the statistics panel of an endpoint', () => {
+  it('starts at zero, with a bucket for each quarter of an hour', async () => {
     expect(await shown()).toMatchObject({
       last_success_at: null,
       pending_count: 0,
@@ -69,7 +69,7 @@ describe('the figures of an endpoint', () => {
     expect(stats.buckets[95]).toMatchObject({ delivered: 0, failed: 0, p50_ms: null, p95_ms: null });
   });
 
-  it('count delivered, failed and held events, but not tests', async () => {
+  it('counts delivered, failed and held events, but not tests', async () => {
     await order();
     await eventually('a delivery', async () => (await deliveries('?status=delivered')).length === 1);
     await service.admin.post(`${base}/webhook-endpoints/${endpoint}/test`);
@@ -101,7 +101,7 @@ describe('the figures of an endpoint', () => {
     expect(listed[0]).toEqual(await shown());
   });
 
-  it('restart at the last success', async () => {
+  it('restarts at the last success', async () => {
     receiver.answer = (_nth, _hook, response) => void response.writeHead(204).end();
     await service.admin.post(`${base}/webhook-endpoints/${endpoint}/enable`, { failed: 'leave' });
     await eventually(
@@ -168,8 +168,8 @@ async function countStatements(app: RunningHttpApp, call: () => Promise<unknown>
   return statements;
 }
 
-describe('keys and requests', () => {
-  it('show who created a key and how often it was used in the last day', async () => {
+describe('the list of keys or requests', () => {
+  it('shows who created a key and how often it was used in the last day', async () => {
     await eventually('its calls are counted', async () => {
       const { data } = (await service.admin.get(`${base}/api-keys`)).body as {
         data: { uses_24h: number; created_by: string | null }[];
@@ -189,7 +189,7 @@ describe('keys and requests', () => {
   });
 });
 
-describe('a page of many rows runs as many statements as a page of one', () => {
+describe('a page of many rows', () => {
   const cases: readonly (readonly [string, () => string, () => Promise<unknown>])[] = [
     ['keys', () => `${base}/api-keys`, () => service.admin.post(`${base}/api-keys`, { mode: 'sandbox' })],
     [
@@ -205,7 +205,7 @@ describe('a page of many rows runs as many statements as a page of one', () => {
     ],
   ];
 
-  it.each(cases)('%s', async (_what, list, addOne) => {
+  it.each(cases)('costs as many statements as a page of one: %s', async (_what, list, addOne) => {
     const rows = async (): Promise<number> =>
       ((await service.admin.get(list())).body.data as object[]).length;
     const statements = () => countStatements(service.process.admin!, () => service.admin.get(list()));

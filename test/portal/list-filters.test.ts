@@ -46,7 +46,7 @@ async function holdDeliveries(): Promise<void> {
   });
 }
 
-describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TEST_MS }, () => {
+describe.skipIf(missing !== null)('a list filter', { timeout: BROWSER_TEST_MS }, () => {
   beforeAll(async () => {
     service = await startTestService();
     partner = await service.createPartner('Filtering Travel');
@@ -62,7 +62,7 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
     await service.stop();
   });
 
-  it('do not report an empty result while the search is incomplete', async () => {
+  it('does not report an empty result while the search is incomplete', async () => {
     const asked: string[] = [];
     page.on('request', (request) => {
       if (request.url().includes('/portal/v1/requests?')) asked.push(request.url());
@@ -80,7 +80,7 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
     await page.getByRole('heading', { name: 'No matches', exact: true }).waitFor();
   });
 
-  it('do not restore typed text after it was removed from the address', async () => {
+  it('does not restore typed text after it was removed from the address', async () => {
     const field = page.getByLabel('Your reference');
     const isFree = async (): Promise<void> => {
       await expect.poll(() => field.inputValue(), PATIENCE).toBe('');
@@ -105,7 +105,7 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
     await expect.poll(() => field.inputValue(), PATIENCE).toBe('invoice-8');
   });
 
-  it('update the address once the typed text is a valid value, and not earlier', async () => {
+  it('updates the address once the typed text is a valid value, and not earlier', async () => {
     const refused: string[] = [];
     page.on('response', (response) => {
       if (response.status() === 400) refused.push(response.url());
@@ -133,7 +133,7 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
   });
 
   it.each(['created_after=x', 'status_code=5', 'status=lost', 'event_id=8'])(
-    'report that %s in the address is ignored',
+    'reports that %s in the address is ignored',
     async (filter) => {
       await portal.open(`/developers/webhooks/${endpoint.id}?${filter}`);
       await page.getByRole('table', { name: 'Delivery log' }).waitFor();
@@ -144,7 +144,7 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
     },
   );
 
-  it('offer every error code that a program can receive, and find its calls', async () => {
+  it('offers every error code that a program can receive, and finds its calls', async () => {
     // Log the call first: a page opened earlier lists only codes that existed then.
     await loggedCall(service.admin, await partner.sandbox.get('/v1/orders/ord_none'));
     await portal.open('/developers/requests');
@@ -161,7 +161,7 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
     expect(new URL(page.url()).searchParams.get('error_code')).toBe('not_found');
   });
 
-  it('for held hide deliveries that the switch has discarded', async () => {
+  it('hides deliveries that the switch has discarded, when it selects held ones', async () => {
     await portal.open(`/developers/webhooks/${endpoint.id}?status=held`);
     const rows = page.getByRole('table', { name: 'Delivery log' }).getByRole('button', { name: /^dlv_/ });
     await rows.first().waitFor();

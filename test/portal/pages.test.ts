@@ -20,8 +20,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-describe('portal pages', () => {
-  it('serve one page at every address except the API, with a strict content security policy', async () => {
+describe('the portal', () => {
+  it('serves one page at every address except the API, with a strict content security policy', async () => {
     for (const address of ['/', '/developers/webhooks', '/orders/ord_1?mode=live', '/a/b/c/d']) {
       const page = await fetch(url + address);
       expect([address, page.status]).toEqual([address, BUILT ? 200 : 503]);
@@ -36,7 +36,7 @@ describe('portal pages', () => {
     }
   });
 
-  it.skipIf(!BUILT)('include the API reference, with only its own style', async () => {
+  it.skipIf(!BUILT)('includes the API reference, with only its own style', async () => {
     const page = await fetch(`${url}/reference`);
     const text = await page.text();
     expect([page.status, text.includes('id="placeOrder"')]).toEqual([200, true]);
@@ -59,7 +59,7 @@ describe('portal pages', () => {
       '/%50ortal/%',
       '/%2570ortal%',
     ],
-  ])('are not served below %s', async (address) => {
+  ])('does not serve its page below %s', async (address) => {
     const answer = await fetch(url + address);
     expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/);
     expect([401, 404]).toContain(answer.status);
@@ -70,7 +70,7 @@ describe('portal pages', () => {
     '/assets/../../package.json',
     '/assets/nothing.js',
     '/..%2fpackage.json',
-  ])('do not expose other files: %s', async (address) => {
+  ])('does not expose other files: %s', async (address) => {
     const answer = await fetch(url + address);
     expect(await answer.text()).not.toContain('"workspaces"');
   });
@@ -78,7 +78,7 @@ describe('portal pages', () => {
 
 const guess = async (): Promise<number> => (await exchange(url, `pst_${'x'.repeat(43)}`)).status;
 
-describe('people behind the IP address of somebody who guesses codes', () => {
+describe('a person who shares an IP address with somebody who guesses codes', () => {
   it('can sign in and notice an ended session while the guesses get 429', async () => {
     const codes = await Promise.all(Array.from({ length: 30 }, () => mintCode(service.admin, partner.id)));
     const guesses = await Promise.all(Array.from({ length: 30 }, guess));

@@ -189,7 +189,7 @@ describe('a portal session', () => {
   });
 });
 
-describe("a session whose minter's token", () => {
+describe("a session after a change of its minter's token", () => {
   const bySupport = (): Promise<PortalBrowser> =>
     openPortal(new HttpClient(service.process.admin!.url, SUPPORT), portalUrl(), partner.id, {
       scopes: ['keys:read', 'orders:read'],
@@ -208,7 +208,7 @@ describe("a session whose minter's token", () => {
     }
   }
 
-  it('has lost a scope also loses it', async () => {
+  it('loses a scope that the token has lost', async () => {
     const narrowed = { ADMIN_TOKENS, ADMIN_TOKEN_SCOPES: 'support=orders:read' };
     await withSettings(narrowed, await bySupport(), async (there) => {
       expect((await there.get('session')).body.data.scopes).toEqual(['orders:read']);
@@ -217,7 +217,7 @@ describe("a session whose minter's token", () => {
     });
   });
 
-  it('was removed ends, and its code stops working', async () => {
+  it('ends when the token was removed, and its code stops working', async () => {
     const code = await mintCode(new HttpClient(service.process.admin!.url, SUPPORT), partner.id);
     await withSettings({ ADMIN_TOKENS: `portal:${ADMIN_TOKEN}` }, await bySupport(), async (there) => {
       expect((await there.get('session')).status).toBe(401);
@@ -307,7 +307,7 @@ describe('the audit log', () => {
   });
 });
 
-describe('a session that is created at the same moment as', () => {
+describe('a session that is created concurrently', () => {
   /** Makes `call` while an open transaction that ran `sql` locks the partner, and then commits it. */
   async function during<T>(sql: string, call: () => Promise<T>): Promise<T> {
     const holder = await service.database.pool.connect();
@@ -332,14 +332,14 @@ describe('a session that is created at the same moment as', () => {
     }
   }
 
-  it('a suspension is refused', async () => {
+  it('is refused when the partner is suspended meanwhile', async () => {
     const suspend = `UPDATE partners SET status = 'suspended', suspended_at = clock_timestamp() WHERE id = $1`;
     const minted = await during(suspend, () => service.admin.post(sessions, { actor: { id: 'user-1' } }));
     expect([minted.status, minted.body.code]).toEqual([403, 'partner_suspended']);
     await service.admin.post(`/internal/v1/partners/${partner.id}/reinstate`);
   });
 
-  it('a revocation of all sessions is revoked as well', async () => {
+  it('is revoked too when all sessions are revoked meanwhile', async () => {
     const browser = await open();
     const { id } = (await browser.get('session')).body.data;
     const mint = `WITH partner AS (SELECT id FROM partners WHERE id = $1 FOR SHARE)

@@ -129,7 +129,7 @@ describe('an action that needs a fresh session', () => {
   });
 });
 
-describe('manual sends', () => {
+describe('a manual send', () => {
   const bucketOf = async (name: string): Promise<void> => {
     const key = `${name}:${partner.id}`;
     // Further in the future than any bucket can be, so it counts as empty.
@@ -139,7 +139,7 @@ describe('manual sends', () => {
     );
   };
 
-  it('are limited to sixty a minute for all sessions of a partner together, in any way', async () => {
+  it('is limited to sixty a minute for all sessions of a partner together, in any way', async () => {
     const endpoint = await endpointOf('sandbox');
     const second = await openPortal(service.admin, portal.process.portal!.url, partner.id);
     const startedAt = performance.now();
@@ -161,13 +161,13 @@ describe('manual sends', () => {
     ['resend', () => browser.post(`deliveries/${newId('dlv')}/resend`)],
     ['replay', async () => replay(await endpointOf('sandbox'))],
     ['test', async () => browser.post(`webhook-endpoints/${await endpointOf('sandbox')}/test`)],
-  ])("return 429 once the minute's limit is used up: a %s", async (_how, send) => {
+  ])("returns 429 once the minute's limit is used up: a %s", async (_how, send) => {
     await bucketOf('portal-sends');
     const { status, body } = await send();
     expect([status, body.code]).toEqual([429, 'rate_limited']);
   });
 
-  it('need a step-up beyond a thousand resends an hour, like a replay of that size', async () => {
+  it('needs a step-up beyond a thousand resends an hour, like a replay of that size', async () => {
     await bucketOf('portal-resends');
     const resend = (): Promise<ApiAnswer> => browser.post(`deliveries/${newId('dlv')}/resend`);
     expect((await resend()).status).toBe(404);

@@ -20,8 +20,11 @@ const keys = async (): Promise<number> =>
 describe('a change in the portal', () => {
   it.each([
     ['another site', { 'sec-fetch-site': 'cross-site' }],
-    ['a sister host', { 'sec-fetch-site': 'same-site' }],
-    ['a browser that only says an origin', { 'sec-fetch-site': undefined, origin: 'https://evil.example' }],
+    ['a sibling host', { 'sec-fetch-site': 'same-site' }],
+    [
+      'a browser that sends only an Origin header',
+      { 'sec-fetch-site': undefined, origin: 'https://evil.example' },
+    ],
     ['an opaque origin', { 'sec-fetch-site': undefined, origin: 'null' }],
   ])('is refused from %s', async (_from, sent) => {
     const before = await keys();

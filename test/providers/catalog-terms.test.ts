@@ -35,12 +35,8 @@ describe('a Zendit offer', () => {
     ['a fee', { fee: 50 }, 48_330_000],
     ['a share, rounded up to the cent', { feePct: 0.02 }, 48_790_000],
     ['both, and no discount', { fee: 50, feePct: 0.02, discount: 900 }, 49_290_000],
-    ['a share that is no binary fraction', { fixed: 300, feePct: 0.07 }, 3_210_000],
-    [
-      'fees that an old list does not have',
-      { fee: undefined, feePct: null, discount: undefined },
-      47_830_000,
-    ],
+    ['a share that is not a binary fraction', { fixed: 300, feePct: 0.07 }, 3_210_000],
+    ['no fees in an old list', { fee: undefined, feePct: null, discount: undefined }, 47_830_000],
   ])('has the right cost with %s', (_, fees, micros) => {
     expect(costOf(fees)).toBe(micros);
   });
@@ -53,7 +49,7 @@ describe('a Zendit offer', () => {
     { feePct: 2 },
     { feePct: 'two' },
     { fixed: -1 },
-  ])('with %j is not sold', (fees) => {
+  ])('is not sold with %j', (fees) => {
     expect(() => costOf(fees)).toThrow();
   });
 
@@ -66,7 +62,7 @@ describe('a Zendit offer', () => {
     expect(toPackages(tiers[0])[0]!.notes).toContain('Unlimited data for 7 days.');
   });
 
-  it('for the Canary Islands is not sold as Spain, and an offer for Spain is', () => {
+  it('is not sold as Spain if it is for the Canary Islands, and is if it is for Spain', () => {
     expect(() => toPackages(offerLike('ESIM-IC-7D-1GB'))).toThrow();
     const region = offerLike('ESIM-EUROPE', {
       country: '',
@@ -77,14 +73,14 @@ describe('a Zendit offer', () => {
     expect(toPackages(offerLike('ESIM-ES-7D-1GB'))[0]).toMatchObject({ coverage: ['ES'] });
   });
 
-  it('in its live form, with countries and speeds only, has no networks', () => {
+  it('has no networks in its live form, which lists countries and speeds only', () => {
     const roaming = [{ country: 'ES', dataSpeeds: ['4G', '5G'] }];
     expect(toPackages(offerLike('ESIM-ES', { roaming }))[0]!.networks).toEqual([]);
   });
 });
 
 describe('an entry of eSIM Access', () => {
-  it('in its live form includes the reduced speed', () => {
+  it('includes the reduced speed in its live form', () => {
     expect(toPackage(LISTED_2026, 'base')).toMatchObject({
       dataBytes: 1_073_741_824,
       unlimited: false,
@@ -97,7 +93,7 @@ describe('an entry of eSIM Access', () => {
     expect(toPackage({ ...LISTED_2026, dataType: 1, fupPolicy: '' }, 'base')!.speedPolicy).toBeNull();
   });
 
-  it('in its old form is a total amount of data, without known top-ups', () => {
+  it('is a total amount of data, without known top-ups, in its old form', () => {
     const { dataType, slug, smsStatus, supportTopUpType, locationCode, fupPolicy, ...old } = LISTED_2026;
     expect([dataType, slug, smsStatus, supportTopUpType, locationCode, fupPolicy]).toHaveLength(6);
     expect(toPackage({ ...old, duration: 7 }, 'topup')).toMatchObject({

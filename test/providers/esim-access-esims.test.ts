@@ -8,7 +8,7 @@ import { findTopup, newOrder, newTopup, placeTopup, provision, recoverTopup } fr
 let world: EsimAccessWorld;
 useEsimAccess((fresh) => (world = fresh));
 
-describe('eSIMs of eSIM Access', () => {
+describe('an eSIM of eSIM Access', () => {
   async function newEsims(count: number): Promise<{ reference: string; esims: ProviderEsimRef[] }> {
     const order = newOrder(world, count);
     const { profiles } = await provision(world.provider, order);
@@ -63,8 +63,8 @@ describe('eSIMs of eSIM Access', () => {
     });
   });
 
-  describe('top-ups', () => {
-    it('are not reported as absent while the eSIM has more volume than its listed packages explain', async () => {
+  describe('a top-up', () => {
+    it('is not reported as absent while the eSIM has more volume than its listed packages explain', async () => {
       const { esims } = await newEsims(1);
       const topup = newTopup(world, esims[0]!);
       const esimTranNo = esims[0]!.providerEsimId;
@@ -74,7 +74,7 @@ describe('eSIMs of eSIM Access', () => {
       expect(await world.sim.topupsOf(topup.reference)).toBe(0);
     });
 
-    it('are not completed by an incomplete success response, and are then applied once', async () => {
+    it('is not completed by an incomplete success response, and is then applied once', async () => {
       const { esims } = await newEsims(1);
       const topup = newTopup(world, esims[0]!);
       world.simulator.control({ faults: { garbage: 1, garbageKind: 'wrong_types' } });
@@ -83,7 +83,7 @@ describe('eSIMs of eSIM Access', () => {
       expect(await world.sim.topupsOf(topup.reference)).toBe(1);
     });
 
-    it("add up, and return the eSIM's new total and expiry", async () => {
+    it("adds up, and returns the eSIM's new total and expiry", async () => {
       const { esims } = await newEsims(1);
       const state = await placeTopup(world.provider, newTopup(world, esims[0]!));
       expect(state).toMatchObject({ state: 'completed', totalBytes: 2_147_483_648 });
@@ -97,7 +97,7 @@ describe('eSIMs of eSIM Access', () => {
     it.each([
       ['USED_EXPIRED', 'esim_expired'],
       ['CANCEL', 'provider_rejected'],
-    ])('for an eSIM that is %s are rejected as %s', async (esimStatus, code) => {
+    ])('is rejected for an eSIM in %s as %s', async (esimStatus, code) => {
       const { esims } = await newEsims(1);
       world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, esimStatus } });
       expect(await placeTopup(world.provider, newTopup(world, esims[0]!))).toMatchObject({
@@ -106,7 +106,7 @@ describe('eSIMs of eSIM Access', () => {
       });
     });
 
-    it('for an eSIM without top-ups are rejected as topup_not_supported', async () => {
+    it('is rejected as topup_not_supported for an eSIM without top-ups', async () => {
       const { esims } = await newEsims(1);
       world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, supportTopUpType: 1 } });
       expect(await placeTopup(world.provider, newTopup(world, esims[0]!))).toMatchObject({
@@ -115,7 +115,7 @@ describe('eSIMs of eSIM Access', () => {
     });
   });
 
-  describe('readings', () => {
+  describe('a reading', () => {
     it.each([
       ['IN_USE', 'ENABLED', 'active', 'enabled'],
       ['USED_UP', 'DISABLED', 'depleted', 'disabled'],
@@ -123,13 +123,13 @@ describe('eSIMs of eSIM Access', () => {
       ['SUSPENDED', 'INSTALLATION', 'suspended', 'installed'],
       ['REVOKE', 'DOWNLOAD', 'canceled', 'downloaded'],
       ['REVOKED', '', 'canceled', 'unknown'],
-    ])('map %s and %s to %s and %s', async (esimStatus, smdpStatus, status, profileStatus) => {
+    ])('maps %s and %s to %s and %s', async (esimStatus, smdpStatus, status, profileStatus) => {
       const { esims } = await newEsims(1);
       world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, esimStatus, smdpStatus } });
       expect(await read(esims)).toMatchObject([{ status, profileStatus }]);
     });
 
-    it('have the time when the provider read its counters, even if it is hours ago', async () => {
+    it('has the time when the provider read its counters, even if it is hours ago', async () => {
       const { esims } = await newEsims(1);
       const esimTranNo = esims[0]!.providerEsimId;
       const usageReadAtMs = Math.floor(Date.now() / 1_000) * 1_000 - 5 * 3_600_000;
@@ -137,7 +137,7 @@ describe('eSIMs of eSIM Access', () => {
       expect(await read(esims)).toMatchObject([{ usedBytes: 7, asOf: new Date(usageReadAtMs) }]);
     });
 
-    it('cost one call for a hundred eSIMs that were issued together', async () => {
+    it('costs one call for a hundred eSIMs that were issued together', async () => {
       const esims = (await Promise.all(Array.from({ length: 5 }, () => newEsims(20)))).flatMap(
         (o) => o.esims,
       );
@@ -146,13 +146,13 @@ describe('eSIMs of eSIM Access', () => {
       expect(world.simulator.state().calls['esim/query']! - before).toBe(1);
     });
 
-    it('are fetched one by one for eSIMs outside the time window of their issue', async () => {
+    it('needs a separate call for an eSIM outside the time window of its issue', async () => {
       const { esims } = await newEsims(4);
       const longAgo = esims.map((esim) => ({ ...esim, issuedAt: new Date(Date.now() - 30 * 86_400_000) }));
       expect(await read(longAgo)).toHaveLength(4);
     });
 
-    it('omit an eSIM without a counter so far, and include the others', async () => {
+    it('omits an eSIM without a counter so far, and includes the others', async () => {
       const { esims } = await newEsims(3);
       const usageReadAtMs = Math.floor(Date.now() / 1_000) * 1_000 - 5 * 3_600_000;
       const [unused, ...used] = esims.map(({ providerEsimId }) => providerEsimId);
@@ -166,25 +166,25 @@ describe('eSIMs of eSIM Access', () => {
     });
 
     it.each([
-      ['less than nothing used', { orderUsage: -3_000 }, { usedBytes: 0 }],
+      ['negative usage', { orderUsage: -3_000 }, { usedBytes: 0 }],
       ['counters as text', { orderUsage: '700', totalVolume: '1000' }, { usedBytes: 700, totalBytes: 1_000 }],
       [
-        'more used than there was',
+        'more usage than the total',
         { orderUsage: 1_100, totalVolume: 1_000 },
         { usedBytes: 1_100, totalBytes: 1_000 },
       ],
-      ['a part of a byte', { orderUsage: 700.5 }, { usedBytes: 700 }],
-      ['a text that is no counter', { orderUsage: 'NaN' }, { usedBytes: null }],
+      ['a fraction of a byte', { orderUsage: 700.5 }, { usedBytes: 700 }],
+      ['a text that is not a number', { orderUsage: 'NaN' }, { usedBytes: null }],
       ['no counter', { orderUsage: null }, { usedBytes: null }],
       ['no total', { orderUsage: 7, totalVolume: 'NaN' }, { usedBytes: 7, totalBytes: null }],
-      ['a total below zero', { orderUsage: 7, totalVolume: -1 }, { usedBytes: 7, totalBytes: null }],
+      ['a negative total', { orderUsage: 7, totalVolume: -1 }, { usedBytes: 7, totalBytes: null }],
       [
-        'counters beyond all bounds',
+        'overflowing counters',
         { orderUsage: 1e300, totalVolume: 1e300 },
         { usedBytes: null, totalBytes: null },
       ],
       ['codes as text', { dataType: '4', supportTopUpType: '1' }, { totalBytes: null }],
-    ])('are returned with %s', async (_what, figures, wanted) => {
+    ])('is returned with %s', async (_what, figures, wanted) => {
       const { esims } = await newEsims(1);
       const [esim] = esims;
       const esimTranNo = esim!.providerEsimId;
@@ -194,7 +194,7 @@ describe('eSIMs of eSIM Access', () => {
       expect(await read(esims)).toMatchObject([{ status: 'active', ...wanted }]);
     });
 
-    it('include the others when one eSIM is malformed, together or one by one', async () => {
+    it('includes the others when one eSIM is malformed, together or one by one', async () => {
       const { esims } = await newEsims(4);
       world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, iccid: '0' } });
       const longAgo = esims.map((esim) => ({ ...esim, issuedAt: new Date(Date.now() - 30 * 86_400_000) }));
@@ -204,15 +204,18 @@ describe('eSIMs of eSIM Access', () => {
       }
     });
 
-    it.each(['000001', '310403'])('include the others when the provider fails for one (%s)', async (code) => {
-      const { esims } = await newEsims(3);
-      const longAgo = esims.map((esim) => ({ ...esim, issuedAt: new Date(Date.now() - 30 * 86_400_000) }));
-      // The first lookup queries the whole time window and finds none of them.
-      world.simulator.control({ faults: { refuse: { path: 'esim/query', code, count: 1, after: 2 } } });
-      expect(await read(longAgo)).toHaveLength(2);
-    });
+    it.each(['000001', '310403'])(
+      'includes the others when the provider fails for one (%s)',
+      async (code) => {
+        const { esims } = await newEsims(3);
+        const longAgo = esims.map((esim) => ({ ...esim, issuedAt: new Date(Date.now() - 30 * 86_400_000) }));
+        // The first lookup queries the whole time window and finds none of them.
+        world.simulator.control({ faults: { refuse: { path: 'esim/query', code, count: 1, after: 2 } } });
+        expect(await read(longAgo)).toHaveLength(2);
+      },
+    );
 
-    it("are fetched one by one when the provider's list fails", async () => {
+    it("falls back to one call per eSIM when the provider's list fails", async () => {
       const { esims } = await newEsims(3);
       world.simulator.control({
         faults: { refuse: { path: 'esim/query', code: '000001', count: 1, after: 0 } },
@@ -220,7 +223,7 @@ describe('eSIMs of eSIM Access', () => {
       expect(await read(esims)).toHaveLength(3);
     });
 
-    it('throw instead of returning nothing when every call fails', async () => {
+    it('throws instead of returning nothing when every call fails', async () => {
       const { esims } = await newEsims(2);
       world.simulator.control({
         faults: { refuse: { path: 'esim/query', code: '000001', count: 9, after: 0 } },
@@ -228,15 +231,15 @@ describe('eSIMs of eSIM Access', () => {
       await expect(read(esims)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
     });
 
-    it('omit an eSIM with an unknown status, and include the others', async () => {
+    it('omits an eSIM with an unknown status, and includes the others', async () => {
       const { esims } = await newEsims(3);
       world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, esimStatus: 'TELEPORTED' } });
       expect(await read(esims)).toHaveLength(2);
     });
   });
 
-  describe('packages', () => {
-    it('are converted to our units, to the byte and to the millionth', async () => {
+  describe('a package', () => {
+    it('is converted to our units, to the byte and to the millionth', async () => {
       const packages = await listPackages(world.provider);
       expect(packages.find((p) => p.upstreamId === 'PDE3D30')).toEqual({
         upstreamId: 'PDE3D30',
@@ -267,8 +270,8 @@ describe('eSIMs of eSIM Access', () => {
     });
   });
 
-  describe('callbacks', () => {
-    it('identify the changed object, however late, duplicated or reordered they arrive', async () => {
+  describe('a callback', () => {
+    it('identifies the changed object, however late, duplicated or reordered it arrives', async () => {
       const receiver = await startReceiver();
       try {
         world.simulator.control({ callbacks: { url: receiver.url, copies: 2, disorder: true, delayMs: 20 } });
@@ -286,7 +289,7 @@ describe('eSIMs of eSIM Access', () => {
       }
     });
 
-    it('of a health check are recognized, and others yield nothing', () => {
+    it('is recognized as a health check, and others yield nothing', () => {
       const { provider } = world;
       const content = { orderNo: '1234567890', orderStatus: 'Test' };
       expect(provider.hintsOf({ notifyType: 'CHECK_HEALTH', content })).toEqual([{ about: 'health_check' }]);

@@ -8,8 +8,8 @@ import { find, newOrder, place, provision, recoverOrder } from './provider-world
 let world: EsimAccessWorld;
 const bed = useEsimAccess((fresh) => (world = fresh));
 
-describe('orders at eSIM Access', () => {
-  it('are in progress while profiles are allocated, and then provisioned', async () => {
+describe('an order at eSIM Access', () => {
+  it('is in progress while profiles are allocated, and then provisioned', async () => {
     const order = newOrder(world, 2);
     world.simulator.control({ faults: { allocatingLooks: 2 } });
     expect(await place(world.provider, order)).toMatchObject({ state: 'in_progress' });
@@ -17,7 +17,7 @@ describe('orders at eSIM Access', () => {
     expect(await find(world.provider, order)).toMatchObject({ state: 'provisioned' });
   });
 
-  it('are in progress, not provisioned, for a new process that finds them during allocation', async () => {
+  it('is in progress, not provisioned, for a new process that finds it during allocation', async () => {
     const order = newOrder(world, 2);
     world.simulator.control({ faults: { allocatingLooks: 2 } });
     await place(world.provider, order);
@@ -26,7 +26,7 @@ describe('orders at eSIM Access', () => {
     expect(await find(later, order)).toMatchObject({ state: 'provisioned' });
   });
 
-  it('are bought once even if they are found only at the second lookup', async () => {
+  it('is bought once even if it is found only at the second lookup', async () => {
     const order = newOrder(world, 2);
     world.simulator.control({ faults: { hiddenLooks: 1, dropAfterCommit: 1 } });
     await expect(place(world.provider, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
@@ -35,7 +35,7 @@ describe('orders at eSIM Access', () => {
     expect(await world.sim.purchasesOf(order.reference)).toBe(2);
   });
 
-  it('are found behind a page of 500 other eSIMs, hours after they were accepted', async () => {
+  it('is found behind a page of 500 other eSIMs, hours after it was accepted', async () => {
     const order = newOrder(world, 2);
     const early = { ...order, acceptedAt: new Date(Date.now() - 6 * 3_600_000) };
     await place(world.provider, order);
@@ -44,7 +44,7 @@ describe('orders at eSIM Access', () => {
     expect(await find(world.anotherProvider(), early)).toMatchObject({ state: 'provisioned' });
   });
 
-  it('are placed again, as the same request, when too many eSIMs precede them in the list', async () => {
+  it('is placed again, as the same request, when too many eSIMs precede it in the list', async () => {
     const order = newOrder(world, 2);
     world.simulator.control({ faults: { othersAhead: 30_000 } });
     await place(world.provider, order);
@@ -75,7 +75,7 @@ describe('orders at eSIM Access', () => {
     ['310243', 'package_unavailable'],
     ['310251', 'provider_rejected'],
     ['310403', 'provider_rejected'],
-  ])('are rejected for %s as %s', async (code, failure) => {
+  ])('is rejected for %s as %s', async (code, failure) => {
     world.simulator.control({ faults: { refuse: { path: 'esim/order', code, count: 1, after: 0 } } });
     expect(await place(world.provider, newOrder(world))).toMatchObject({
       state: 'rejected',
@@ -94,7 +94,7 @@ describe('orders at eSIM Access', () => {
     ['101003', 60_000],
     ['101099', 60_000],
     ['401001', 60_000],
-  ])('have certainly had no effect after %s, and are retried after %i ms', async (code, retryAfterMs) => {
+  ])('has certainly had no effect after %s, and is retried after %i ms', async (code, retryAfterMs) => {
     world.simulator.control({ faults: { refuse: { path: 'esim/order', code, count: 1, after: 0 } } });
     const refused = place(world.provider, newOrder(world));
     await expect(refused).rejects.toBeInstanceOf(ProviderUnavailable);
@@ -102,7 +102,7 @@ describe('orders at eSIM Access', () => {
   });
 
   it.each(['000001', '200010', '310272', '310402', '999999', '310999'])(
-    'are not treated as rejected after %s',
+    'is not treated as rejected after %s',
     async (code) => {
       world.simulator.control({ faults: { refuse: { path: 'esim/order', code, count: 1, after: 0 } } });
       await expect(place(world.provider, newOrder(world))).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
@@ -114,7 +114,7 @@ describe('orders at eSIM Access', () => {
     ['310241', 'package_unavailable'],
     // Sent as 105.
     ['000105', 'provider_rejected'],
-  ])('are rejected for %s as a number as well, as %s', async (code, failure) => {
+  ])('is rejected for %s as a number as well, as %s', async (code, failure) => {
     const refuse = { path: 'esim/order', code, count: 1, after: 0 };
     world.simulator.control({ faults: { numericCodes: true, refuse } });
     expect(await place(world.provider, newOrder(world))).toMatchObject({
@@ -123,7 +123,7 @@ describe('orders at eSIM Access', () => {
     });
   });
 
-  it('are looked up by reference after a duplicate transactionId, and bought once', async () => {
+  it('is looked up by reference after a duplicate transactionId, and bought once', async () => {
     const order = newOrder(world);
     world.simulator.control({ faults: { hiddenLooks: 1, dropAfterCommit: 1 } });
     await expect(place(world.provider, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
@@ -136,7 +136,7 @@ describe('orders at eSIM Access', () => {
     expect(await world.sim.purchasesOf(order.reference)).toBe(1);
   });
 
-  it('raise an alert when our access code may not place them, and are not rejected', async () => {
+  it('raises an alert when our access code may not place it, and is not rejected', async () => {
     world.simulator.control({
       faults: { refuse: { path: 'esim/order', code: '401001', count: 1, after: 0 } },
     });
@@ -146,21 +146,21 @@ describe('orders at eSIM Access', () => {
     );
   });
 
-  it('are rejected as price_changed when the price has risen since they were accepted', async () => {
+  it('is rejected as price_changed when the price has risen since it was accepted', async () => {
     world.simulator.control({ price: { packageCode: 'PDE1D7', price: 6_100 } });
     const order = newOrder(world);
     expect(await place(world.provider, order)).toMatchObject({ failure: { code: 'price_changed' } });
     expect(await world.sim.purchasesOf(order.reference)).toBe(0);
   });
 
-  it('are refused completely when the stock is too low', async () => {
+  it('is refused completely when the stock is too low', async () => {
     world.simulator.control({ faults: { stock: 2 } });
     const order = newOrder(world, 3);
     expect(await place(world.provider, order)).toMatchObject({ failure: { code: 'package_unavailable' } });
     expect(await world.sim.purchasesOf(order.reference)).toBe(0);
   });
 
-  it('raise an alert when the account at the provider is empty', async () => {
+  it('raises an alert when the account at the provider is empty', async () => {
     world.simulator.control({ balance: 0 });
     expect(await place(world.provider, newOrder(world))).toMatchObject({
       failure: { code: 'provider_unavailable' },
@@ -170,7 +170,7 @@ describe('orders at eSIM Access', () => {
     );
   });
 
-  it('stay provisioned when the lookup after the purchase meets a busy provider', async () => {
+  it('stays provisioned when the lookup after the purchase meets a busy provider', async () => {
     const order = newOrder(world);
     world.simulator.control({
       faults: { refuse: { path: 'esim/query', code: '900001', count: 1, after: 0 } },
@@ -180,7 +180,7 @@ describe('orders at eSIM Access', () => {
     expect(await world.sim.purchasesOf(order.reference)).toBe(1);
   });
 
-  it('keep an ICCID that is reused or fails its check digit, with a warning for a failed check', async () => {
+  it('keeps an ICCID that is reused or fails its check digit, with a warning for a failed check', async () => {
     world.simulator.control({ faults: { nextIccid: '8985220000000000007F' } });
     const first = await provision(world.provider, newOrder(world));
     world.simulator.control({ faults: { nextIccid: '8985220000000000007' } });
@@ -194,7 +194,7 @@ describe('orders at eSIM Access', () => {
     expect(after).toBe(before + 1);
   });
 
-  it('have an unknown outcome when the response misses the deadline, and are bought once', async () => {
+  it('has an unknown outcome when the response misses the deadline, and is bought once', async () => {
     const slow = await makeEsimAccessWorld(bed.dataSource, { timeoutMs: 3_000 });
     try {
       slow.simulator.control({ faults: { slow: 1, slowMs: 8_000 } });
@@ -210,7 +210,7 @@ describe('orders at eSIM Access', () => {
   });
 
   it.each(['text', 'not_an_object', 'wrong_types', 'huge', 'bad_utf8', 'cut', 'empty', 'http_500'] as const)(
-    'have an unknown outcome when the response is %s',
+    'has an unknown outcome when the response is %s',
     async (garbageKind) => {
       for (const call of [place, find]) {
         world.simulator.control({ faults: { garbage: 1, garbageKind } });
@@ -219,7 +219,7 @@ describe('orders at eSIM Access', () => {
     },
   );
 
-  it('with a wrong signature are unavailable, not rejected, and raise an alert', async () => {
+  it('is unavailable, not rejected, with a wrong signature, and raises an alert', async () => {
     const wrong = await makeEsimAccessWorld(bed.dataSource, { secretKey: ['an', 'other'].join('-') });
     try {
       const order = newOrder(wrong);
@@ -233,8 +233,8 @@ describe('orders at eSIM Access', () => {
   });
 });
 
-describe('orders at eSIM Access that support inspects', () => {
-  it('are shown as running during allocation, and without revoked or malformed eSIMs', async () => {
+describe('an order at eSIM Access that support inspects', () => {
+  it('is shown as running during allocation, and without revoked or malformed eSIMs', async () => {
     const order = newOrder(world, 3);
     world.simulator.control({ faults: { allocatingLooks: 2 } });
     await place(world.provider, order);
@@ -260,14 +260,14 @@ describe('orders at eSIM Access that support inspects', () => {
     ['UNUSED_EXPIRED', 'RELEASED', 'unused'],
     ['REVOKE', 'RELEASED', 'canceled'],
     ['TELEPORTED', 'RELEASED', 'unknown'],
-  ])('show an eSIM that is %s and %s as %s', async (esimStatus, smdpStatus, cancelStatus) => {
+  ])('shows an eSIM that is %s and %s as %s', async (esimStatus, smdpStatus, cancelStatus) => {
     const request = await cancelable(world.provider, newOrder(world));
     const { providerEsimId } = request.esims[0]!;
     world.simulator.control({ esim: { esimTranNo: providerEsimId, esimStatus, smdpStatus } });
     expect(await findCancelStatuses(world.provider, request)).toEqual([{ providerEsimId, cancelStatus }]);
   });
 
-  it('are running as a whole while the provider reports that it still allocates them', async () => {
+  it('is running as a whole while the provider reports that it still allocates profiles', async () => {
     const order = newOrder(world, 2);
     await provision(world.provider, order);
     world.simulator.control({
@@ -281,7 +281,7 @@ describe('orders at eSIM Access that support inspects', () => {
     });
   });
 
-  it('are running during allocation, whatever their ICCID fields contain', async () => {
+  it('is running during allocation, whatever its ICCID fields contain', async () => {
     const order = newOrder(world, 2);
     const [made, done] = (await provision(world.provider, order)).profiles;
     const { providerEsimId: esimTranNo } = made!;

@@ -170,7 +170,7 @@ describe('the client of a provider', () => {
     expect(await get()).toMatchObject({ status: 200 });
   });
 
-  it('reaches a provider whose first SYN is lost, besides a dead address', async () => {
+  it('reaches a provider whose first SYN is lost, next to a dead address', async () => {
     const slow = await deafAddress('127.0.0.3', 0, 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}');
     const dead = await deafAddress('127.0.0.2', slow.port);
     closers.push(
@@ -250,11 +250,11 @@ describe('the client of a provider', () => {
     });
 
     it.each<[string, TlsProviderOptions]>([
-      ['a record that no key fits, in TLS 1.2', { version: 'TLSv1.2', breakWith: FOREIGN_RECORD }],
-      ['a record that no key fits, in TLS 1.3', { version: 'TLSv1.3', breakWith: FOREIGN_RECORD }],
+      ['an undecryptable record, in TLS 1.2', { version: 'TLSv1.2', breakWith: FOREIGN_RECORD }],
+      ['an undecryptable record, in TLS 1.3', { version: 'TLSv1.3', breakWith: FOREIGN_RECORD }],
       ['plain HTTP, in TLS 1.2', { version: 'TLSv1.2', breakWith: PLAIN_ANSWER }],
       ['plain HTTP, in TLS 1.3', { version: 'TLSv1.3', breakWith: PLAIN_ANSWER }],
-      ['that our certificate is missing, in TLS 1.3', { wantsClientCertificate: true }],
+      ['a request for our certificate, in TLS 1.3', { wantsClientCertificate: true }],
     ])('throws ProviderOutcomeUnknown when the response to a purchase is %s', async (_what, options) => {
       const upstream = await serveTls(options);
       await expect(newClient(upstream.url).buy()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);

@@ -159,8 +159,7 @@ describe('a purchase whose process freezes before it is sent', () => {
     near.once('data', () => freezeFor(TIMEOUT_MS * 2));
     waitForSlot = async () => {
       // Runs in the timer phase, so the loop next polls the data that triggers the freeze together with the connection,
-      // which it
-      // handles afterwards and before any timer.
+      // which it handles afterwards and before any timer.
       await delay(5);
       far.write('freeze');
     };

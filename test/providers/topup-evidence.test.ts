@@ -46,41 +46,34 @@ function judge(
   return judgeTopup(topup, { totalVolume, unlimited: false, ...esim, packages } as QueriedEsim, others);
 }
 
-describe('a top-up is present', () => {
+describe('a completed top-up', () => {
   it.each<[string, QueriedPackage[], EsimPurchases?]>([
-    ['under its own name', [BASE, OURS]],
-    ['under its own name, whatever else is doubtful', [BASE, OURS], { ...ONLY_THE_ORDER, doubtful: 3 }],
-    [
-      'under another name, as the one package that nothing accounts for',
-      [BASE, { ...OURS, transactionId: 'x' }],
-    ],
-    ['under no name', [BASE, { ...OURS, transactionId: null }]],
-    ['under the name of the order', [BASE, { ...OURS, transactionId: 'po_order' }]],
+    ['under its own reference', [BASE, OURS]],
+    ['under its own reference, whatever else is uncertain', [BASE, OURS], { ...ONLY_THE_ORDER, doubtful: 3 }],
+    ['under another reference, as the only unexplained package', [BASE, { ...OURS, transactionId: 'x' }]],
+    ['without a reference', [BASE, { ...OURS, transactionId: null }]],
+    ['under the reference of the order', [BASE, { ...OURS, transactionId: 'po_order' }]],
     ['under the code of the base package', [BASE, { ...OURS, transactionId: null, packageCode: 'PDE1D7' }]],
+    ['in a list with the newest first', [{ ...OURS, transactionId: null }, EARLIER, BASE], WITH_EARLIER],
     [
-      'in a list that begins with the newest',
-      [{ ...OURS, transactionId: null }, EARLIER, BASE],
-      WITH_EARLIER,
-    ],
-    [
-      'beside an earlier one that has lost its name, too',
+      'next to an earlier one that also has no reference',
       [{ ...OURS, transactionId: null }, { ...EARLIER, transactionId: null }, BASE],
       WITH_EARLIER,
     ],
-  ])('%s', (_name, packages, others) => {
+  ])('is found %s', (_name, packages, others) => {
     expect(judge(packages, others)).toBe('present');
   });
 });
 
-describe('a top-up is absent', () => {
-  it('where the eSIM has exactly the bought packages', () => {
+describe('a missing top-up', () => {
+  it('is reported as absent where the eSIM has exactly the bought packages', () => {
     expect(judge([BASE])).toBe('absent');
     expect(judge([BASE, EARLIER], WITH_EARLIER)).toBe('absent');
     expect(judge([BASE, { ...EARLIER, transactionId: null }], WITH_EARLIER)).toBe('absent');
   });
 });
 
-describe('a top-up is in doubt', () => {
+describe('an uncertain top-up', () => {
   it.each<[string, QueriedPackage[] | null, EsimPurchases?, Partial<QueriedEsim>?]>([
     ['without a list', null],
     ['with an empty list', []],
@@ -89,31 +82,31 @@ describe('a top-up is in doubt', () => {
     ['with volume that was added to the base package itself', [{ ...BASE, volume: 2 * GB }]],
     ['without a volume', [BASE], ONLY_THE_ORDER, { totalVolume: null }],
     [
-      'where no volume is known of the base package',
+      'when the volume of the base package is unknown',
       [{ ...BASE, volume: null }],
       { ...ONLY_THE_ORDER, baseBytes: null },
       { totalVolume: GB },
     ],
     ['on an unlimited plan', [BASE], { ...ONLY_THE_ORDER, baseBytes: null }, { unlimited: true }],
-    ['where the base package is younger than the top-up', [{ ...BASE, createdAt: at(2) }]],
-    ['where a settled top-up is not shown', [BASE], WITH_EARLIER],
+    ['when the base package is newer than the top-up', [{ ...BASE, createdAt: at(2) }]],
+    ['when a settled top-up is missing', [BASE], WITH_EARLIER],
     [
-      'with two packages that nothing accounts for',
+      'with two unexplained packages',
       [BASE, { ...OURS, transactionId: 'x' }, { ...OURS, transactionId: 'y' }],
     ],
     [
-      'beside another one in doubt',
+      'next to another uncertain one',
       [BASE, { ...OURS, transactionId: 'x' }],
       { ...ONLY_THE_ORDER, doubtful: 1 },
     ],
     ['with a package of another kind', [BASE, { ...OURS, transactionId: 'x', packageCode: 'TOPUP_PFR1D7' }]],
-    ['with a package that is older than it', [BASE, { ...OURS, transactionId: 'x', createdAt: at(-600) }]],
+    ['with an older package', [BASE, { ...OURS, transactionId: 'x', createdAt: at(-600) }]],
     [
-      'with a second package under the name of a settled one',
+      'with a second package under the reference of a settled one',
       [BASE, EARLIER, { ...OURS, transactionId: 'pt_earlier' }],
       WITH_EARLIER,
     ],
-  ])('%s', (_name, packages, others, esim) => {
+  ])('is neither present nor absent %s', (_name, packages, others, esim) => {
     expect(judge(packages, others, esim)).toBe('doubtful');
   });
 });

@@ -8,8 +8,8 @@ import { newOrder, signal, ZenditSuite } from './zendit-suite.js';
 describe('catalog and callbacks of Zendit', () => {
   const suite = ZenditSuite.use();
 
-  describe('packages', () => {
-    it('include every offer of every page, as a base package and as a top-up', async () => {
+  describe('the package list', () => {
+    it('includes every offer of every page, as a base package and as a top-up', async () => {
       suite.simulator.control({ maxPageSize: 7 });
       const packages = await listPackages(suite.provider);
       const ids = (kind: string) => packages.filter((p) => p.kind === kind).map((p) => p.upstreamId);
@@ -19,7 +19,7 @@ describe('catalog and callbacks of Zendit', () => {
       expect(suite.simulator.state().calls['GET /esim/offers']).toBe(5);
     });
 
-    it('translate a country, a region, an unlimited and a disabled offer', async () => {
+    it('translates a country, a region, an unlimited and a disabled offer', async () => {
       const packages = await listPackages(suite.provider);
       const get = (upstreamId: string) =>
         packages.find((p) => p.upstreamId === upstreamId && p.kind === 'base');
@@ -58,7 +58,7 @@ describe('catalog and callbacks of Zendit', () => {
       });
     });
 
-    it('omit an offer without a usable price, and include the others', async () => {
+    it('omits an offer without a usable price, and includes the others', async () => {
       suite.simulator.control({ offers: { 'ESIM-FR-7D-1GB': { costFixed: 1.5 } } });
       const packages = await listPackages(suite.provider);
       expect(packages).toHaveLength(60);
@@ -71,8 +71,8 @@ describe('catalog and callbacks of Zendit', () => {
     });
   });
 
-  describe('numbers', () => {
-    it('turn GB into bytes without a rounding error', () => {
+  describe('number conversion', () => {
+    it('turns GB into bytes without a rounding error', () => {
       fc.assert(
         fc.property(fc.integer({ min: 0, max: 9_999_999_999_999 }), (bytes) => {
           const dataGB = Number(`${bytes}e-9`);
@@ -84,15 +84,15 @@ describe('catalog and callbacks of Zendit', () => {
         expect(() => gigabytesToBytes(wrong, 'dataGB')).toThrow();
     });
 
-    it('never understate a cost', () => {
+    it('never understates a cost', () => {
       expect(toProviderCost(1, 3_000_000, 'USD').micros).toBe(1);
       expect(toProviderCost(-1, 100, 'USD').micros).toBe(-10_000);
       expect(() => toProviderCost(1, 0, 'USD')).toThrow();
     });
   });
 
-  describe('webhooks', () => {
-    it('yield the order as a hint for every body, early, duplicated or late', async () => {
+  describe('a webhook', () => {
+    it('yields the order as a hint for every body, early, duplicated or late', async () => {
       const receiver = await startReceiver();
       try {
         suite.simulator.control({
@@ -116,7 +116,7 @@ describe('catalog and callbacks of Zendit', () => {
       }
     });
 
-    it('yield the reference of a top-up unchanged, and no hint for anything else', () => {
+    it('yields the reference of a top-up unchanged, and no hint for anything else', () => {
       const hints = (transactionId: unknown) => suite.provider.hintsOf({ transactionId });
       expect(hints('top_01ABC')).toEqual([{ about: 'order', reference: 'top_01ABC' }]);
       for (const strange of [7, '', 'a b', 'x'.repeat(129), null]) expect(hints(strange)).toEqual([]);

@@ -31,19 +31,15 @@ describe('Zendit with a list of active and queued plans only', () => {
   }
 
   it.each<[string, Partial<KnownEsim>, string]>([
-    ['not before it came into use, whose read may lag', { activatedAt: null, ...IN_VAIN }, 'issued'],
+    ['not before its first use, because reads may lag', { activatedAt: null, ...IN_VAIN }, 'issued'],
     ['as expired once its validity is over', { expiresAt: ago(1_000) }, 'expired'],
-    ['as depleted when the plan is missing for the second time', IN_VAIN, 'depleted'],
-    ['as depleted at once when all was used at the last look', { usedBytes: GB }, 'depleted'],
-    ['not at the first look that misses the plan', {}, 'unread'],
-    ['not at a second look too soon', { lookedInVainAt: ago(MINUTE_MS) }, 'unread'],
-    [
-      'not while a top-up may be on its way into the list',
-      { ...IN_VAIN, toppedUpAt: ago(MINUTE_MS) },
-      'unread',
-    ],
-    ['not before its end when its data are unlimited', { ...IN_VAIN, totalBytes: null }, 'unread'],
-    ['not when nobody ever saw it use data', { ...IN_VAIN, usedBytes: 0 }, 'unread'],
+    ['as depleted when the plan is missing a second time', IN_VAIN, 'depleted'],
+    ['as depleted at once when everything was used before', { usedBytes: GB }, 'depleted'],
+    ['not when the plan is missing for the first time', {}, 'unread'],
+    ['not when the second check comes too soon', { lookedInVainAt: ago(MINUTE_MS) }, 'unread'],
+    ['not while a new top-up may not be listed yet', { ...IN_VAIN, toppedUpAt: ago(MINUTE_MS) }, 'unread'],
+    ['not before its expiry when it is unlimited', { ...IN_VAIN, totalBytes: null }, 'unread'],
+    ['not when it never used data', { ...IN_VAIN, usedBytes: 0 }, 'unread'],
   ])('ends an eSIM that has no plan left: %s', async (_what, known, status) => {
     const esim = await issue(known);
     suite.simulator.control({ plans: { [esim.iccid]: { gone: true } } });

@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000;
 describe("Zendit's data about eSIMs", () => {
   const suite = ZenditSuite.use();
 
-  describe('readings', () => {
+  describe('a reading', () => {
     async function issue(offerId = 'ESIM-FR-7D-1GB'): Promise<ProviderEsimRef> {
       const [profile] = await suite.provision(newOrder(1, { upstreamPackageId: offerId, unitCost: null }));
       return { providerEsimId: profile!.providerEsimId, iccid: profile!.iccid, issuedAt: new Date() };
@@ -18,7 +18,7 @@ describe("Zendit's data about eSIMs", () => {
       return (await suite.provider.fetchUsage([esim], signal))[0];
     }
 
-    it('contain the usage of an active eSIM to the byte, at the time of the call', async () => {
+    it('contains the usage of an active eSIM to the byte, at the time of the call', async () => {
       const esim = await issue('ESIM-PT-1D-0.1GB');
       const startAt = new Date(Date.now() - 3_600_000);
       const plan = {
@@ -41,7 +41,7 @@ describe("Zendit's data about eSIMs", () => {
       expect(reading!.asOf.getTime()).toBeGreaterThanOrEqual(before.getTime());
     });
 
-    it('distinguish issued, depleted and expired', async () => {
+    it('distinguishes issued, depleted and expired', async () => {
       const esim = await issue();
       expect(await read(esim)).toMatchObject({ status: 'issued', profileStatus: 'unknown', expiresAt: null });
       const startAt = new Date(Date.now() - DAY_MS).toISOString();
@@ -55,13 +55,13 @@ describe("Zendit's data about eSIMs", () => {
       expect(await read(esim)).toMatchObject({ status: 'issued', usedBytes: null, totalBytes: null });
     });
 
-    it('count no bytes for an unlimited plan', async () => {
+    it('counts no bytes for an unlimited plan', async () => {
       const esim = await issue('ESIM-FR-10D-UNLIMITED');
       suite.simulator.control({ plans: { [esim.iccid]: { startAt: new Date().toISOString() } } });
       expect(await read(esim)).toMatchObject({ status: 'active', usedBytes: null, totalBytes: null });
     });
 
-    it('include a top-up that waits behind a used-up plan, without an end until it starts', async () => {
+    it('includes a top-up that waits behind a used-up plan, without an end until it starts', async () => {
       const esim = await issue();
       const topup = {
         reference: newReference(),
@@ -81,7 +81,7 @@ describe("Zendit's data about eSIMs", () => {
       });
     });
 
-    it('skip an eSIM with unreadable plans, include the others, and log it', async () => {
+    it('skips an eSIM with unreadable plans, includes the others, and logs it', async () => {
       const [before, broken, after] = [await issue(), await issue(), await issue()];
       const startAt = new Date(Date.now() - 3_600_000).toISOString();
       const ofOthers = { usedGB: 0.5, startAt };
@@ -109,7 +109,7 @@ describe("Zendit's data about eSIMs", () => {
 
     it.each([
       [
-        'less than nothing left',
+        'negative remaining data',
         { remainingDataGB: -0.003 },
         { status: 'depleted', usedBytes: 1e9, totalBytes: 1e9 },
       ],
@@ -119,45 +119,45 @@ describe("Zendit's data about eSIMs", () => {
         { usedBytes: 75e7, totalBytes: 1e9 },
       ],
       [
-        'more left than there was',
+        'more remaining data than the total',
         { remainingDataGB: 1.5 },
         { status: 'active', usedBytes: 0, totalBytes: 1e9 },
       ],
       [
-        'a text that is no figure',
+        'a text that is not a number',
         { remainingDataGB: 'NaN' },
         { status: 'active', usedBytes: null, totalBytes: null },
       ],
-      ['no word of what is left', { remainingDataGB: null }, { status: 'active', usedBytes: null }],
+      ['no remaining data field', { remainingDataGB: null }, { status: 'active', usedBytes: null }],
       [
         'no total',
         { initialDataGB: null, remainingDataGB: 0.5 },
         { status: 'active', usedBytes: null, totalBytes: null },
       ],
       [
-        'no total and nothing left',
+        'neither a total nor remaining data',
         { initialDataGB: null, remainingDataGB: 0 },
         { status: 'active', usedBytes: null },
       ],
       [
-        'a total below zero',
+        'a negative total',
         { initialDataGB: -1, remainingDataGB: 0.5 },
         { status: 'active', totalBytes: null },
       ],
       [
-        'a total beyond all bounds',
+        'an overflowing total',
         { initialDataGB: 1e300 },
         { status: 'active', usedBytes: null, totalBytes: null },
       ],
-      ['a hair left', { remainingDataGB: 1e-7 }, { status: 'active', usedBytes: 999_999_900 }],
-    ])('are correct with %s', async (_what, figures, wanted) => {
+      ['almost nothing left', { remainingDataGB: 1e-7 }, { status: 'active', usedBytes: 999_999_900 }],
+    ])('is correct with %s', async (_what, figures, wanted) => {
       const esim = await issue();
       const startAt = new Date(Date.now() - DAY_MS).toISOString();
       suite.simulator.control({ plans: { [esim.iccid]: { usedGB: 0.5, startAt, figures } } });
       expect(await read(esim)).toMatchObject({ providerEsimId: esim.providerEsimId, ...wanted });
     });
 
-    it('ignore the ended plan of an earlier owner of the ICCID', async () => {
+    it('ignores the ended plan of an earlier owner of the ICCID', async () => {
       const esim = await issue();
       const plan = { usedGB: 1, startAt: '2026-01-01T00:00:00Z', endAt: '2026-01-08T00:00:00Z' };
       suite.simulator.control({ plans: { [esim.iccid]: plan } });

@@ -36,9 +36,9 @@ describe('Zendit as described by its official SDKs', () => {
     return suite.simulator.state().calls[route] ?? 0;
   }
 
-  describe('top-ups', () => {
+  describe('a top-up', () => {
     it.each(['empty', 'absent'] as const)(
-      'are completed when their confirmation is %s, because the eSIM has its profile',
+      'is completed when its confirmation is %s, because the eSIM has its profile',
       async (topupConfirmation) => {
         suite.simulator.control({ topupConfirmation });
         const topup = await newTopup();
@@ -49,20 +49,20 @@ describe('Zendit as described by its official SDKs', () => {
     );
   });
 
-  describe('refunds', () => {
+  describe('a refund', () => {
     it.each<ControlBody>([
       { noRefundStatus: 400 },
       { noRefundStatus: 404 },
       { noRefundStatus: 400, refundInPurchase: false },
       { noRefundStatus: 404, refundInPurchase: false },
-    ])('are posted once when none exists, and followed to their end: %j', async (switches) => {
+    ])('is posted once when none exists, and followed to its end: %j', async (switches) => {
       const { cancellation } = await bought(2);
       suite.simulator.control({ ...switches, looks: 3 });
       expect(await suite.provider.cancelOrder(cancellation, signal)).toEqual({ state: 'canceled' });
       expect(await suite.provider.cancelOrder(cancellation, signal)).toEqual({ state: 'canceled' });
     });
 
-    it('are not posted while it is unknown whether one exists', async () => {
+    it('is not posted while it is unknown whether one exists', async () => {
       const { cancellation } = await bought();
       suite.simulator.control({ noRefundStatus: 500 });
       await expect(suite.provider.cancelOrder(cancellation, signal)).rejects.toBeInstanceOf(
@@ -72,7 +72,7 @@ describe('Zendit as described by its official SDKs', () => {
       expect(purchase).toMatchObject({ refund: null });
     });
 
-    it('are read from the purchase by reconciliation and by support, with one call per eSIM', async () => {
+    it('is read from the purchase by reconciliation and by support, with one call per eSIM', async () => {
       const { order, cancellation } = await bought(2);
       const [first] = cancellation.esims;
       await suite.provider.cancelOrder({ ...cancellation, esims: [first!] }, signal);
@@ -89,7 +89,7 @@ describe('Zendit as described by its official SDKs', () => {
       expect(callsOf('GET /esim/purchases') - before).toBe(4);
     });
 
-    it('show support the state of the eSIMs', async () => {
+    it('shows support the state of the eSIMs', async () => {
       const { cancellation } = await bought(2);
       const [first] = cancellation.esims;
       await suite.provider.cancelOrder({ ...cancellation, esims: [first!] }, signal);
@@ -98,7 +98,7 @@ describe('Zendit as described by its official SDKs', () => {
       expect(cancelStatuses.map(({ cancelStatus }) => cancelStatus)).toEqual(['canceled', 'unused']);
     });
 
-    it('of a whole order end it as rejected', async () => {
+    it('ends the order as rejected when it covers the whole order', async () => {
       const { order, cancellation } = await bought();
       await suite.provider.cancelOrder(cancellation, signal);
       expect(await suite.provider.findOrder(order, signal)).toMatchObject({
@@ -108,9 +108,9 @@ describe('Zendit as described by its official SDKs', () => {
     });
   });
 
-  describe('fees', () => {
+  describe('a fee', () => {
     it.each([true, false])(
-      'count when a purchase is checked for a price rise (beside the cost: %s)',
+      'counts when a purchase is checked for a price rise (next to the cost: %s)',
       async (feeBesideCost) => {
         suite.simulator.control({ purchaseFee: 30, feeBesideCost });
         const order = newOrder();
@@ -123,8 +123,8 @@ describe('Zendit as described by its official SDKs', () => {
     );
   });
 
-  describe('refusals', () => {
-    it.each([400, 404] as const)('end the order when %i says that the offer is not sold', async (status) => {
+  describe('a refusal', () => {
+    it.each([400, 404] as const)('ends the order when %i says that the offer is not sold', async (status) => {
       suite.simulator.control({
         unknownOfferStatus: status,
         offers: { [BASE.upstreamPackageId]: { enabled: false } },
@@ -137,7 +137,7 @@ describe('Zendit as described by its official SDKs', () => {
       expect(suite.simulator.state().purchases).toEqual({});
     });
 
-    it('with a number as their code count as refusals, and fail a failed purchase', async () => {
+    it('is recognized when its code is a number, and a failed purchase then counts as failed', async () => {
       suite.simulator.control({ numericCodes: true, outcomes: ['OUT_OF_STOCK'] });
       const failed = newOrder();
       expect((await suite.provider.placeOrder(failed, 'again', signal)).state).toBe('in_progress');

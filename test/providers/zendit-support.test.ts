@@ -59,24 +59,24 @@ describe('an order with one malformed purchase, as shown to support', () => {
     }, deadlineFor(answer));
 
   it.each([
-    ['has a status that nobody knows: it counts as running', purchase(odd, 'REVERSED'), [1, 0]],
+    ['has an unknown status and counts as running', purchase(odd, 'REVERSED'), [1, 0]],
     [
-      'runs, with an error that nobody can read: it counts as running',
+      'runs with an unreadable error and counts as running',
       { status: 200, json: { transactionId: odd, status: 'IN_PROGRESS', error: 'none' } },
       [1, 0],
     ],
     [
-      'is done, without what it would be issued with: it counts as unusable',
+      'is done without a profile and counts as unusable',
       { status: 200, json: { transactionId: odd, status: 'DONE', confirmation: null } },
       [0, 1],
     ],
     [
-      'is done, with a refund of which nobody knows the status: it counts as running',
+      'is done with a refund of unknown status and counts as running',
       { status: 200, json: { transactionId: odd, status: 'DONE', refund: { status: 'REVERSED' } } },
       [1, 0],
     ],
     [
-      'is done, with a refund that is empty and therefore none: it counts as unusable',
+      'is done with an empty refund and counts as unusable',
       { status: 200, json: { transactionId: odd, status: 'DONE', refund: { status: '' } } },
       [0, 1],
     ],
@@ -87,17 +87,17 @@ describe('an order with one malformed purchase, as shown to support', () => {
   });
 
   it.each<[string, WireAnswer | null]>([
-    ['gets an answer without a word', SILENCE],
-    ['gets no answer within the deadline of all', null],
-    ['gets the answer about another purchase', purchase('po_other-1')],
-    ['gets an answer that is no object', { status: 200, json: [] }],
+    ['gets an empty response', SILENCE],
+    ['gets no response within the deadline', null],
+    ['gets the response for another purchase', purchase('po_other-1')],
+    ['gets a response that is not an object', { status: 200, json: [] }],
   ])('must be queried again when the malformed one %s', async (_what, answer) => {
     await expect(findParts(await withOdd(answer), order)).rejects.toBeInstanceOf(ProviderUnavailable);
   });
 
   it.each([
-    ['gets a word', SILENCE],
-    ['gets an answer within the deadline', null],
+    ['gets a body', SILENCE],
+    ['gets a response within the deadline', null],
   ])('has an unknown outcome only when none of them %s', async (_what, answer) => {
     const silent = await zendit(() => answer, deadlineFor(answer));
     await expect(findParts(silent, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
@@ -128,8 +128,8 @@ describe('a cancellation with one unreadable eSIM, as shown to support', () => {
   });
 
   it.each([
-    ['a word', SILENCE],
-    ['an answer within the deadline of all', null],
+    ['a body', SILENCE],
+    ['a response within the deadline', null],
   ])('must be queried again without %s for one eSIM, which may be in use', async (_what, answer) => {
     await expect(findCancelStatuses(await withUnread(answer), request)).rejects.toBeInstanceOf(
       ProviderUnavailable,

@@ -120,19 +120,19 @@ describe('npm run reconcile with the providers', () => {
 
   it.each<[string, string, (keyof Sold)[], (of: Sold) => string]>([
     [
-      'bought there and failed here',
+      'bought at the provider but failed here',
       'upstream_has_no_more',
       ['zendit'],
       ({ zendit }) => `UPDATE orders SET status = 'failed' WHERE id = '${zendit}'`,
     ],
     [
-      'canceled here and not there',
+      'canceled here but not at the provider',
       'upstream_has_no_more',
       ['issued'],
       ({ issued }) => `UPDATE esims SET status = 'canceled' WHERE order_id = '${issued}'`,
     ],
     [
-      'issued here and canceled there, at either provider',
+      'issued here but canceled at the provider, for both providers',
       'upstream_took_nothing_back',
       ['canceled', 'zenditCanceled'],
       ({ canceled, zenditCanceled }) => `
@@ -140,13 +140,13 @@ describe('npm run reconcile with the providers', () => {
         UPDATE esims SET status = 'issued' WHERE order_id IN ('${canceled}', '${zenditCanceled}')`,
     ],
     [
-      'issued here and unknown there',
+      'issued here but unknown at the provider',
       'upstream_knows_what_was_issued',
       ['issued'],
       ({ issued }) => `UPDATE orders SET provider_reference = 'po_nobody_knows' WHERE id = '${issued}'`,
     ],
     [
-      'issued less often here than sold there',
+      'issued here with fewer eSIMs than the provider sold',
       'upstream_quantity_agrees',
       ['issued'],
       ({ issued }) => `
@@ -154,7 +154,7 @@ describe('npm run reconcile with the providers', () => {
         UPDATE orders SET quantity_issued = 1 WHERE id = '${issued}'`,
     ],
     [
-      'topped up there and failed here, or completed here alone',
+      'topped up on only one side',
       'upstream_topup_agrees',
       ['topup', 'failedTopup'],
       ({ topup, failedTopup }) => `

@@ -111,8 +111,8 @@ afterAll(async () => {
 
 const config = () => ({ ...loadConfig(testEnvironment(database.url)), reconcilePageSize: PAGE_SIZE });
 
-describe('the steps of a reconciliation of thousands of orders', () => {
-  it('query a provider page by page, few pages at once, and count lookups without a result', async () => {
+describe('a reconciliation of thousands of orders', () => {
+  it('queries a provider page by page, few pages at once, and counts lookups without a result', async () => {
     const provider = new IgnorantProvider();
     provider.silentAbout = 'many-1001';
     const registry = { liveProviders: [provider as unknown as LiveProvider] } as unknown as ProviderRegistry;
@@ -134,7 +134,7 @@ describe('the steps of a reconciliation of thousands of orders', () => {
     expect([sizes.differences, sizes.unanswered]).toEqual([ORDERS / ONE_WRONG_OF, 1]);
   });
 
-  it('read a bounded part of the books with each statement', async () => {
+  it('reads a bounded part of the books with each statement', async () => {
     const books = new BooksRepository(source.manager, config());
     statements = 0;
     const sizes = new StepSizes(() => statements);

@@ -64,7 +64,7 @@ async function kept(): Promise<unknown> {
   return rows;
 }
 
-describe('a run whose lease lapsed', () => {
+describe('a run whose lease expired', () => {
   it('is continued at its cursor, and its former worker can no longer write, renew or end it', async () => {
     const first = (await claim())!;
     const former = await journalOf(first);

@@ -93,8 +93,7 @@ class Shop {
 
   /**
    * Issues an order on a signal, whose event is refused once and retried by a delayed job. Also checks that the bucket
-   * of the
-   * partner's key is in Redis and limits.
+   * of the partner's key is in Redis and limits.
    */
   async makeRound(): Promise<void> {
     await this.listening(1);

@@ -9,7 +9,7 @@ import { answers, askRedis, MEMORY_ONLY, ON_LOOPBACK, redisMissing, RedisProcess
 const missing = redisMissing();
 if (missing) console.warn(`signals over Redis are not tested: ${missing}`);
 
-describe.skipIf(missing !== null)('signals over Redis (D51)', () => {
+describe.skipIf(missing !== null)('a signal over Redis (D51)', () => {
   let port: number;
   let server: RedisProcess;
 
@@ -20,7 +20,7 @@ describe.skipIf(missing !== null)('signals over Redis (D51)', () => {
   });
   afterAll(() => server?.kill());
 
-  it('are received once the server allows the user to subscribe, and until then the log says why not', async () => {
+  it('is received once the server allows the user to subscribe, and until then the log says why not', async () => {
     await askRedis({ port }, (client) => client.call('ACL', 'SETUSER', 'default', 'resetchannels'));
     const lines: string[] = [];
     const logger = pino({}, { write: (line: string) => void lines.push(line) });

@@ -51,7 +51,7 @@ describe('npm run restore-epoch', () => {
     expect(text + logLines.join('\n')).not.toContain(sandboxKey);
   });
 
-  it('resumes with its original time, unless it is told to use another', async () => {
+  it('resumes with its original time, unless another one is requested', async () => {
     const [first, second] = ['2026-11-20T09:30:00Z', '2026-11-20T10:20:00Z'] as const;
     expect(await restoreEpoch('--to', first)).toMatchObject({ code: 0 });
     const other = await restoreEpoch('--to', second);

@@ -305,10 +305,10 @@ describe('an order with many top-ups', () => {
   });
 });
 
-describe('the purges of other tables', () => {
+describe('a purge of another table', () => {
   const manager = () => service.process.resources.dataSource.manager;
 
-  it('delete old alerts, in steps', async () => {
+  it('deletes old alerts, in steps', async () => {
     await query(
       `INSERT INTO alerts (id, type, subject_id, created_at)
        SELECT 'alr_old_' || n, 't', 's', now() - interval '90 days 1 minute' FROM generate_series(1, 2500) AS n
@@ -320,7 +320,7 @@ describe('the purges of other tables', () => {
     expect((await query('SELECT id FROM alerts')).rows).toEqual([{ id: 'alr_young' }]);
   });
 
-  it('delete old prices and synchronizations, but keep the last price of a package', async () => {
+  it('deletes old prices and synchronizations, but keeps the last price of a package', async () => {
     await query(
       `INSERT INTO package_price_history (package_id, price_amount, currency, available, changed_at)
        SELECT p, 1, 'USD', true, now() - age FROM (VALUES
@@ -341,7 +341,7 @@ describe('the purges of other tables', () => {
     expect((await query('SELECT id FROM catalog_syncs')).rows).toEqual([{ id: 'young' }]);
   });
 
-  it('read no more prices than they delete, however many there are', async () => {
+  it('reads no more prices than it deletes, however many there are', async () => {
     await fillTable(service.database.pool, 'package_price_history', 10_000, {
       package_id: `'pkg_one'`,
       changed_at: `now() - (i * 7919 % 10000) * interval '2 hours'`,

@@ -74,19 +74,19 @@ function storeOf(open: readonly Intent[]): IntentStore {
   };
 }
 
-describe('the API key does not appear in', () => {
-  it('the client', () => {
+describe('the API key', () => {
+  it('does not appear in the client', () => {
     expectWithoutKey(esim);
     expectUnreachable(esim);
     expect(structuredClone(JSON.parse(JSON.stringify(esim)))).toMatchObject({ mode: 'sandbox' });
   });
 
-  it.each(RESOURCES)('the resource %s', (name) => {
+  it.each(RESOURCES)('does not appear in the resource %s', (name) => {
     expectWithoutKey(esim[name]);
     expectUnreachable(esim[name]);
   });
 
-  it('a list, its pages and the arguments of hooks', async () => {
+  it('does not appear in a list, its pages and the arguments of hooks', async () => {
     const list = esim.catalog.list({ limit: 1 });
     expectWithoutKey(list);
     expectUnreachable(list);
@@ -98,7 +98,7 @@ describe('the API key does not appear in', () => {
     expectWithoutKey(facts);
   });
 
-  it('an API error or a connection error', async () => {
+  it('does not appear in an API error or a connection error', async () => {
     const refused = await thrownBy(esim.orders.place({ package_id: 'pkg_nobody' }));
     expect(refused).toBeInstanceOf(EsimApiError);
     const nobody = clientAt(`http://127.0.0.1:${await freePort()}`);
@@ -111,7 +111,7 @@ describe('the API key does not appear in', () => {
     }
   });
 
-  it('the error for a key that no header can carry, while a key with a trailing newline is accepted', async () => {
+  it('does not appear in the error for an invalid key, while a trailing newline is accepted', async () => {
     const options = { baseUrl: service.process.api!.url, maxTries: 1 };
     const wrong = (): Promise<unknown> =>
       Promise.resolve().then(() => new EsimClient({ ...options, apiKey: `${apiKey}\nX` }).me());
@@ -122,7 +122,7 @@ describe('the API key does not appear in', () => {
     expect(me.mode).toBe('sandbox');
   });
 
-  it('purchases and their results', async () => {
+  it('does not appear in purchases and their results', async () => {
     const intent = { id: 'key-1', idempotencyKey: crypto.randomUUID(), kind: 'order' } as const;
     const purchases = new Purchases(
       esim,
@@ -135,7 +135,7 @@ describe('the API key does not appear in', () => {
     expectWithoutKey(resumed);
   });
 
-  it('a stream of events, before and while it reads', async () => {
+  it('does not appear in a stream of events, before and while it reads', async () => {
     await esim.orders.waitFor((await esim.orders.place({ package_id: 'pkg_fr_1gb_7d' })).id);
     const stream = esim.events.stream();
     expectWithoutKey(stream);

@@ -78,10 +78,14 @@ describe('the message of an SDK error', () => {
   it.each([
     ['undefined', undefined, 'baseUrl is missing.'],
     ['empty', ' ', 'baseUrl is missing.'],
-    ['no URL', 'not a url', 'baseUrl does not start with http:// or https://.'],
+    ['not a URL', 'not a url', 'baseUrl does not start with http:// or https://.'],
     ['without a scheme', 'api.example.com', 'baseUrl does not start with http:// or https://.'],
     ['a host and a port', 'localhost:3000', 'baseUrl does not start with http:// or https://.'],
-    ['of another scheme', 'ftp://api.example.com', 'baseUrl does not start with http:// or https://.'],
+    [
+      'a URL with another scheme',
+      'ftp://api.example.com',
+      'baseUrl does not start with http:// or https://.',
+    ],
   ])('explains what to pass when the baseUrl is %s', (_name, baseUrl, begins) => {
     const make = (): EsimClient => new EsimClient({ apiKey, baseUrl: baseUrl as string });
     expect(make).toThrow(TypeError);

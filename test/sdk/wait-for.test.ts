@@ -25,7 +25,7 @@ async function issuedEsim(): Promise<string> {
   return (await esim.orders.waitFor(placed.id)).esims[0]!.esim_id;
 }
 
-describe('orders', () => {
+describe('an order', () => {
   it('can be placed, awaited through events, listed page by page, and canceled', async () => {
     expect(esim.mode).toBe('sandbox');
     const placed = await esim.orders.place({ package_id: 'pkg_fr_1gb_7d', reference: 'sdk-1' });
@@ -44,7 +44,7 @@ describe('orders', () => {
     expect((await esim.orders.waitFor(placed.id)).status).toBe('canceled');
   });
 
-  it('are returned unfinished on timeout, and throw the reason of an abort', async () => {
+  it('is returned unfinished on timeout, and waiting throws the reason of an abort', async () => {
     const { id } = await esim.orders.place({ package_id: 'pkg_test_slow' });
     const late = await esim.orders.waitFor(id, { timeoutMs: 1_500 });
     expect(['pending', 'processing']).toContain(late.status);
@@ -53,8 +53,8 @@ describe('orders', () => {
   });
 });
 
-describe('top-ups', () => {
-  it('can be placed and awaited through events until they complete or fail', async () => {
+describe('a top-up', () => {
+  it('can be placed and awaited through events until it completes or fails', async () => {
     const esim_id = await issuedEsim();
     const [fitting] = (await esim.esims.topupPackages(esim_id)).data;
     const placed = await esim.topups.place({ esim_id, package_id: fitting!.id });
@@ -67,7 +67,7 @@ describe('top-ups', () => {
     expect(failed).toMatchObject({ status: 'failed', failure: { code: expect.any(String) } });
   });
 
-  it('are returned unfinished on timeout, and throw the reason of an abort', async () => {
+  it('is returned unfinished on timeout, and waiting throws the reason of an abort', async () => {
     const esim_id = await issuedEsim();
     const { id } = await esim.topups.place({ esim_id, package_id: 'pkg_test_topup_fail' });
     calls.length = 0;

@@ -57,7 +57,7 @@ describe('unwrapWebhook', () => {
     ['no header', body, {}, 'no_signature'],
     ['half a header', body, { 'x-service-signature': 'v1=00' }, 'malformed_signature'],
     ['a parsed body', JSON.parse(body), own(), 'body_was_parsed'],
-    ['no event', '[]', own(NOW, '[]'), 'invalid_body'],
+    ['a body that is not an event', '[]', own(NOW, '[]'), 'invalid_body'],
   ])('judges %s as %s', async (_name, raw, headers, expected) => {
     expect(await reasonOf(raw, headers as WebhookHeaders)).toBe(expected);
   });
@@ -70,11 +70,11 @@ describe('unwrapWebhook', () => {
   });
 
   it.each([
-    ['none', ''],
+    ['an empty text', ''],
     ['an empty list', []],
-    ['two that are empty', ['', '']],
-    ['one that is empty in quotes', '""'],
-    ['a variable that is not set', undefined],
+    ['two empty secrets', ['', '']],
+    ['a quoted empty secret', '""'],
+    ['an unset variable', undefined],
   ])('reports an empty secret for %s, instead of blaming the signature', async (_name, secrets) => {
     const unwrapped = unwrapWebhook(body, own(), secrets as string | string[], { nowSeconds: NOW });
     await expect(unwrapped).rejects.toThrow(
@@ -169,7 +169,7 @@ describe.each(Object.entries(FORMS))('unwrapWebhook with %s', (_name, form) => {
 describe('unwrapWebhook', () => {
   it.each([
     ['a line break at its end', `${secret}\n`],
-    ['a line break of Windows', `${secret}\r\n`],
+    ['a Windows line break', `${secret}\r\n`],
     ['white space around it', `  ${secret}\t\n\n`],
     ['a byte order mark', `\uFEFF${secret}\n`],
     ['quotes', `"${secret}"\n`],

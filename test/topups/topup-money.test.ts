@@ -137,10 +137,10 @@ describe('the price of a top-up', () => {
   beforeAll(() => shop.connectPartnerApi());
 
   it.each<[string, object | null, number]>([
-    ['the price of the catalog without a list', null, PRICE],
-    ['cost and margin with a margin', { margin_bps: MARGIN_BPS }, WITH_MARGIN],
+    ['the catalog price without a price list', null, PRICE],
+    ["the cost plus the partner's margin", { margin_bps: MARGIN_BPS }, WITH_MARGIN],
     ["the list's own price, whatever the margin", own(usd(299), MARGIN_BPS), 299],
-    ['nothing at an own price of 0', own(usd(0)), 0],
+    ['zero with an own price of 0', own(usd(0)), 0],
   ])('is %s: offered, held and charged, and never above max_price', async (_what, list, price) => {
     const { live, esimId } = await buyerWith(list);
     const [offered] = (await live.get(`/v1/esims/${esimId}/topup-packages`)).body.data as Json[];

@@ -168,13 +168,13 @@ describe('a placement without a response', () => {
 });
 
 describe('a provider response', () => {
-  it('that it is busy leads to another first placement', async () => {
+  it('leads to another first placement when it says that the provider is busy', async () => {
     const topup = await givenTopup(FAR_MS);
     await run(topup, [busy, busy, done]);
     expect(callsOf(topup)).toEqual(['first', 'first', 'first']);
   });
 
-  it('that it is in progress leads to lookups until it has ended', async () => {
+  it('leads to lookups until the end when it says that the top-up is in progress', async () => {
     const topup = await givenTopup(FAR_MS);
     const working = (): Promise<ProviderTopupState> =>
       Promise.resolve({ state: 'in_progress', checkAfterMs: 50 });
@@ -182,7 +182,7 @@ describe('a provider response', () => {
     expect(callsOf(topup)).toEqual(['first', 'find', 'find']);
   });
 
-  it('that it is refused fails the top-up, with its code and reason', async () => {
+  it('fails the top-up with its code and reason when it is a refusal', async () => {
     const topup = await givenTopup(FAR_MS);
     const failure = { code: 'provider_unavailable', reason: 'The upstream has no credit.' } as const;
     const ended = await run(topup, [() => Promise.resolve({ state: 'rejected', failure })]);

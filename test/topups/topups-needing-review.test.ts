@@ -242,7 +242,7 @@ describe('reconcile', () => {
   });
 
   it.each([
-    ['says nothing', silence],
+    ['does not respond', silence],
     ['certainly has not applied it', nothing],
   ])('mark_failed releases the money when the provider %s', async (_what, answer) => {
     const before = await shop.balance();
@@ -319,11 +319,11 @@ describe('reconcile', () => {
   });
 });
 
-describe('a worker and support at the same time', () => {
+describe("a decision of support during a worker's call", () => {
   it.each([
     ['mark_failed', nothing, { type: 'order.topup.failed', charged: [], added: 0 }],
     ['mark_completed', silence, { type: 'order.topup.completed', charged: [-PRICE], added: GB }],
-  ])('do not both end it: the result of a worker without its lease is ignored after %s', async (...given) => {
+  ])('makes the late result of a worker without its lease void after %s', async (...given) => {
     const [action, answer, { type, charged, added }] = given;
     const total = await stuck.totalBytes();
     const upstream = new HeldAnswer();
@@ -346,7 +346,7 @@ describe('a worker and support at the same time', () => {
     expect(await stuck.totalBytes()).toBe(total + added + GB);
   });
 
-  it('settle it once when support settles it twice', async () => {
+  it('settles the top-up once when support decides twice', async () => {
     const topup = await stuck.topupThen(silence);
     const answers = await Promise.all(
       ['mark_completed', 'mark_failed'].map((each) => stuck.reconcile(topup, each)),

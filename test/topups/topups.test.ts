@@ -307,8 +307,8 @@ describe('a data top-up', () => {
   });
 });
 
-describe('the days of a top-up', () => {
-  it('extend the expiry of a running eSIM', async () => {
+describe('a validity extension', () => {
+  it('extends the expiry of a running eSIM', async () => {
     const id = await device.activeEsim();
     const before = Date.parse((await device.read(id))['expires_at'] as string);
     await topUp(api, id);
@@ -316,7 +316,7 @@ describe('the days of a top-up', () => {
     expect(Date.parse((await device.read(id))['expires_at'] as string)).toBe(before + 14 * DAY_MS);
   });
 
-  it('start with an eSIM that has not started yet', async () => {
+  it('starts with an eSIM that has not started yet', async () => {
     const id = await issueEsim(api, BASE);
     await topUp(api, id);
     const waiting = await device.read(id);
@@ -332,7 +332,7 @@ describe('the days of a top-up', () => {
     expect(validityMs).toBe(14 * DAY_MS);
   });
 
-  it('change neither data, cycle nor status when the top-up adds nothing else', async () => {
+  it('changes neither data, cycle nor status when the top-up adds nothing else', async () => {
     const id = await device.activeEsim();
     await usedUpTo(id, GB);
     await topUp(api, id, TOPUP_DAYS);
@@ -340,7 +340,7 @@ describe('the days of a top-up', () => {
     expect((await device.usage(id))['thresholds_crossed']).toEqual([50, 80, 100]);
   });
 
-  it('extend an unlimited eSIM, which stays without a total', async () => {
+  it('also extends an unlimited eSIM, which stays without a total', async () => {
     const id = await device.activeEsim('pkg_fr_unlimited_7d');
     const before = Date.parse((await device.read(id))['expires_at'] as string);
     await topUp(api, id, TOPUP_DAYS);
@@ -368,10 +368,10 @@ describe('a refused top-up', () => {
 
   it.each<[string, object, number, Parameters<typeof expectProblem>[2]]>([
     ['an unknown package', { package_id: 'pkg_no_such' }, 404, 'not_found'],
-    ['no package id at all', { package_id: 'France, 1 GB' }, 404, 'not_found'],
+    ['a missing package id', { package_id: 'France, 1 GB' }, 404, 'not_found'],
     ['an unknown eSIM', { esim_id: 'esim_00000000000000000000000000' }, 404, 'not_found'],
-    ['no eSIM id at all', { esim_id: 'mine' }, 404, 'not_found'],
-    ['a package of other countries', { package_id: 'pkg_de_topup_1gb_7d' }, 409, 'topup_not_supported'],
+    ['a missing eSIM id', { esim_id: 'mine' }, 404, 'not_found'],
+    ['a package for other countries', { package_id: 'pkg_de_topup_1gb_7d' }, 409, 'topup_not_supported'],
     ['a base package', { package_id: BASE }, 409, 'topup_not_supported'],
     ['a package that is not sold now', { package_id: TOPUP_5GB_30D }, 409, 'package_unavailable'],
     ['a price above the maximum', { max_price: { amount: 1, currency: 'USD' } }, 409, 'price_changed'],

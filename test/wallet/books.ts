@@ -3,8 +3,7 @@ import type { TestDatabase } from '../harness/index.js';
 
 /**
  * Checks the ledger: entries sum to 0, each wallet matches its entries and its holds, balances follow from one
- * transaction
- * to the next, and every ended live order was charged for what it issued.
+ * transaction to the next, and every ended live order was charged for what it issued.
  */
 export async function expectBooksToAddUp({ pool }: TestDatabase): Promise<void> {
   for (const [what, query] of Object.entries(BREACHES)) {

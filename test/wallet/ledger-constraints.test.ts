@@ -82,9 +82,9 @@ describe('a ledger transaction', () => {
       'its sides are of two currencies',
       [{ amount: 500 }, { amount: -500, account: 'cash:EUR', currency: 'EUR' }],
     ],
-    ['the wallet gets another amount than it says', [{ amount: 400 }, { amount: -400, account: 'cash:USD' }]],
+    ['the wallet entry has another amount', [{ amount: 400 }, { amount: -400, account: 'cash:USD' }]],
     [
-      'it moves between other accounts than the wallet',
+      'it does not touch the wallet',
       [
         { amount: 500, account: 'revenue:USD' },
         { amount: -500, account: 'cash:USD' },
@@ -120,7 +120,7 @@ describe('a wallet', () => {
   it.each([
     ['spend more than it has', 'posted = -1', 'wallets_available'],
     ['hold more than it has', 'held = 1', 'wallets_available'],
-    ['hold less than nothing', 'held = -1', 'wallets_held'],
+    ['hold a negative amount', 'held = -1', 'wallets_held'],
   ])('cannot %s', async (_what, change, constraint) => {
     const refused = await attempt((client) =>
       client.query(`UPDATE wallets SET ${change} WHERE id = $1`, [walletId]),

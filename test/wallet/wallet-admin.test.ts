@@ -45,8 +45,8 @@ async function signals(): Promise<number[]> {
   );
 }
 
-describe('deposits and adjustments', () => {
-  it('change the balance of their currency, and appear on both statements, newest first', async () => {
+describe('a deposit or adjustment', () => {
+  it('changes the balance of its currency, and appears on both statements, newest first', async () => {
     const deposit = await post('deposits', 10_000, { reference: 'inv-1', note: 'bank transfer' });
     expect(deposit.status, deposit.text).toBe(201);
     expect(deposit.body.data).toMatchObject({
@@ -87,7 +87,7 @@ describe('deposits and adjustments', () => {
     await expectBooksToAddUp(service.database);
   });
 
-  it('are listed page by page without a gap, and only for their partner and mode', async () => {
+  it('is listed page by page without a gap, and only for its partner and mode', async () => {
     for (let i = 1; i <= 5; i++) await post('deposits', i);
     const amounts: number[] = [];
     for (let query = '?limit=2'; query !== '';) {
@@ -107,7 +107,7 @@ describe('deposits and adjustments', () => {
     expectProblem(await sandbox.get(`/v1/transactions?cursor=${next_cursor}`), 400, 'invalid_cursor');
   });
 
-  it('accept a reference once per partner, across deposits and adjustments', async () => {
+  it('accepts a reference once per partner, across deposits and adjustments', async () => {
     await post('deposits', 100, { reference: 'once' });
     expectProblem(await post('deposits', 100, { reference: 'once' }), 409, 'reference_taken');
     expectProblem(await post('adjustments', 100, { reference: 'once' }), 409, 'reference_taken');
@@ -120,7 +120,7 @@ describe('deposits and adjustments', () => {
     expect(elsewhere.status).toBe(201);
   });
 
-  it('are booked one after another when concurrent, and once when the key is repeated', async () => {
+  it('is booked after concurrent ones, and once when the key is repeated', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => post('deposits', i + 1)));
     expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([201]));
     const body = { amount: { amount: 1_000, currency: 'USD' }, reference: 'same' };
@@ -130,7 +130,7 @@ describe('deposits and adjustments', () => {
     await expectBooksToAddUp(service.database);
   });
 
-  it('never take more than is available: 409, also for a wallet that does not exist', async () => {
+  it('never takes more than is available: 409, also for a wallet that does not exist', async () => {
     expectProblem(await post('adjustments', -1), 409, 'conflict');
     await post('deposits', 500);
     await service.database.pool.query(`UPDATE wallets SET held = 200 WHERE partner_id = $1`, [partnerId]);
@@ -144,7 +144,7 @@ describe('deposits and adjustments', () => {
     await service.database.pool.query(`UPDATE wallets SET held = 0 WHERE partner_id = $1`, [partnerId]);
   });
 
-  it('refuse invalid amounts, and return 404 for unknown partners', async () => {
+  it('is refused with an invalid amount, and returns 404 for an unknown partner', async () => {
     expect(invalidFields(await post('deposits', 0))).toEqual(['/amount/amount']);
     expect(invalidFields(await post('deposits', -5))).toEqual(['/amount/amount']);
     expect(invalidFields(await post('deposits', 1.5))).toEqual(['/amount/amount']);
@@ -158,7 +158,7 @@ describe('deposits and adjustments', () => {
     expectProblem(await service.admin.get(wallet()), 404, 'not_found');
   });
 
-  it('write an audit entry with actor, amount and reason', async () => {
+  it('writes an audit entry with actor, amount and reason', async () => {
     const deposit = await post('deposits', 900, { reference: 'inv-9', note: 'cash' });
     const { data } = (await service.admin.get(`/internal/v1/audit-log?subject_id=${deposit.body.data.id}`))
       .body;

@@ -13,8 +13,8 @@ import { send, senderWith } from './sending/sender.js';
 const many = (count: number, value: string): string[] =>
   Array.from({ length: count }, (_, i) => [`X-${i}`, value]).flat();
 
-describe('the stored response headers', () => {
-  it('have lowercase names, and repeated ones are joined', () => {
+describe('a stored response header', () => {
+  it('has a lowercase name, and repeated ones are joined', () => {
     expect(keptHeaders(['Content-Type', 'text/plain', 'Via', 'a', 'VIA', 'b'])).toEqual({
       'content-type': 'text/plain',
       via: 'a, b',
@@ -33,11 +33,11 @@ describe('the stored response headers', () => {
     'X-Api-Key',
     'X-Session-Id',
     'Client-Secret',
-  ])('include %s without its value', (name) => {
+  ])('includes %s without its value', (name) => {
     expect(keptHeaders([name, 'abc', name, 'def'])).toEqual({ [name.toLowerCase()]: REDACTED });
   });
 
-  it('are valid text: UTF-8 is decoded, anything else is replaced', () => {
+  it('is valid text: UTF-8 is decoded, anything else is replaced', () => {
     const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
     expect(keptHeaders(['A', latin1('Zoë 🦊'), 'B', 'a\xffb', 'C', 'a\0b'])).toEqual({
       a: 'Zoë 🦊',
@@ -48,7 +48,7 @@ describe('the stored response headers', () => {
     expect(cut).toEqual({ a: 'x'.repeat(MAX_HEADER_VALUE_BYTES - 1) });
   });
 
-  it('are capped in number, in length and in total size', () => {
+  it('is capped in length, as are the number and the total size of headers', () => {
     expect(Object.keys(keptHeaders(many(MAX_KEPT_HEADERS + 20, 'v')))).toHaveLength(MAX_KEPT_HEADERS);
     expect(keptHeaders(['A', 'x'.repeat(5_000)]).a).toHaveLength(MAX_HEADER_VALUE_BYTES);
     const long = keptHeaders([...many(30, '\xff'.repeat(900)), 'Last', 'short']);
@@ -57,13 +57,13 @@ describe('the stored response headers', () => {
     expect(long).toMatchObject({ 'x-0': '\ufffd'.repeat(900), last: 'short' });
   });
 
-  it('may have names that every object inherits', () => {
+  it('may have a name that every object inherits', () => {
     const kept = keptHeaders(['__proto__', 'a', 'constructor', 'b']);
     expect(JSON.stringify(kept)).toBe('{"__proto__":"a","constructor":"b"}');
     expect(Object.getPrototypeOf(kept)).toBe(Object.prototype);
   });
 
-  it('come from the final response, not from 1xx responses or trailers', async () => {
+  it('comes from the final response, not from 1xx responses or trailers', async () => {
     const url = await raw((socket) => {
       socket.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n');
       socket.write('HTTP/1.1 200 OK\r\nX-A: b\r\nSet-Cookie: c=d\r\nTransfer-Encoding: chunked\r\n\r\n');

@@ -99,7 +99,7 @@ describe(`an endpoint with two workers and a limit of ${CAP} attempts in flight`
     expect(holding.received).toHaveLength(60);
   });
 
-  it('stays within the limit when older failed deliveries are resent besides hanging ones (D32)', async () => {
+  it('stays within the limit when older failed deliveries are resent alongside hanging ones (D32)', async () => {
     // Failed before any worker sees them, which saves the test an outage.
     const events = Array.from({ length: CAP * 20 }, () => ({ partnerId: partner.id }));
     await recordEvents(office, events, async ({ manager }) => {

@@ -126,7 +126,7 @@ describe('the statement that records attempts', () => {
   });
 });
 
-describe('attempts that end together', () => {
+describe('a batch of attempts that end together', () => {
   /**
    * A recorder without notifications.
    * @param owned the worker's knowledge of the endpoint
@@ -146,7 +146,7 @@ describe('attempts that end together', () => {
     );
   }
 
-  it('leave the endpoint blocked with a count of 0 when a success ended after the failure that blocked it (D31)', async () => {
+  it('leaves the endpoint blocked with a count of 0 when a success ended after the failure that blocked it (D31)', async () => {
     await bed.insertEndpoints([{ ...IN_SERVICE, id: 'whe_both' }]);
     const [first, second] = withIds('dlv_both', [PENDING, PENDING]).map((row) => ({
       ...{ ...row, endpointId: 'whe_both', startedFence: Number(FENCE), countedAttempts: 5 },
@@ -163,7 +163,7 @@ describe('attempts that end together', () => {
     expect(rows).toEqual([{ blocked: true, consecutive_blocks: 0 }]);
   });
 
-  it('reset the count of a blocked endpoint to 0 when one is a success (D31)', async () => {
+  it('resets the count of a blocked endpoint to 0 when one is a success (D31)', async () => {
     await bed.insertEndpoints([{ ...IN_SERVICE, id: 'whe_again', consecutiveBlocks: 2 }]);
     const row = { ...PENDING, id: 'dlv_again', endpointId: 'whe_again', startedFence: Number(FENCE) };
     await bed.insertDeliveries([row]);
@@ -263,7 +263,7 @@ describe('the claim', () => {
   });
 });
 
-describe('a claim and the record of attempts', () => {
+describe('a pair of claim and record statements', () => {
   const ENDPOINTS = 24;
   /** Deliveries of a disabled endpoint, which no statement here should read. */
   const WAITING = 5_000;
@@ -350,7 +350,7 @@ describe('a claim and the record of attempts', () => {
     return Object.fromEntries(rows.map(({ name, scans }) => [name, scans]));
   }
 
-  it('read no rows that arrived after PostgreSQL had found the queue empty', async () => {
+  it('reads no rows that arrived after PostgreSQL had found the queue empty', async () => {
     const before = await scans();
     const rows = await claimAndRecord(ENDPOINTS);
     const after = await scans();

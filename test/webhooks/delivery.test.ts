@@ -208,7 +208,7 @@ describe('the log of attempts', () => {
       'ab\ufffd\ufffd',
     ],
     [
-      'half a surrogate pair, written as UTF-8 must not be',
+      'an encoded lone surrogate',
       ['HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n', [0xed, 0xa0, 0x80]],
       '\ufffd\ufffd\ufffd',
     ],
@@ -388,8 +388,7 @@ describe('a database that repeatedly closes every connection', () => {
     const ids = new Set(receiver.received.map((webhook) => webhook.headers['x-service-delivery']));
     expect(ids.size).toBe(400);
     // A claim whose response is lost is repeated when its lease expires, and an outcome is kept. Each of the five cuts
-    // may lose
-    // one claim of at most the 16 deliveries in flight.
+    // may lose one claim of at most the 16 deliveries in flight.
     expect(receiver.received.length - 400).toBeLessThanOrEqual(5 * 16);
   });
 });

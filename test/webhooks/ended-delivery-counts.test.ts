@@ -83,8 +83,8 @@ async function read(): Promise<{
   return { ...sums, days };
 }
 
-describe('the counts of ended deliveries in /metrics (D33)', () => {
-  it('are kept per day, and an old day is not read again until it changes', async () => {
+describe('the count of ended deliveries in /metrics (D33)', () => {
+  it('is kept per day, and an old day is not read again until it changes', async () => {
     const known = [3, 2, 1, 0].map(partitionOf);
     const first = await read();
     expect(first).toMatchObject({ delivered: ROWS_A_DAY * DAYS_AGO.length, failed: 0 });
@@ -108,7 +108,7 @@ describe('the counts of ended deliveries in /metrics (D33)', () => {
     expect(late.days).not.toContain(partitionOf(2));
   });
 
-  it('disappear when their day is dropped', async () => {
+  it('drops with the partition of its day', async () => {
     const before = await read();
     await database.pool.query(`DROP TABLE ${partitionOf(3)}`);
     const after = await read();

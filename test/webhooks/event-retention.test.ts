@@ -78,8 +78,8 @@ async function kept(table: 'events' | 'webhook_deliveries'): Promise<string[]> {
 
 const clear = () => query('TRUNCATE events, webhook_deliveries');
 
-describe('events and ended deliveries', () => {
-  it('are deleted after 30 days in Sandbox and 90 in Live, for every partner, and not a day earlier', async () => {
+describe('an event or an ended delivery', () => {
+  it('is deleted after 30 days in Sandbox and 90 in Live, for every partner, and not a day earlier', async () => {
     await makeDays(service, [29, 30, 31, 89, 90, 91]);
     const rows = PARTNERS.flatMap((partner) => [
       ...[29, 30, 31].map((age) => ({ partner, mode: 'sandbox' as const, age })),
@@ -96,7 +96,7 @@ describe('events and ended deliveries', () => {
     await clear();
   });
 
-  it('stay while a delivery of their day is open, at any age, and a missing partition is recreated', async () => {
+  it('stays while a delivery of its day is open, at any age, and a missing partition is recreated', async () => {
     await makeDays(service, [40]);
     const id = await insert({ age: 40, status: 'pending' });
     await maintainDays(service);
@@ -113,7 +113,7 @@ describe('events and ended deliveries', () => {
     await clear();
   });
 
-  it('are deleted in steps, except those that ended late, and the partition last', async () => {
+  it('is deleted in steps, unless it ended late, and the partition is dropped last', async () => {
     await makeDays(service, [45, 75]);
     for (let nth = 0; nth < 3; nth++) await insert({ age: 45 });
     await insert({ age: 45, ended: 5, partner: 'ptn_2' });
@@ -131,8 +131,8 @@ describe('events and ended deliveries', () => {
   });
 });
 
-describe('attempts', () => {
-  it('are dropped with their day at the retention, and their delivery stays', async () => {
+describe('an attempt', () => {
+  it('is dropped with its day at the retention, and its delivery stays', async () => {
     await makeDays(service, [20]);
     await maintainDays(service);
     const id = await insert({ age: 20 });

@@ -30,8 +30,7 @@ const EVENTS_OF_EACH = 3 * PER_ENDPOINT;
 const MEASURED = 60;
 /**
  * Two processes, their database and this one share busy cores, so the bench measures the factor of two of D42 on an
- * idle
- * machine. A delivery that waits for a slot here waits for an attempt to end, which takes seconds.
+ * idle machine. A delivery that waits for a slot here waits for an attempt to end, which takes seconds.
  */
 const NOISE_MS = 500;
 const MAX_P95_MS = TIMEOUT_MS / 4;
@@ -58,7 +57,7 @@ afterEach(async () => {
 });
 afterAll(() => office.stop());
 
-it(`keeps the latency of a healthy endpoint beside ${HANGING_PARTNERS * ENDPOINTS_OF_EACH} endpoints that hang from their first attempts (D42)`, async () => {
+it(`keeps the latency of a healthy endpoint low next to ${HANGING_PARTNERS * ENDPOINTS_OF_EACH} endpoints that hang from their first attempts (D42)`, async () => {
   const hanging = await Promise.all(Array.from({ length: HANGING_PARTNERS }, () => office.createPartner()));
   for (const { id } of hanging) {
     for (let i = 0; i < ENDPOINTS_OF_EACH; i++) await registerEndpoint(office, id, { url: holding.url });

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { type ReceivedWebhook, startReceiver, type TestReceiver } from '../harness/index.js';
 
-/** A receiver that holds every request until it is told to respond, and counts concurrent requests. */
+/** A receiver that holds every request until it may respond, and counts concurrent requests. */
 export class HoldingReceiver {
   /** Requests without a response, oldest first. */
   readonly open: ServerResponse[] = [];

@@ -56,10 +56,7 @@ describe('a receiver that sends a status and then misbehaves', () => {
     ['never sends the body it announced', bytes(`${OK}Content-Length: 10000000000\r\n\r\n`)],
     ['closes before the body is complete', bytesThenEnd(`${OK}Content-Length: 100\r\n\r\nbbb`)],
     ['sends more than it announced', bytes(`${OK}Content-Length: 2\r\n\r\nbbccccccc`)],
-    [
-      'announces less than a second answer',
-      bytes(`${OK}Content-Length: 0\r\n\r\n${OK}Content-Length: 0\r\n\r\n`),
-    ],
+    ['sends a second response', bytes(`${OK}Content-Length: 0\r\n\r\n${OK}Content-Length: 0\r\n\r\n`)],
     ['sends chunks without a size', bytes(`${OK}Transfer-Encoding: chunked\r\n\r\nzz\r\nbb\r\n`)],
     ['sends a chunk of 2^64 bytes', bytes(`${OK}Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nb`)],
     ['sends a chunk that is too short', bytesThenEnd(`${OK}Transfer-Encoding: chunked\r\n\r\n5\r\nb`)],
@@ -68,7 +65,10 @@ describe('a receiver that sends a status and then misbehaves', () => {
       'offers another protocol in a final answer',
       bytes(`${OK}Connection: upgrade\r\nUpgrade: h2c\r\nContent-Length: 0\r\n\r\n`),
     ],
-    ['says gzip and sends none', bytes(`${OK}Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nnone`)],
+    [
+      'announces gzip and sends plain text',
+      bytes(`${OK}Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nnone`),
+    ],
     [
       'has a header called __proto__',
       bytes(`${OK}__proto__: x\r\nconstructor: y\r\nContent-Length: 0\r\n\r\n`),
@@ -108,8 +108,12 @@ describe('a receiver that sends a status and then misbehaves', () => {
 
 describe('a receiver that sends no status', () => {
   it.each([
-    ['closes before it answers', (socket: Socket) => void socket.end(), /^connect: ECONNRESET$/],
-    ['resets before it answers', (socket: Socket) => void socket.resetAndDestroy(), /^connect: ECONNRESET$/],
+    ['closes before the response', (socket: Socket) => void socket.end(), /^connect: ECONNRESET$/],
+    [
+      'resets before the response',
+      (socket: Socket) => void socket.resetAndDestroy(),
+      /^connect: ECONNRESET$/,
+    ],
     ['closes in the status line', bytesThenEnd('HTTP/1.1 20'), /^(protocol|connect): /],
     ['closes in the reason phrase', bytesThenEnd('HTTP/1.1 200 O'), /^connect: ECONNRESET$/],
     ['closes in the headers of a 1xx', bytesThenEnd('HTTP/1.1 103 Hi\r\nX-A: b'), /^connect: ECONNRESET$/],
@@ -119,12 +123,12 @@ describe('a receiver that sends no status', () => {
     ['speaks HTTP/2', bytes(Buffer.from('000000040000000000', 'hex')), /^protocol: HPE_/],
     ['sends the preface of HTTP/2', bytes('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), /^protocol: HPE_/],
     [
-      'says goodbye as HTTP/2 does',
+      'sends an HTTP/2 GOAWAY',
       bytes(Buffer.from('0000080700000000000000000000000001', 'hex')),
       /^protocol: HPE_/,
     ],
     ['has a status of four digits', bytes('HTTP/1.1 2000 OK\r\n\r\n'), /^protocol: HPE_/],
-    ['has a status of no digits', bytes('HTTP/1.1 abc OK\r\n\r\n'), /^protocol: HPE_/],
+    ['has a status without digits', bytes('HTTP/1.1 abc OK\r\n\r\n'), /^protocol: HPE_/],
     [
       'switches protocols',
       bytes('HTTP/1.1 101 Go\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
@@ -203,7 +207,7 @@ describe('a receiver that never stops sending', () => {
   it.each([
     ['more than a hundred', 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(MAX_INFORMATIONAL_ANSWERS + 1)],
     ['ten of 15 KB', `HTTP/1.1 103 Early Hints\r\nX-A: ${'a'.repeat(15_000)}\r\n\r\n`.repeat(10)],
-    ['one without end', `HTTP/1.1 103 Early Hints\r\nX-A: ${'a'.repeat(MAX_INFORMATIONAL_BYTES)}`],
+    ['an endless one', `HTTP/1.1 103 Early Hints\r\nX-A: ${'a'.repeat(MAX_INFORMATIONAL_BYTES)}`],
   ])('fails at once after informational answers: %s', async (_what, answers) => {
     const url = await raw((socket) => void socket.write(answers));
     const result = await send(senderWith(), url);
@@ -233,7 +237,7 @@ describe('a response that is longer than our limit', () => {
   it.each([
     ['a megabyte in one header', 200, bytes(`${OK}X-A: ${'a'.repeat(1_000_000)}\r\n\r\n`)],
     [
-      'headers without end',
+      'endless headers',
       200,
       (socket: Socket) => void (socket.write(OK) && flood(socket, 'X-A: b\r\n'.repeat(1_000))),
     ],
@@ -280,8 +284,8 @@ describe('a response that is longer than our limit', () => {
 describe('a response with unreadable headers', () => {
   it.each([
     ['no colon', 'Server\r\n\r\n'],
-    ['a blank in a name', 'X Bad: 1\r\n\r\n'],
-    ['a blank before the colon', 'Server : x\r\n\r\n'],
+    ['a space in a name', 'X Bad: 1\r\n\r\n'],
+    ['a space before the colon', 'Server : x\r\n\r\n'],
     ['an empty name', ': x\r\n\r\n'],
     ['a value folded into a new line', 'X-A: a\r\n b\r\n\r\n'],
     ['a NUL in a value', 'X-A: a\0b\r\n\r\n'],
@@ -304,7 +308,7 @@ describe('a response with unreadable headers', () => {
 
   it.each([
     ['closes', bytesThenEnd(`${OK}X-A: b`)],
-    ['closes behind the status line', bytesThenEnd(OK)],
+    ['closes after the status line', bytesThenEnd(OK)],
     [
       'resets the connection',
       (socket: Socket) =>

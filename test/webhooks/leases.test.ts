@@ -285,7 +285,7 @@ describe('a worker that wakes up after its lease has expired', () => {
   });
 });
 
-describe('the endpoints of several workers', () => {
+describe('an endpoint of several workers', () => {
   const ENDPOINTS = 60;
   /** No endpoint's lease expires by time. */
   const ENV = {
@@ -333,7 +333,7 @@ describe('the endpoints of several workers', () => {
     expect(rows[0].n).toBe(0);
   }
 
-  it('are shared with a worker that joins under load, and nothing is sent twice', async () => {
+  it('moves to a worker that joins under load, and nothing is sent twice', async () => {
     await startWorker(ENV);
     let isDone = false;
     const load = (async () => {
@@ -360,7 +360,7 @@ describe('the endpoints of several workers', () => {
     await expectAllDeliveredOnce();
   });
 
-  it('are released when their worker stops: another continues long before the lease would expire', async () => {
+  it('is released when its worker stops: another continues long before the lease would expire', async () => {
     await startWorker(ENV);
     await recordForAll();
     await eventually('it has all', async () => [...(await owned()).values()].includes(ENDPOINTS));

@@ -76,8 +76,8 @@ describe('OutcomeBatcher', () => {
   });
 
   it.each([
-    ['a fault of the code that makes the statement', () => new TypeError('not a string')],
-    ['an error that looks like a server that is away, until the patience ends', () => databaseError('57P01')],
+    ['a bug in the code that builds the statement', () => new TypeError('not a string')],
+    ['an error that looks like a down server, until the timeout', () => databaseError('57P01')],
   ])('lets one failing outcome affect no neighbor: %s (D43)', async (_what, poison) => {
     const { batcher } = batcherOn((ids) => {
       if (ids.includes('dlv_2')) throw poison();

@@ -67,7 +67,7 @@ async function trackedReplay(id: string): Promise<any> {
 }
 
 /** First, because the metrics cover all endpoints. */
-describe('alerts and metrics', () => {
+describe('webhook monitoring', () => {
   /** A gauge covers the database, a counter only its process. */
   const metric = async (name: string, labels = '', of = [service]): Promise<number> => {
     const texts = await Promise.all(of.map(({ process }) => process.resources.metrics.metrics()));
@@ -77,7 +77,7 @@ describe('alerts and metrics', () => {
       .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
   };
 
-  it('count first deliveries by status so that they add up to events x endpoints (D33)', async () => {
+  it('counts first deliveries by status so that they add up to events x endpoints (D33)', async () => {
     const second = await registerEndpoint(service, partner.id, {
       url: receiver.url,
       event_types: ['esim.expired'],
@@ -100,7 +100,7 @@ describe('alerts and metrics', () => {
     expect(await metric('webhook_deliveries', 'kind="event"')).toBe(4);
   });
 
-  it('report every block and the disabling once, oldest first', async () => {
+  it('reports every block and the disabling once, oldest first', async () => {
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(500).end();
     await recordEvents(
       service,
@@ -250,10 +250,10 @@ describe('a replay', () => {
   it.each([
     ['without since', {}],
     ['with an until before since', { since: SINCE, until: '2025-01-01T00:00:00Z' }],
-    ['of an unknown status', { since: SINCE, statuses: ['pending'] }],
-    ['of no types', { since: SINCE, event_types: [] }],
+    ['with an unknown status', { since: SINCE, statuses: ['pending'] }],
+    ['without types', { since: SINCE, event_types: [] }],
     ['with an unknown field', { since: SINCE, rate: 5 }],
-  ])('returns 400 and starts nothing for %s', async (_what, body) => {
+  ])('returns 400 and starts nothing %s', async (_what, body) => {
     const answer = await replay(body);
     expect(answer.status).toBe(400);
     expect(answer.body.code).toBe('validation_failed');
@@ -393,7 +393,7 @@ describe('the selection of a replay', () => {
   });
 });
 
-describe(`a replay beside ${OTHERS} others`, { timeout: STARVED_MS + 30_000 }, () => {
+describe(`a replay alongside ${OTHERS} others`, { timeout: STARVED_MS + 30_000 }, () => {
   /** Another endpoint, with the other replays. */
   let other: RegisteredEndpoint;
 

@@ -133,7 +133,7 @@ describe('a rotation under traffic', () => {
     }
   });
 
-  it('within a grace drops the older of the two old secrets, and finish ends the grace at once', async () => {
+  it('drops the older of two old secrets when it happens within a grace, and finish ends the grace at once', async () => {
     const first = await rotate('s1', 600);
     await seenAfter(first.answeredAt);
     const second = await rotate('s2', 600);

@@ -11,8 +11,7 @@ const TABLES = {
 
 /**
  * The clock of one endpoint. Due times and blocks are stored by the database's clock (D40). Moving all of them back
- * moves
- * that clock forward, so a test covers the documented delays without waiting.
+ * moves that clock forward, so a test covers the documented delays without waiting.
  */
 export class EndpointClock {
   constructor(

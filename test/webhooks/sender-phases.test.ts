@@ -47,8 +47,8 @@ function missedBy(attempts: readonly AttemptPhases[]): readonly number[][] {
 
 const MAX_ATTEMPTS = 30;
 
-describe('the phases of an attempt', () => {
-  it('are measured separately: name, connection, TLS, first byte, total', async () => {
+describe('the phase log of an attempt', () => {
+  it('measures name, connection, TLS, first byte and total separately', async () => {
     const authority = new TestAuthority();
     const before = getCACertificates('default');
     setDefaultCACertificates([...before, authority.certificate]);
@@ -79,7 +79,7 @@ describe('the phases of an attempt', () => {
     expect(missedBy(attempts)).toEqual([]);
   });
 
-  it('have no DNS time for an IP address and no TLS time for plain HTTP, and include an instant resolver', async () => {
+  it('has no DNS time for an IP address and no TLS time for plain HTTP, and includes an instant resolver', async () => {
     const url = await http((_request, response) => void response.end());
     const literal = (await send(senderWith(), url)).phases!;
     expect(literal).toMatchObject({ dnsMs: null, tlsMs: null });
@@ -90,7 +90,7 @@ describe('the phases of an attempt', () => {
     expectBetween(named.phases!.connectMs, 0, 1_000);
   });
 
-  it('show how far a failed attempt came, and the duration of its last phase', async () => {
+  it('shows how far a failed attempt came, and the duration of its last phase', async () => {
     const refusedUrl = await send(senderWith({ allowPrivateTargets: false }), 'https://127.0.0.1/');
     expect(refusedUrl.phases).toMatchObject(NOTHING);
 

@@ -187,7 +187,7 @@ describe('an interruption', () => {
     expect(await send(senderWith(), dripping, late)).toMatchObject({ outcome: 'delivered', statusCode: 200 });
   });
 
-  it('before the connection is established sends nothing afterwards', async () => {
+  it('prevents any sending when it comes before the connection is established', async () => {
     let requests = 0;
     const url = await http((_request, response) => {
       requests++;
@@ -235,8 +235,8 @@ const afterReply = async (): Promise<void> => {
   await nextTurn();
 };
 
-describe('keep-alive connections', () => {
-  it('stay at their checked address, and a new connection to a name that now resolves privately is refused', async () => {
+describe('a keep-alive connection', () => {
+  it('stays at its checked address, and a new connection to a name that now resolves privately is refused', async () => {
     const { port, sockets } = await keepingReceiver();
     let address = PUBLIC;
     const nameServer = await NameServer.start({ 'moved.test': () => ({ a: [address] }) });
@@ -256,7 +256,7 @@ describe('keep-alive connections', () => {
     expect(nameServer.questions).toHaveLength(4);
   });
 
-  it('are not opened beside a busy one without a new DNS lookup', async () => {
+  it('is not opened next to a busy one without a new DNS lookup', async () => {
     const { port } = await keepingReceiver();
     let address = PUBLIC;
     const nameServer = await NameServer.start({ 'moved.test': () => ({ a: [address] }) });
@@ -271,7 +271,7 @@ describe('keep-alive connections', () => {
     expect(results.filter(({ reusedConnection }) => reusedConnection)).toHaveLength(1);
   });
 
-  it('are separated by name and port, even on one address', async () => {
+  it('is separated by name and port, even on one address', async () => {
     const [first, second] = [await keepingReceiver(), await keepingReceiver()];
     const nameServer = await NameServer.start({ 'a.test': { a: [PUBLIC] }, 'b.test': { a: [PUBLIC] } });
     const sender = senderWith({ resolve: nameServerResolver(() => [nameServer.address]) });

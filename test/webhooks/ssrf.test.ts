@@ -71,7 +71,7 @@ describe('a name that resolves to a private address', () => {
 
 describe('a redirect', () => {
   it.each([301, 302, 303, 307, 308])(
-    'by %i to a private address is recorded and not followed',
+    'is recorded and not followed with %i to a private address',
     async (status) => {
       const canary = await startCanary();
       const dials = watchDials();

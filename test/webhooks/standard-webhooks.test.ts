@@ -49,7 +49,7 @@ function verifies({ headers, body }: ReceivedWebhook, secret: string): boolean {
 }
 
 describe('an endpoint with the scheme "standard" (D49)', () => {
-  it('receives the Standard Webhooks headers besides our own, and libraries verify them with the same secret', async () => {
+  it('receives the Standard Webhooks headers alongside our own, and libraries verify them with the same secret', async () => {
     await register(BOTH);
     // Libraries require 24 to 64 bytes.
     expect(Buffer.from(endpoint.secret.replace('whsec_', ''), 'base64')).toHaveLength(30);

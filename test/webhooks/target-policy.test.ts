@@ -35,17 +35,17 @@ const PUBLIC_ADDRESSES = [
   ...words('2400:cb00::1 2001:4860:4860::8888 2003::1 3ffe::1'),
 ];
 
-describe('webhook target addresses', () => {
-  it.each(HOSTILE_ADDRESSES)('refuse %s', (address) => {
+describe('the policy for webhook target addresses', () => {
+  it.each(HOSTILE_ADDRESSES)('refuses %s', (address) => {
     expect(isPublicAddress(address)).toBe(false);
     expect(strict.refusesAddress(address)).toBe(true);
   });
 
-  it.each(PUBLIC_ADDRESSES)('allow %s', (address) => {
+  it.each(PUBLIC_ADDRESSES)('allows %s', (address) => {
     expect(strict.refusesAddress(address)).toBe(false);
   });
 
-  it('allow everything in development', () => {
+  it('allows everything in development', () => {
     for (const address of HOSTILE_ADDRESSES) expect(development.refusesAddress(address)).toBe(false);
   });
 });

@@ -38,7 +38,7 @@ const OLD_CIPHERS = 'DEFAULT@SECLEVEL=0';
 describe('a receiver that cannot prove its identity', () => {
   it.each([
     ['an expired certificate', () => authority.issue({ days: -1 }), 'tls: CERT_HAS_EXPIRED'],
-    ['a certificate of its own', () => authority.selfSigned(), 'tls: DEPTH_ZERO_SELF_SIGNED_CERT'],
+    ['a self-signed certificate', () => authority.selfSigned(), 'tls: DEPTH_ZERO_SELF_SIGNED_CERT'],
     [
       'a certificate for another name',
       () => authority.issue({ names: ['other.example', '*.localhost'] }),
@@ -211,7 +211,7 @@ describe('a receiver with usual TLS', () => {
 describe('a receiver that has not proven its identity', () => {
   it.each([
     [
-      'Diffie-Hellman over a field of its choice',
+      'Diffie-Hellman over a group of its choice',
       { maxVersion: 'TLSv1.2', ciphers: 'kDHE', dhparam: 'auto' },
     ],
     ['key exchange without forward secrecy', { maxVersion: 'TLSv1.2', ciphers: 'kRSA' }],

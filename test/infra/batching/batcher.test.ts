@@ -140,7 +140,7 @@ describe('an item that fails', () => {
   });
 
   it.each([
-    ['the code that makes the statement', new TypeError('not a string')],
+    ['the code that builds the statement', new TypeError('not a string')],
     ['a number out of range', new RangeError('Invalid time value')],
     ['a statement that is too large', Object.assign(new Error('limit'), { code: '54000' })],
   ])('fails alone when the error comes from %s (D43)', async (_from, error) => {

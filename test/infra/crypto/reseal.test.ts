@@ -83,11 +83,11 @@ describe('a role whose SECRETS_KEYS does not open the stored secrets', () => {
 
   it.each([
     [
-      'has other bytes under the id',
+      'has a different key under the id',
       WRONG,
       'the key "old" is not the key that sealed the install data of eSIMs',
     ],
-    ['has other bytes behind a new key', `${NEW},${WRONG}`, 'the key "old" is not the key'],
+    ['has a different key after a new key', `${NEW},${WRONG}`, 'the key "old" is not the key'],
     ['lacks a key that is still in use', NEW, 'SECRETS_KEYS has no key "old"'],
   ])('does not start, and names the key: it %s', async (_how, keys, message) => {
     const refused = await start(keys).then(

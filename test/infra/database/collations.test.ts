@@ -28,15 +28,15 @@ const TEXTS = [
   '~',
 ];
 
-describe('collations', () => {
-  it('sort by language where no collation is named, in the test databases', async () => {
+describe('the collation', () => {
+  it('sorts by language where none is named, in the test databases', async () => {
     const inOrder = await columnOf<string>('SELECT t AS value FROM unnest($1::text[]) AS t ORDER BY t', [
       TEXTS,
     ]);
     expect(inOrder).not.toEqual([...TEXTS].sort());
   });
 
-  it('are C for every column of every table, so that each order and each cursor compares bytes', async () => {
+  it('is C for every column of every table, so that each order and each cursor compares bytes', async () => {
     const others = await columnOf<string>(
       `SELECT a.attrelid::regclass || '.' || a.attname AS value
        FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_collation l ON l.oid = a.attcollation
@@ -47,7 +47,7 @@ describe('collations', () => {
     expect(others).toEqual(['schema_migrations.name']);
   });
 
-  it('match the comparison in the program', async () => {
+  it('matches the comparison in the program', async () => {
     const inOrder = await columnOf<string>(
       'SELECT t AS value FROM unnest($1::text[]) AS t ORDER BY t COLLATE "C"',
       [TEXTS],

@@ -5,7 +5,7 @@ import { openForMigrations } from '../../../src/apps/migration.js';
 import { createTestDatabase, type TestDatabase } from '../../harness/index.js';
 import { faultsOf, statementsOf } from './migration-rules.js';
 
-/** From this one on, migrations run besides an active service. Earlier ones create a new database. */
+/** From this one on, migrations run alongside an active service. Earlier ones create a new database. */
 const FIRST_BESIDE_A_SERVICE = 1_763_700_000_023;
 
 /** Migrations that break a rule, and the reason why they do not block the service. */
@@ -35,7 +35,7 @@ function migration(statement: string, transaction?: boolean): MigrationInterface
   };
 }
 
-describe('online migrations', () => {
+describe('an online migration', () => {
   const later = MIGRATIONS.filter(
     (each) => numberOf(each) >= FIRST_BESIDE_A_SERVICE && EXCEPTIONS[each.name] === undefined,
   );
@@ -49,7 +49,7 @@ describe('online migrations', () => {
     },
   );
 
-  it('list only exceptions that exist and break a rule', async () => {
+  it('needs an exception only if it exists and breaks a rule', async () => {
     for (const name of Object.keys(EXCEPTIONS)) {
       const Migration = MIGRATIONS.find((each) => each.name === name);
       expect(await faultsOf(new Migration!()), name).not.toEqual([]);
@@ -84,7 +84,7 @@ describe('online migrations', () => {
     ['ALTER TABLE orders ADD COLUMN a bigserial', 'serial'],
     ['DROP TABLE orders', 'one release later'],
     ['alter table orders drop column quantity', 'one release later'],
-  ])('refuse %s', async (statement, rule) => {
+  ])('is refused: %s', async (statement, rule) => {
     const faults = await faultsOf(migration(statement));
     expect(faults.map((fault) => fault.rule).join()).toContain(rule);
   });
@@ -104,11 +104,11 @@ describe('online migrations', () => {
     ['CREATE INDEX CONCURRENTLY a ON orders (status)', false],
     ['UPDATE orders SET quantity = 1 WHERE id IN (SELECT id FROM orders LIMIT 1000)', false],
     ['CREATE FUNCTION f () RETURNS int LANGUAGE sql AS $$ UPDATE orders SET quantity = 1; SELECT 1 $$', true],
-  ])('allow %s', async (statement, transaction) => {
+  ])('is allowed: %s', async (statement, transaction) => {
     expect(await faultsOf(migration(statement, transaction))).toEqual([]);
   });
 
-  it('give up on a locked table before a queue forms behind them', async () => {
+  it('gives up on a locked table before a queue forms behind it', async () => {
     const source = await openForMigrations(database.url);
     const reader = await database.pool.connect();
     await reader.query('BEGIN; SELECT 1 FROM orders');

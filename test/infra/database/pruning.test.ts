@@ -82,12 +82,12 @@ const events = (manager: EntityManager) => new EventsRepository(manager, pages);
 const config = () => loadConfig(testEnvironment(database.url));
 const open = (manager: EntityManager) => new DeliveriesRepository(manager);
 
-describe(`with ${DAYS} days of events, deliveries and attempts, PostgreSQL prunes to few days`, () => {
-  it('except for a statement without a condition, which proves that the count works', async () => {
+describe(`partition pruning with ${DAYS} days of events, deliveries and attempts`, () => {
+  it('is impossible for a statement without a condition, which proves that the count works', async () => {
     expect(await daysOf((manager) => sql(manager, 'SELECT 1 FROM events LIMIT 1'))).toBeGreaterThan(DAYS);
   });
 
-  it('for recording events and for claiming, renewing and recording deliveries', async () => {
+  it('applies to recording events and to claiming, renewing and recording deliveries', async () => {
     // The day of the event. Open deliveries have one partition.
     const recorder = new EventRecorder();
     new DeliveryFanOut(recorder, { notify: () => undefined } as unknown as WorkerNotifier).onModuleInit();
@@ -134,7 +134,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, PostgreSQL prune
     expect(await daysOf((manager) => deliveries(manager).findWithLog(claim!.id))).toBeLessThanOrEqual(7);
   });
 
-  it('for polling the feed and assigning positions', async () => {
+  it('applies to polling the feed and assigning positions', async () => {
     const window = { from: new Date(Date.now() - 3_600_000), to: new Date(Date.now() + 3_600_000) };
     expect(await daysOf((manager) => events(manager).hasUnpositioned(window, 'live'))).toBeLessThanOrEqual(2);
     const repository = events(dataSource.manager);
@@ -176,7 +176,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, PostgreSQL prune
       );
     });
 
-    it('of a resend', async () => {
+    it('applies to a resend', async () => {
       const tx = txOf(dataSource.manager);
       const selection = {
         ...{ endpointId: 'whe_2', since: new Date(0), until: new Date() },
@@ -196,7 +196,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, PostgreSQL prune
       expect(Math.max(...read)).toBeLessThanOrEqual(MOST + 9);
     });
 
-    it('of a replay', async () => {
+    it('applies to a replay', async () => {
       const tx = txOf(dataSource.manager);
       const selection = {
         ...{ endpointId: 'whe_2', since: dayOf(new Date(), -DAYS), until: new Date() },
@@ -215,7 +215,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, PostgreSQL prune
     });
   });
 
-  it('for the newest rows of the support lists', async () => {
+  it('applies to the newest rows of the support lists', async () => {
     const filters = {
       ...{ status: undefined, eventType: undefined, eventId: undefined },
       ...{ statusCode: undefined, outcome: undefined },

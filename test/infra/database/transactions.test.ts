@@ -72,7 +72,7 @@ describe('the connection of a transaction', () => {
     expect(await written()).toEqual([1]);
   });
 
-  it('refuses statements that run beside the failed part, even right after the ROLLBACK', async () => {
+  it('refuses statements that run concurrently with the failed part, even right after the ROLLBACK', async () => {
     let beside: Promise<unknown> = Promise.resolve();
     const failed = transactions.run(async (tx) => {
       await insert(tx, 1);

@@ -20,12 +20,12 @@ const UNKNOWN = { method: '-', path: '-', route: null, keyId: null, partnerId: n
 
 describe('unparsable input', () => {
   it.each([
-    ['no HTTP at all', 'hello there\r\n\r\n'],
+    ['no HTTP', 'hello there\r\n\r\n'],
     ['TLS', Buffer.from('1603010200010001fc0303', 'hex')],
     ['an unknown method', `BREW /v1/things HTTP/1.1\r\n${auth}\r\n`],
     ['an unknown version', `GET /v1/things HTTP/7.0\r\n${auth}\r\n`],
     ['a header without a colon', `GET /v1/things HTTP/1.1\r\n${auth}nonsense\r\n\r\n`],
-    ['a blank before the colon', `GET /v1/things HTTP/1.1\r\n${auth}a : b\r\n\r\n`],
+    ['a space before the colon', `GET /v1/things HTTP/1.1\r\n${auth}a : b\r\n\r\n`],
     ['a NUL in a header', `GET /v1/things HTTP/1.1\r\n${auth}a: b\u0000c\r\n\r\n`],
     ['a bare line feed in a header', `GET /v1/things HTTP/1.1\r\n${auth}a: b\rc\r\n\r\n`],
     [
@@ -38,10 +38,10 @@ describe('unparsable input', () => {
     ],
     ['two lengths', `${postHead}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}x`],
     ['a negative length', `${postHead}Content-Length: -1\r\n\r\n`],
-    ['a length beyond all numbers', `${postHead}Content-Length: 99999999999999999999\r\n\r\n`],
+    ['an overflowing length', `${postHead}Content-Length: 99999999999999999999\r\n\r\n`],
     ['chunked before another encoding', `${postHead}Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n`],
     ['a relative target', `GET v1/things HTTP/1.1\r\n${auth}\r\n`],
-    ['a blank in the target', `GET /v1/things /x HTTP/1.1\r\n${auth}\r\n`],
+    ['a space in the target', `GET /v1/things /x HTTP/1.1\r\n${auth}\r\n`],
   ])('gets a 400 with an id: %s', async (_name, bytes) => {
     const client = new RawClient(edge.port).write(bytes);
     const answer = await client.answer();
@@ -93,10 +93,7 @@ describe('a malformed or truncated body', () => {
     ['an unknown transfer encoding', `${postHead}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`],
     ['a bad chunk size', `${postHead}Transfer-Encoding: chunked\r\n\r\nzz\r\n`],
     ['a chunk longer than its size', `${postHead}Transfer-Encoding: chunked\r\n\r\n2\r\n{}{}{}\r\n0\r\n\r\n`],
-    [
-      'a chunk size beyond all numbers',
-      `${postHead}Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n`,
-    ],
+    ['an overflowing chunk size', `${postHead}Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n`],
   ])('gets a 400 with the id and the rate limit of its call: %s', async (_name, bytes) => {
     const answer = await exchange(edge.port, bytes);
     await expectOneProblem(edge, answer, 400, 'bad_request');
@@ -185,8 +182,8 @@ describe('an anonymous call with a broken body', () => {
   });
 });
 
-describe('pipelined calls', () => {
-  it('are answered in order, and each is recorded', async () => {
+describe('a pipelined call', () => {
+  it('is answered in order, and recorded', async () => {
     const client = new RawClient(edge.port).write(
       Buffer.concat([request(), request({ path: '/nothing' }), post('{"a":1}'), post('{'), request()]),
     );
@@ -199,7 +196,7 @@ describe('pipelined calls', () => {
     client.destroy();
   });
 
-  it('get their responses before the refusal of garbage that follows', async () => {
+  it('gets its response before the refusal of garbage that follows', async () => {
     const client = new RawClient(edge.port).write(
       Buffer.concat([request(), request({ path: '/v1/things/t1' }), Buffer.from('garbage\r\n\r\n')]),
     );
@@ -210,7 +207,7 @@ describe('pipelined calls', () => {
     expect(edge.records).toHaveLength(3);
   });
 
-  it('get their responses before the timeout of the one that follows', async () => {
+  it('gets its response before the timeout of the one that follows', async () => {
     const client = new RawClient(edge.port).write(
       Buffer.concat([request(), Buffer.from(`${postHead}Content-Length: 9\r\n\r\n{`)]),
     );
@@ -220,7 +217,7 @@ describe('pipelined calls', () => {
     client.destroy();
   });
 
-  it('continue after a refused small body, which is not parsed as a call', async () => {
+  it('continues after a refused small body, which is not parsed as a call', async () => {
     const smuggled = 'GET /v1/things/t1 HTTP/1.1\r\n\r\n';
     const client = new RawClient(edge.port)
       .write(post(smuggled, { headers: { 'content-type': 'text/plain' } }))

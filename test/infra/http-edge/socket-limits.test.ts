@@ -106,8 +106,8 @@ describe('a caller that never reads (D43)', () => {
   });
 });
 
-describe('pipelined calls on one connection (D43)', () => {
-  it('are served eight at a time and in order, however many there are', async () => {
+describe('a connection with pipelined calls (D43)', () => {
+  it('serves eight calls at a time and in order, however many there are', async () => {
     const edge = await startEdge({});
     const first = Promise.withResolvers<void>();
     let served = 0;
@@ -131,7 +131,7 @@ describe('pipelined calls on one connection (D43)', () => {
     expect(edge.records).toHaveLength(calls);
   });
 
-  it('end the connection when there are far too many', async () => {
+  it('ends when there are far too many calls', async () => {
     const edge = await startEdge({});
     edge.behavior.thing = () => new Promise(() => undefined);
     const client = new RawClient(edge.port).write(
@@ -142,8 +142,8 @@ describe('pipelined calls on one connection (D43)', () => {
   });
 });
 
-describe('connection limits', () => {
-  it('evict an idle connection of the same address, and cut the new one while all are busy', async () => {
+describe('the connection limit', () => {
+  it('evicts an idle connection of the same address, and cuts the new one while all are busy', async () => {
     const cuts: string[] = [];
     const edge = await startEdge({ maxConnectionsPerAddress: 3, onCut: (reason) => void cuts.push(reason) });
     const clients = Array.from({ length: 3 }, () => new RawClient(edge.port));
@@ -167,7 +167,7 @@ describe('connection limits', () => {
     expect(await connectionsOf(serverOf(edge))).toBe(3);
   });
 
-  it('evict, on a full port, an idle connection of the address that has the most', async () => {
+  it('evicts, on a full port, an idle connection of the address that has the most', async () => {
     const cuts: string[] = [];
     const edge = await startEdge({ maxConnections: 4, onCut: (reason) => void cuts.push(reason) });
     const greedy = Array.from({ length: 4 }, () => new RawClient(edge.port));
@@ -185,7 +185,7 @@ describe('connection limits', () => {
     expect(greedy.slice(2).every((client) => !client.isClosed)).toBe(true);
   });
 
-  it('do not cut connections that are being served', async () => {
+  it('does not cut connections that are being served', async () => {
     const edge = await startEdge({ maxConnections: 2 });
     const done = Promise.withResolvers<void>();
     edge.behavior.thing = async () => {

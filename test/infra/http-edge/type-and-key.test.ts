@@ -82,7 +82,7 @@ describe('the Idempotency-Key of a POST', () => {
     ['with a space', 'key 12345678'],
     ['with a dot', 'key.12345678'],
     ['beyond ASCII', 'key-1234567\xe9'],
-  ])('is refused when %s', async (_name, key) => {
+  ])('is refused: %s', async (_name, key) => {
     const answer = await exchange(edge.port, post('{}', { headers: { 'idempotency-key': key } }));
     await expectProblem(answer, 400, 'idempotency_key_required');
   });

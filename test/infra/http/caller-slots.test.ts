@@ -15,8 +15,8 @@ function ask(slots: CallerSlots, name: string, count: number, granted: [string, 
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe('caller slots', () => {
-  it('limit a caller to its own share, however many calls it makes', async () => {
+describe('CallerSlots', () => {
+  it('limits a caller to its own share, however many calls it makes', async () => {
     const slots = new CallerSlots(PATIENT);
     const granted: [string, () => void][] = [];
     ask(slots, 'busy', 100, granted);
@@ -25,7 +25,7 @@ describe('caller slots', () => {
     expect(granted.map(([name]) => name)).toEqual(['busy', 'busy', 'quiet']);
   });
 
-  it('rotate between callers, so that a busy caller waits for its own share', async () => {
+  it('rotates between callers, so that a busy caller waits for its own share', async () => {
     const slots = new CallerSlots(PATIENT);
     const granted: [string, () => void][] = [];
     ask(slots, 'busy', 50, granted);
@@ -42,7 +42,7 @@ describe('caller slots', () => {
     expect(granted.map(([name]) => name)).toEqual(['busy', 'busy', 'quiet', 'busy', 'quiet', 'calm']);
   });
 
-  it('are all released: after any number of lists, a new one starts at once', async () => {
+  it('releases every slot: after any number of lists, a new one starts at once', async () => {
     const slots = new CallerSlots(PATIENT);
     let ended = 0;
     const lists = Array.from({ length: 200 }, async (_, i) => {
@@ -60,7 +60,7 @@ describe('caller slots', () => {
     expect(granted).toHaveLength(3);
   });
 
-  it('refuse after the wait: 429 to a caller that fills its share, 503 when others fill all', async () => {
+  it('refuses after the wait: 429 to a caller that fills its share, 503 when others fill all', async () => {
     const slots = new CallerSlots({ ...PATIENT, waitMs: 20 });
     const held = [await slots.take('busy'), await slots.take('busy'), await slots.take('quiet')];
     const refusals = await Promise.all(
@@ -77,7 +77,7 @@ describe('caller slots', () => {
     release();
   });
 
-  it('forget a caller that was only ever refused', async () => {
+  it('forgets a caller that was only ever refused', async () => {
     const slots = new CallerSlots({ ...PATIENT, most: 1, waitMs: 1 });
     const release = await slots.take('busy');
     const refused = Array.from({ length: 50 }, (_, nth) => slots.take(`stranger ${nth}`));
@@ -87,7 +87,7 @@ describe('caller slots', () => {
     expect(slots.size).toBe(0);
   });
 
-  it('do not return 429 to a caller whose wait began during a stall', async () => {
+  it('does not return 429 to a caller whose wait began during a stall', async () => {
     let standsStill = true;
     const slots = new CallerSlots({ ...PATIENT, waitMs: 20, standsStill: () => standsStill });
     await Promise.all([slots.take('busy'), slots.take('busy')]);
@@ -97,7 +97,7 @@ describe('caller slots', () => {
     await expect(slots.take('busy')).rejects.toMatchObject({ code: 'rate_limited' });
   });
 
-  it('return 503 during a stall, even to a caller that fills its share', async () => {
+  it('returns 503 during a stall, even to a caller that fills its share', async () => {
     const slots = new CallerSlots({ ...PATIENT, waitMs: 20, standsStill: () => true });
     await slots.take('busy');
     await slots.take('busy');

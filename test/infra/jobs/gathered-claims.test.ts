@@ -42,8 +42,8 @@ class GatheringJobs extends MemoryJobs {
 
 const groupsOf = (count: number): string[] => Array.from({ length: count }, (_, nth) => `group${nth}`);
 
-describe('claims of a source that claims from many groups at once (D51)', () => {
-  it('start at once when none is in progress, and collect later requests into one', async () => {
+describe('a source that claims from many groups at once (D51)', () => {
+  it('claims at once when no claim is in progress, and collects later requests into one', async () => {
     const jobs = new GatheringJobs();
     const runner = runnerOf(jobs, 1, 1_000);
     jobs.isOpen = false;
@@ -66,7 +66,7 @@ describe('claims of a source that claims from many groups at once (D51)', () => 
     await runner.stop();
   });
 
-  it('combine groups that are notified in one turn into one statement', async () => {
+  it('combines groups that are notified in one turn into one statement', async () => {
     const jobs = new GatheringJobs();
     const runner = runnerOf(jobs, 1, 1_000);
     const groups = groupsOf(10);
@@ -78,7 +78,7 @@ describe('claims of a source that claims from many groups at once (D51)', () => 
     await runner.stop();
   });
 
-  it('fail only the group that PostgreSQL rejects (D43)', async () => {
+  it('fails only the group that PostgreSQL rejects (D43)', async () => {
     const jobs = new GatheringJobs();
     const runner = runnerOf(jobs, 1, 1_000);
     const groups = groupsOf(9);
@@ -92,7 +92,7 @@ describe('claims of a source that claims from many groups at once (D51)', () => 
     expect(runner.inFlight).toBe(0);
   });
 
-  it('of Live never wait for Sandbox, however many Sandbox claims are blocked (D41)', async () => {
+  it('never makes Live wait for Sandbox, however many Sandbox claims are blocked (D41)', async () => {
     const jobs = new GatheringJobs();
     const runner = runnerOf(jobs, 1, 1_000);
     Object.assign(jobs, { isOpen: false, held: 'sandbox' });
@@ -112,7 +112,7 @@ describe('claims of a source that claims from many groups at once (D51)', () => 
     await runner.stop();
   });
 
-  it('start when the mode of their group is known, which is read once per turn for all', async () => {
+  it('claims once the mode of the group is known, which is read once per turn for all', async () => {
     const jobs = new GatheringJobs();
     const runner = runnerOf(jobs, 1, 1_000);
     const groups = ['sandbox-1', 'live-1', 'sandbox-2', 'live-2'];

@@ -58,8 +58,8 @@ beforeEach(() => {
 });
 afterEach(() => vi.useRealTimers());
 
-describe('notifications to workers in other processes', () => {
-  it('are all sent when more are requested while one is about to be sent', async () => {
+describe('a notifier of workers in other processes', () => {
+  it('sends all notifications when more are requested while one is about to be sent', async () => {
     const asked = ['a', 'b', 'c'];
     for (const group of asked) signals.tell(QUEUE, group);
     await signals.settle();
@@ -67,7 +67,7 @@ describe('notifications to workers in other processes', () => {
     expect(server.said).toHaveLength(1);
   });
 
-  it('are combined while one is in progress, each group once', async () => {
+  it('combines notifications while one is in progress, each group once', async () => {
     signals.tell(QUEUE, 'first');
     await eventually('it has left', () => server.said.length === 1);
     signals.tell(QUEUE, 'second');
@@ -78,7 +78,7 @@ describe('notifications to workers in other processes', () => {
     expect(server.said).toHaveLength(3);
   });
 
-  it('are split into payloads that NOTIFY accepts', async () => {
+  it('splits notifications into payloads that NOTIFY accepts', async () => {
     const groups = Array.from({ length: 1_000 }, (_, nth) => `ptn_${String(nth).padStart(26, '0')}:sandbox`);
     for (const group of groups) signals.tell(QUEUE, group);
     await eventually('all have left', () => server.groups.length === groups.length);
@@ -86,7 +86,7 @@ describe('notifications to workers in other processes', () => {
     expect(Math.max(...server.said.map((text) => Buffer.byteLength(text)))).toBeLessThan(8_000);
   });
 
-  it('are sent without the one that the server rejects (D43)', async () => {
+  it('skips only the notification that the server rejects (D43)', async () => {
     // PostgreSQL's error for U+0000 in a text.
     const error = Object.assign(new Error('invalid byte sequence'), { code: '22021' });
     server.refuse = (text) => (text.includes('\\u0000') ? error : null);
@@ -95,7 +95,7 @@ describe('notifications to workers in other processes', () => {
     expect(server.groups.toSorted()).toEqual(['a', 'c', 'd']);
   });
 
-  it('have been sent when a stop has settled them, including those of the last moment', async () => {
+  it('has sent all notifications when a stop has settled them, including those of the last moment', async () => {
     signals.tell(QUEUE, 'first');
     await signals.settle();
     expect(server.groups).toEqual(['first']);

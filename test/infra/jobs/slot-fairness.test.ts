@@ -26,8 +26,8 @@ async function stop(jobs: MemoryJobs, runner: JobRunner<string>): Promise<void> 
   await runner.stop();
 }
 
-describe('the slots of a full process', () => {
-  it('go to the group with the fewest jobs in progress, not to the one with the most work', async () => {
+describe('a slot of a full process', () => {
+  it('goes to the group with the fewest jobs in progress, not the most work', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 4, 4);
     addAll(jobs, runner, ['busy'], 1_000);
@@ -44,7 +44,7 @@ describe('the slots of a full process', () => {
     await stop(jobs, runner);
   });
 
-  it('go to the group that has waited longest among equally busy ones', async () => {
+  it('goes to the group that has waited longest among equally busy ones', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 1, 2);
     const groups = names('group', 6);
@@ -61,7 +61,7 @@ describe('the slots of a full process', () => {
     await runner.stop();
   });
 
-  it('go to Live before Sandbox (D41)', async () => {
+  it('goes to Live before Sandbox (D41)', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 1, 2);
     addAll(jobs, runner, ['live-busy0', 'live-busy1'], 1);
@@ -73,7 +73,7 @@ describe('the slots of a full process', () => {
     await stop(jobs, runner);
   });
 
-  it('are never all taken by Sandbox, however many partners load it, so that Live finds one at once (D41)', async () => {
+  it('stays available for Live, however many partners load Sandbox (D41)', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 8, 128);
     addAll(jobs, runner, names('sandbox', 330), 8);
@@ -86,12 +86,12 @@ describe('the slots of a full process', () => {
   });
 });
 
-describe('groups that hang from their first job (D42)', () => {
+describe('a group that hangs from its first job (D42)', () => {
   const SLOTS = 2_048;
   const options = { ownerShare: 1 / 16, keptForOthers: 1 / 2, slowAfterMs: 60_000 };
 
   it.each([128, 500])(
-    'leave slots to a new group of another owner when there are %i of them',
+    'leaves slots to a new group of another owner when there are %i such groups',
     async (count) => {
       const jobs = new MemoryJobs();
       const runner = runnerOf(jobs, 16, SLOTS, options);
@@ -105,7 +105,7 @@ describe('groups that hang from their first job (D42)', () => {
     },
   );
 
-  it('never take slots from a group that has finished in time, however many they are', async () => {
+  it('never takes slots from a group that has finished in time, however many such groups there are', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 16, SLOTS, options);
     addAll(jobs, runner, ['healthy'], 1);
@@ -120,7 +120,7 @@ describe('groups that hang from their first job (D42)', () => {
     await stop(jobs, runner);
   });
 
-  it('use their whole concurrency while there is room, even if their work arrives slowly', async () => {
+  it('uses its whole concurrency while there is room, even if its work arrives slowly', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 16, SLOTS, options);
     for (let i = 0; i < 16; i++) {
@@ -132,7 +132,7 @@ describe('groups that hang from their first job (D42)', () => {
     await stop(jobs, runner);
   });
 
-  it('share one bound when they have the same owner, and leave slots to its other groups', async () => {
+  it("shares one bound with others of the same owner, and leaves slots to that owner's other groups", async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 16, SLOTS, options);
     addAll(jobs, runner, names('hanging', 19, '@partner'), 40);
@@ -145,7 +145,7 @@ describe('groups that hang from their first job (D42)', () => {
     await stop(jobs, runner);
   });
 
-  it('take at most half of the slots once they are slow, and known ones at most a quarter', async () => {
+  it('gets at most half of the slots together with other slow ones, and at most a quarter with known ones', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 16, SLOTS, { ...options, slowAfterMs: 50 });
     const hanging = names('hanging', 40);

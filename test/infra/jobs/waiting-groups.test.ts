@@ -39,8 +39,8 @@ class CountedRoom {
   }
 }
 
-describe('3,000 hanging groups', () => {
-  it('are checked for room at most once per slot, whether one slot is free or none', () => {
+describe('a queue of 3,000 hanging groups', () => {
+  it('checks for room at most once per slot, whether one slot is free or none', () => {
     const shares = newShares();
     const room = new CountedRoom(shares);
     const waiting = new WaitingGroups(room);

@@ -7,8 +7,8 @@ import { eventually } from '../../harness/eventually.js';
 const logger = pino({ level: 'silent' });
 const HOUR_MS = 3_600_000;
 
-describe('the sweeps of a worker', () => {
-  it('start one after another, so that a startup does not use every connection', async () => {
+describe('a sweep of a worker', () => {
+  it('starts after the previous one, so that a startup does not use every connection', async () => {
     const sweeps = new Sweeps(logger);
     const begun: { name: string; atMs: number }[] = [];
     for (const name of ['a', 'b', 'c', 'd']) {
@@ -24,7 +24,7 @@ describe('the sweeps of a worker', () => {
     expect(begun[3]!.atMs - begun[0]!.atMs).toBeGreaterThanOrEqual(70);
   });
 
-  it('start late if they can wait, and not at all when a stop comes first', async () => {
+  it('starts late if it can wait, and not at all when a stop comes first', async () => {
     const sweeps = new Sweeps(logger);
     const begun: string[] = [];
     const begins = (name: string, firstAfterMs: number): void =>
@@ -48,7 +48,7 @@ describe('the sweeps of a worker', () => {
     expect(begun).not.toContain('never');
   });
 
-  it('pause longer after a run that found nothing to do', async () => {
+  it('pauses longer after a run that found nothing to do', async () => {
     const sweeps = new Sweeps(logger);
     const counts = { found: 0, nothing: 0 };
     const begins = (name: 'found' | 'nothing', answer: unknown): void =>
@@ -66,7 +66,7 @@ describe('the sweeps of a worker', () => {
     expect(counts.nothing).toBe(1);
   });
 
-  it('are notified of a stop, which waits for the current run and prevents further ones', async () => {
+  it('is notified of a stop, which waits for the current run and prevents further ones', async () => {
     const sweeps = new Sweeps(logger);
     let [steps, later] = [0, 0];
     const count = async (stopping: AbortSignal): Promise<void> => {

@@ -31,8 +31,8 @@ afterAll(async () => {
 const linesOf = (event: string): Line[] =>
   logLines.map((line) => JSON.parse(line) as Line).filter((line) => line['event'] === event);
 
-describe('log lines, with or without traces', () => {
-  it('name the call and the order on upstream calls, and the order and the delivery on webhooks', async () => {
+describe('a log line, with or without traces', () => {
+  it('names the call and the order on upstream calls, and the order and the delivery on webhooks', async () => {
     const buyer = await shop.buyer(100_000);
     await eventually('the catalog is there', async () => {
       const answer = await buyer.api.get(`/v1/catalog/${upstream.packageId}`);

@@ -12,15 +12,15 @@ describe('a traceparent', () => {
   });
 
   it.each([
-    ['nothing', undefined],
+    ['undefined', undefined],
     ['null', null],
-    ['an empty one', ''],
-    ['another version', `01-${TRACE}-${SPAN}-01`],
-    ['capital letters', `00-${TRACE.toUpperCase()}-${SPAN}-01`],
-    ['a trace of zeros', `00-${'0'.repeat(32)}-${SPAN}-01`],
-    ['a span of zeros', `00-${TRACE}-${'0'.repeat(16)}-01`],
-    ['something behind it', `00-${TRACE}-${SPAN}-01-more`],
-    ['two of them', `00-${TRACE}-${SPAN}-01, 00-${TRACE}-${SPAN}-01`],
+    ['empty', ''],
+    ['of another version', `01-${TRACE}-${SPAN}-01`],
+    ['in capital letters', `00-${TRACE.toUpperCase()}-${SPAN}-01`],
+    ['without a trace id', `00-${'0'.repeat(32)}-${SPAN}-01`],
+    ['without a span id', `00-${TRACE}-${'0'.repeat(16)}-01`],
+    ['followed by something', `00-${TRACE}-${SPAN}-01-more`],
+    ['doubled', `00-${TRACE}-${SPAN}-01, 00-${TRACE}-${SPAN}-01`],
   ])('is ignored when it is %s', (_name, text) => {
     expect(parseTraceparent(text)).toBeNull();
   });

@@ -46,8 +46,8 @@ afterAll(async () => {
 
 const jobs = () => collector.spans.filter(({ name }) => name === 'process order');
 
-describe('orders that are placed together and claimed together', () => {
-  it('stay in the trace of their own call, and the shared claim links to each of them', async () => {
+describe('an order that is placed and claimed together with others', () => {
+  it('stays in the trace of its own call, and the shared claim links to each order', async () => {
     const answers = await Promise.all(
       Array.from({ length: ORDERS }, () =>
         partner.sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d', quantity: 1 }),
@@ -75,7 +75,7 @@ describe('orders that are placed together and claimed together', () => {
     }
   });
 
-  it('name the call, the order and the trace on every log line', async () => {
+  it('has the call, the order and the trace on every log line', async () => {
     const answer = await partner.sandbox.post('/v1/orders', { package_id: 'pkg_test_timeout', quantity: 1 });
     const orderId = answer.body.data.id as string;
     await orderEnded(partner.sandbox, orderId);
@@ -98,7 +98,7 @@ describe('orders that are placed together and claimed together', () => {
     expect(ofOthers.filter((line) => line['trace_id'] === traced.traceId)).toEqual([]);
   });
 
-  it('are exported to the configured endpoint, with its service name and headers', () => {
+  it('is exported to the configured endpoint, with its service name and headers', () => {
     expect(collector.spans[0]!.resource).toMatchObject({ 'service.name': 'esims-of-a-test' });
     for (const headers of collector.headers) expect(headers['x-tenant']).toBe('ops team');
   });

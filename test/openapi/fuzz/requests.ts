@@ -76,8 +76,7 @@ export function validRequest({ document, operation, world }: Target): fc.Arbitra
       query: Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`),
       fields,
       // A request that matches the document is never invalid, but its object may be gone or in the wrong state. No
-      // schema can
-      // say that one time is before another, or before now.
+      // schema can say that one time is before another, or before now.
       expected:
         operation.method === 'get' ? [200, 404] : fields?.has('since') ? [...POSSIBLE, 400] : POSSIBLE,
     }));
