@@ -74,7 +74,7 @@ const IN_ORDER: [string, Faulty, number, ErrorCode][] = [
 ];
 
 describe('order of checks (D7)', () => {
-  it.each(IN_ORDER)('with a valid key, refuses %s', async (_name, request, status, code) => {
+  it.each(IN_ORDER)('refuses, with a valid key, %s', async (_name, request, status, code) => {
     const answer = await send(request);
     expectProblem(answer, status, code);
     expect(answer.headers.get('x-ratelimit-limit')).not.toBeNull();

@@ -188,7 +188,7 @@ it.each([
   [{ TRUST_PROXY: '1' }, ['callback.proxies_not_trusted']],
   [{ TRUST_PROXY: '1', CALLBACK_TRUST_PROXY: '1' }, []],
   [{}, []],
-])('with %o warns at startup about untrusted proxies: %j', async (env, wanted) => {
+])('warns at startup about untrusted proxies with %o: %j', async (env, wanted) => {
   const events: unknown[] = [];
   const write = (line: string): void => void events.push((JSON.parse(line) as { event?: string }).event);
   await (await listen(env, pino({ level: 'warn' }, { write }))).close(1_000);

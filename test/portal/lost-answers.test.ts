@@ -152,7 +152,7 @@ describe.skipIf(missing !== null)('a lost response', { timeout: BROWSER_TEST_MS 
       [429, 'rate_limited'],
       [503, 'unavailable'],
     ])(
-      'with %i does not count as a used link: the code is kept and works on the next try',
+      'does not treat the link as used after a %i: the code is kept and works on the next try',
       async (status, code) => {
         const stranger = await service.createPartner();
         page = await browser.newPage();

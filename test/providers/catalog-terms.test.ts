@@ -109,7 +109,7 @@ describe('an entry of eSIM Access', () => {
     ['!GL', 'Global'],
     ['!RG', null],
     ['EU-30', 'EU-30'],
-  ])('with the location code %s gets the region %s', (locationCode, regionName) => {
+  ])('maps the location code %s to the region %s', (locationCode, regionName) => {
     const entry = { ...LISTED_2026, location: 'FR,DE', locationCode };
     expect(toPackage(entry, 'base')).toMatchObject({ coverage: ['DE', 'FR'], regionName });
   });

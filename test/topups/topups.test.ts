@@ -385,7 +385,7 @@ describe('a refused top-up', () => {
     ['suspended', 'esim_not_ready'],
     ['canceled', 'esim_not_ready'],
     ['expired', 'esim_expired'],
-  ] as const)('for a %s eSIM returns %s', async (status, code) => {
+  ] as const)('is refused for a %s eSIM with %s', async (status, code) => {
     const id = await issueEsim(api, BASE);
     await service.database.pool.query('UPDATE esims SET status = $2 WHERE id = $1', [id, status]);
     const answer = await api.post('/v1/topups', { esim_id: id, package_id: TOPUP_1GB_7D });

@@ -87,7 +87,7 @@ describe('the client address', () => {
     [1, '::ffff:7f00:1', '127.0.0.1'],
     [1, '2001:DB8:0::1', '2001:db8::1'],
     [1, 'fe80::1%eth0', 'fe80::1'],
-  ])('with %d hops and X-Forwarded-For %s is %s', async (trustProxyHops, forwarded, address) => {
+  ])('is derived with %d hops and X-Forwarded-For %s as %s', async (trustProxyHops, forwarded, address) => {
     await start({ trustProxyHops });
     await exchange(edge.port, request({ headers: { 'x-forwarded-for': forwarded ?? null } }));
     await until(() => edge.records.length === 1);
