@@ -16,7 +16,7 @@ export function eventTable(mode: Mode): string {
 
 /**
  * The daily partitions of both modes and their retention (D44).
- * @param isNeeded whether an unsent delivery needs an event of the day: such a day stays (D32)
+ * @param isNeeded whether an unsent delivery needs an event of the day, which is then kept (D32)
  */
 export function eventDays(
   retentionDays: Readonly<Record<Mode, number>>,
@@ -31,8 +31,8 @@ export function eventDays(
 }
 
 /**
- * Stored bodies of events by id, read from the tables of their days: while a day is detached, before it is dropped or
- * attached again, `events` does not show it. Events of a dropped day are missing from the result.
+ * Stored bodies of events by id. Reads the partitions directly, because `events` does not show a day while it is
+ * detached (before it is dropped or attached again). Events of dropped days are missing from the result.
  */
 export async function readBodiesInTheirDays(
   manager: EntityManager,

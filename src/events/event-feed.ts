@@ -34,7 +34,7 @@ export interface FeedRequest {
 /** A partner's events of one mode, oldest first, with exactly the bytes of the webhooks (D39). */
 @Injectable()
 export class EventFeed {
-  /** Batches readers that wait until every committed event has its position. */
+  /** Batches the readers that wait for committed events to get positions. */
   private readonly readers = perMode((mode) => this.newReaders(mode));
 
   constructor(
@@ -63,7 +63,7 @@ export class EventFeed {
     return { bodies, hasMore, nextCursor: this.cursors.encode([position], cursorScope), position };
   }
 
-  /** The greatest position of the mode, after every committed event has its own. */
+  /** The mode's greatest position, once every committed event has one. */
   async head(mode: Mode): Promise<number> {
     const { head, unpositioned } = await this.events.feedHead(recentIds(), mode);
     if (!unpositioned) return head;
@@ -109,7 +109,7 @@ export class EventFeed {
   }
 }
 
-/** Interval for searching all days, for events recorded by a process with a wrong clock. */
+/** Interval of the search through all days, which finds events recorded by a process with a wrong clock. */
 const ANYWHERE_EVERY_MS = 60_000;
 
 /** Ids of events that may still wait for a position: no transaction takes an hour, and no two clocks differ by one. */
@@ -141,7 +141,7 @@ export class EventPositions {
     });
   }
 
-  /** Leaves events that arrive meanwhile to the next run: they may arrive as fast as positions are assigned. */
+  /** Stops after a batch that is not full, because events may arrive as fast as positions are assigned. */
   private async assign(window: IdWindow, stopping: AbortSignal): Promise<void> {
     if (!(await this.events.hasUnpositioned(window))) return;
     while (!stopping.aborted && (await this.events.assignPositionsUnlessBusy(window)) >= POSITIONS_BATCH);

@@ -13,26 +13,26 @@ export interface RecordedEvent extends Pick<NewEvent, 'partnerId' | 'mode' | 'ty
 /** Creates an event's deliveries; implemented by the webhooks feature. */
 export interface EventFanOut {
   /**
-   * Called in the transaction of the events, before their insert has answered.
-   * @param at the time of their ids; nothing is owed unless `isNearNow`
+   * Called in the transaction of the events, before their insert has returned.
+   * @param at the time in their ids; no delivery is created unless it `isNearNow`
    */
   owe(tx: Tx, events: readonly RecordedEvent[], at: Date): Promise<void>;
 }
 
 /**
- * The outbox: an event is a row of the transaction that made it true, and so is every delivery that it owes.
- * An event exists if and only if its state change is committed.
+ * The outbox. The transaction that changes the state also inserts the event and its deliveries, so an event exists if
+ * and only if its state change is committed.
  */
 @Injectable()
 export class EventRecorder implements OnApplicationBootstrap {
   private target: EventFanOut | null = null;
 
-  /** Called once by the fan-out's own module: `events` must not know who listens. */
+  /** Called once by the fan-out's own module, so that `events` does not depend on its listener. */
   register(target: EventFanOut): void {
     this.target = target;
   }
 
-  /** @throws Error at boot without a fan-out: no worker would send the events before its sweep */
+  /** @throws Error at boot if no fan-out is registered, because events would get no deliveries */
   onApplicationBootstrap(): void {
     if (!this.target) throw new Error('EventRecorder has no fan-out: import WebhooksCoreModule in this app');
   }
@@ -49,9 +49,8 @@ export class EventRecorder implements OnApplicationBootstrap {
   }
 
   /**
-   * Records the events with ids of this time, which selects their partition. Only partitions near today exist, so
-   * nothing is recorded if the process's clock differs from the database's by more than a day. Returns whether it was
-   * recorded (D40).
+   * Records the events with ids of the time `at`, which selects their partition. Only partitions near today exist: if
+   * the process's clock differs from the database's by more than a day, it records nothing and returns false (D40).
    */
   private async recordAt(tx: Tx, events: readonly NewEvent[], at: Date): Promise<boolean> {
     // The feed orders events of one moment by id: sorted ids preserve the order in which they happened.
@@ -84,7 +83,7 @@ const INSERT = prepared(`
     AS e (id, partner_id, mode, type, body, created_at, traceparent)
   WHERE ${isNearNow('$7')}`);
 
-/** SQL: whether a time is within a day of the database's. */
+/** SQL condition that a time is within a day of the database's clock. */
 export function isNearNow(at: string): string {
   return `${at}::timestamptz BETWEEN now() - interval '1 day' AND now() + interval '1 day'`;
 }

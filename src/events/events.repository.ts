@@ -34,7 +34,7 @@ export interface FeedFilters {
 /** A part of the feed. */
 export interface FeedRange {
   readonly items: readonly FeedItem[];
-  /** Every matching event up to this position was read; more than one page of them may remain. */
+  /** Every event up to this position has been searched, unless `items` reached the limit. */
   readonly completeTo: number;
 }
 
@@ -45,7 +45,9 @@ interface FeedDay {
   readonly last: number;
 }
 
-/** Ids to search for events without a position; null: all, for events of a wrong clock. */
+/**
+ * Range of ids to search for events without a position. Null: all ids, to find events of a process with a wrong clock.
+ */
 export type IdWindow = { readonly from: Date; readonly to: Date } | null;
 
 /** Maximum days per statement. */
@@ -104,8 +106,8 @@ export class EventsRepository {
   }
 
   /**
-   * At most `limit` events after `position`, in feed order. Reads the days first: positions assigned later are greater
-   * than `completeTo`, so no statement has to read days without new events.
+   * At most `limit` events after `position`, in feed order. Reads the list of days first, so that no statement reads
+   * days without new events. Positions assigned later are greater than `completeTo`.
    */
   async listAfter(
     scope: TenantScope,
@@ -171,9 +173,9 @@ export class EventsRepository {
   }
 
   /**
-   * Assigns positions to committed events without one, of one mode or both, and returns their number. One transaction
-   * at a time, under a lock held until its commit: a reader of a position can be sure that no smaller one appears later
-   * (D39).
+   * Assigns positions to committed events without one, of one mode or both, and returns their number. Only one
+   * transaction at a time does so, under a lock held until its commit. A smaller position therefore never appears after
+   * a reader has seen a greater one (D39).
    */
   async assignPositions(window: IdWindow, mode: Mode | null = null): Promise<number> {
     return this.manager.transaction(async (manager) => {
@@ -224,7 +226,7 @@ export class EventsRepository {
     return { head: toSafeInteger(rows[0]!.head), unpositioned: rows[0]!.unpositioned };
   }
 
-  /** Those of the partners with an event after one position and up to another. */
+  /** The given partners that have an event after `after`, up to `upTo`. */
   async partnersBetween(
     mode: Mode,
     partnerIds: readonly string[],

@@ -8,9 +8,9 @@ import { EventsRepository } from './events.repository.js';
 
 /** Maximum concurrent waiting calls per key in one process. Another call returns at once (D39). */
 export const MAX_WAITING_PER_KEY = 8;
-/** Maximum per partner and mode: more keys, or a key and its successor, give a partner no more room. */
+/** Maximum per partner and mode, so that several keys, or a key and its successor, give a partner no more room. */
 export const MAX_WAITING_PER_PARTNER = 32;
-/** Maximum for all partners of one mode: Sandbox takes no room from Live (D41). */
+/** Maximum for all partners in one mode, so that Sandbox takes no room from Live (D41). */
 const MAX_WAITING_PER_MODE = 512;
 
 /** Poll interval while any call waits: the maximum delay between a commit and its discovery. */
@@ -18,7 +18,7 @@ const LOOK_EVERY_MS = 50;
 /** Interval after a failed poll: the database may be down for a while. */
 const LOOK_AGAIN_MS = 1_000;
 
-/** Result of a wait: a new event of the partner, time over, or no room to wait. */
+/** Result of a wait: the partner has a new event, the wait is over, or there is no room to wait. */
 export type WaitEnd = 'new' | 'over' | 'no room';
 
 export interface FeedWait {
@@ -67,7 +67,7 @@ export class FeedWatch implements OnModuleDestroy {
     return this.waiting;
   }
 
-  /** The first hook of a shutdown: waiting calls get their response while the server still accepts it. */
+  /** Runs first in a shutdown, so that waiting calls get their responses while the server can still send them. */
   onModuleDestroy(): void {
     this.stopped = true;
     for (const { waiters } of Object.values(this.modes)) for (const { end } of [...waiters]) end('over');
@@ -149,7 +149,7 @@ export class FeedWatch implements OnModuleDestroy {
       const withNew = await this.events.partnersBetween(mode, partnerIds, from, head);
       for (const { partnerId, end } of behind) if (withNew.has(partnerId)) end('new');
     }
-    // It may be lower than before, after the last day with events was dropped.
+    // The head may be lower than before if the last day with events was dropped.
     for (const waiter of waiters) waiter.position = head;
   }
 }

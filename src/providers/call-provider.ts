@@ -22,9 +22,9 @@ const RETRY_LATE_MS = 1_000;
 /**
  * Runs one provider call under the provider's deadline, counted from `since`, a time of `performance.now()`. For a
  * placement, `since` is the time before its note was written: the request leaves within the timeout after the note, or
- * not at all. Code that waits for the read lag after the note therefore sees it (D19), however long this process was
- * frozen in between. Only the catalog, which places nothing, uses another `timeoutMs` than its provider.
- * @throws ProviderUnavailable when the deadline passed before the call began: nothing has left
+ * not at all. Code that waits for the read lag after the note therefore finds the placement (D19), however long this
+ * process was frozen in between. Only the catalog, which places nothing, uses a `timeoutMs` other than its provider's.
+ * @throws ProviderUnavailable when the deadline passed before the call began: nothing was sent
  * @throws ProviderOutcomeUnknown when it passes during the call
  */
 export async function callProvider<T>(
@@ -44,8 +44,8 @@ export async function callProvider<T>(
 
 /**
  * Queries a provider while a person waits; null when the provider did not respond.
- * @throws AppError `service_unavailable` when no query left (busy, no connection, our own rate limit or circuit). That
- * proves nothing, so nobody may decide as if the provider were silent.
+ * @throws AppError `service_unavailable` when no query was sent (busy, no connection, our own rate limit or circuit).
+ * That proves nothing, so the caller must not treat it as a provider that did not respond.
  */
 export async function askProvider<T>(
   provider: EsimProvider,
@@ -77,7 +77,7 @@ export function retryDelayMs(attempts: number, error?: unknown): number {
   return Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 10));
 }
 
-/** The deadline passed before the request was written: nothing has left. */
+/** The deadline passed before the request was written: nothing was sent. */
 export class SendDeadlineExceeded extends ProviderUnavailable {
   readonly code = 'too_late';
 

@@ -47,9 +47,9 @@ export interface ProviderOrderParts {
   readonly profiles: readonly ProviderProfile[];
   /** eSIMs that may still become profiles: while there are any, nobody may end the order by hand. */
   readonly running: number;
-  /** eSIMs that are sold, but whose description cannot be issued. */
+  /** eSIMs that were sold, but whose profile data is unusable. */
   readonly unusable: number;
-  /** Why an eSIM has no profile, where the provider says so. */
+  /** Why an eSIM has no profile, if the provider says so. */
   readonly failure: ProviderFailure | null;
 }
 
@@ -68,7 +68,7 @@ export type ProviderTopupState =
   | { readonly state: 'in_progress'; readonly checkAfterMs: number }
   | {
       readonly state: 'completed';
-      /** The eSIM's current total as the provider reports it; null where it does not. */
+      /** The eSIM's current total as the provider reports it; null if it reports none. */
       readonly totalBytes: number | null;
       readonly expiresAt: Date | null;
       /** Same meaning as for an order. */
@@ -87,7 +87,7 @@ export interface ProviderOrderRequest {
   /** The provider's package id when the order was accepted. */
   readonly upstreamPackageId: string;
   readonly quantity: number;
-  /** Unit cost at the provider when the order was accepted; null when nobody charges for it. */
+  /** Unit cost at the provider when the order was accepted; null if nothing is charged. */
   readonly unitCost: ProviderCost | null;
   readonly acceptedAt: Date;
 }
@@ -148,7 +148,7 @@ export interface EsimPurchases {
   readonly baseBytes: number | null;
   /** Top-ups that are certainly applied. */
   readonly topups: readonly EsimTopup[];
-  /** Number of other top-ups that have left without completing: the eSIM may have them. */
+  /** Number of other top-ups that were sent and did not complete: the eSIM may have them. */
   readonly doubtful: number;
 }
 
@@ -161,12 +161,13 @@ export interface EsimTopup {
 }
 
 /**
- * `first`: nothing has ever left for this reference. `again`: something may have left, but lookups found nothing for
- * longer than `readLagMs`. Missing parts may then be placed; parts that turn out to be known are followed instead.
+ * `first`: no placement was ever sent for this reference. `again`: one may have been sent, but lookups have found
+ * nothing for longer than `readLagMs`. Missing parts may then be placed; parts that turn out to be known are tracked
+ * instead.
  */
 export type Placement = 'first' | 'again';
 
-/** The call left, and its effect is unknown: look it up by reference before anything else. */
+/** The call was sent, and its effect is unknown: look it up by reference before anything else. */
 export class ProviderOutcomeUnknown extends Error {
   constructor(cause?: unknown) {
     super('the provider did not respond', { cause });
@@ -189,8 +190,8 @@ export class ProviderUnavailable extends Error {
 export type PlacementOperation = 'order' | 'topup' | 'cancel';
 
 /**
- * How a provider's documentation treats a second call with the same reference: as the same request, or not at all. When
- * it is undocumented, at most one repeated call leaves, and support is alerted (`PlacementGuard`).
+ * How a provider's documentation treats a second call with the same reference: as the same request, or not at all. If
+ * it is undocumented, at most one repeated call is sent, and support is alerted (`PlacementGuard`).
  */
 export interface RepeatPolicy {
   readonly repeat: 'same_request' | 'undocumented';
@@ -199,8 +200,8 @@ export interface RepeatPolicy {
 }
 
 /**
- * The provisioning port. `live-provider.ts` adds what real providers offer besides. Every call takes a reference that
- * was fixed before, and may be repeated after a crash.
+ * The provisioning port. `live-provider.ts` adds what only real providers offer. Every call takes a reference that was
+ * fixed in advance, and may be repeated after a crash.
  * Every method @throws ProviderOutcomeUnknown, ProviderUnavailable
  */
 export interface EsimProvider {
@@ -245,7 +246,7 @@ export interface EsimProvider {
   ): Promise<ProviderTopupState | null>;
 }
 
-/** Unit cost at the provider, as stored with an order or top-up at acceptance; null when nobody charges for it. */
+/** Unit cost at the provider, as stored with an order or top-up at acceptance; null if nothing is charged. */
 export function unitCostOf(sold: {
   readonly unitCostMicros: number | null;
   readonly unitCostCurrency: string | null;

@@ -58,7 +58,7 @@ export class EsimPurchasesRepository {
     };
   }
 
-  /** Whether a placement of an order or top-up has left twice, and may have been bought twice (B11). */
+  /** Whether a placement of an order or top-up was sent twice, and may have been bought twice (B11). */
   async isPlacedTwice(providerReference: string): Promise<boolean> {
     const { rows } = await sql(
       this.manager,

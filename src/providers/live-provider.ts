@@ -30,7 +30,7 @@ export interface SoldPurchase {
   /** Reference of the order or top-up (`ProviderOrderRequest.reference`); several eSIMs of an order share it. */
   readonly reference: string;
   readonly providerEsimId: string;
-  /** Null where the list does not say. */
+  /** Null if the list does not say. */
   readonly upstreamPackageId: string | null;
   readonly soldAt: Date | null;
   /** `failed`: nothing was sold, and repeating the request returns the same result. */
@@ -39,7 +39,7 @@ export interface SoldPurchase {
 
 /** Lists what a provider has sold since a time, page by page, whether we know of it or not (D54). */
 export interface SoldList {
-  /** Kinds that the list shows under our references; whether others were bought cannot be told. */
+  /** Kinds of purchase that the list shows under our references. It does not show whether others were made. */
   readonly kinds: readonly PlacementKind[];
   /**
    * Starts at 0; `next` is null at the end. An entry of unexpected form counts as in progress.
@@ -125,7 +125,7 @@ export interface LiveProvider extends EsimProvider {
    * Lists everything the provider has sold; needed after a restore, when we no longer know which references to look up.
    */
   readonly soldList: SoldList;
-  /** Time limit for the whole catalog: minutes, where one call has seconds. */
+  /** Time limit for the whole catalog: minutes instead of the seconds of one call. */
   readonly catalogTimeoutMs: number;
   /** The lists that form the catalog, base packages first. */
   listPackages(): readonly PackageList[];

@@ -25,7 +25,7 @@ export interface PlacementIntent {
  * The reference under which a provider knows a purchase (D19). In Live it is derived from the partner and the
  * Idempotency-Key. After the database is restored to an earlier time, a repeated POST therefore gets the reference of
  * the original purchase: we find that purchase instead of buying again (D54). The reference contains the partner, so
- * that a purchase that nobody repeats can be assigned.
+ * that a purchase can be assigned to it even if the POST is never repeated.
  */
 export function placementReference(kind: PlacementKind, intent: PlacementIntent): string {
   const { partnerId, mode, idempotencyKey, bought } = intent;

@@ -20,7 +20,9 @@ export class ProviderRegistry {
     this.sell(provider.name);
   }
 
-  /** Names a live provider whose packages may be sold. A worker is connected to it; this process need not be. */
+  /**
+   * Permits the sale of a live provider's packages. A worker is connected to the provider; this process need not be.
+   */
   sell(name: string): void {
     this.sold.add(name);
   }

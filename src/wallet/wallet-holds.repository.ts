@@ -25,9 +25,9 @@ const HOLD = prepared(`
   SELECT 1 FROM wallet`);
 
 /**
- * Locks holds, then wallets, each in id order (D40). A wallet's row changes once, however many of its holds end. Its
- * transactions look sequential: each has the balance left by the one before, and a later time. Returns captures that
- * were never held.
+ * Locks holds, then wallets, each in id order (D40). Updates a wallet's row once, however many of its holds end. Its
+ * transactions still look sequential: each is later than the one before and continues from its balance. Returns the
+ * subjects of captures that were never held.
  */
 const settleStatement = (column: string): string => `
   WITH wanted AS (
@@ -109,7 +109,7 @@ const REFUND = {
 /** SQL of holds: each operation is one statement, so that the wallet's row is locked as briefly as possible. */
 @Injectable()
 export class WalletHoldsRepository {
-  /** Reserves `money`. False, and nothing is written, when the wallet does not cover it. */
+  /** Reserves `money`. Returns false and writes nothing if the wallet does not cover it. */
   async hold(
     tx: Tx,
     partnerId: string,
@@ -132,7 +132,7 @@ export class WalletHoldsRepository {
 
   /**
    * Captures the amounts of active holds as one `charge` each and releases the rest. A resolved hold does not change.
-   * Returns captures that were never held.
+   * Returns the subjects of captures that were never held.
    */
   async settle(
     tx: Tx,
@@ -147,7 +147,7 @@ export class WalletHoldsRepository {
     return rows.map((row) => row.subject_id);
   }
 
-  /** Refunds `amount` of a capture; false, and nothing is written, when that was never captured. */
+  /** Refunds `amount` of a capture. Returns false and writes nothing if the refunds would exceed the capture. */
   async refund(tx: Tx, subject: ChargeSubject, amount: number): Promise<boolean> {
     const { column, id } = subjectOf(subject);
     const { rows } = await sql(tx.manager, REFUND[column], [id, amount, newId('txn')]);

@@ -12,8 +12,8 @@ const COUNTER_ACCOUNTS: Readonly<Record<TransactionType, string>> = {
 };
 
 /**
- * Assignment of `low_since` beside one that sets `available`. The transaction's time identifies the statement that set
- * it: a wallet gives one signal each time it becomes low.
+ * SQL that sets `low_since`, for a statement that also changes the available amount. `now()` identifies the change, so
+ * a wallet signals once each time it becomes low.
  */
 export function lowSince(available: string): string {
   return `low_since = CASE WHEN ${available} < low_balance_amount THEN coalesce(low_since, now()) END`;
@@ -26,7 +26,8 @@ export const CHANGED_WALLET = `wallets.id, wallets.partner_id, wallets.currency,
 
 /**
  * Assignments for a change of `posted`. The time is read under the row's lock and is later than that of the wallet's
- * last transaction, even after the clock was set back: the statement's order equals the order of its balances.
+ * last transaction, even after the clock was set back. Sorted by time, an account statement therefore shows balances in
+ * order.
  */
 export function postedBy(amount: string): string {
   return `posted = posted + ${amount},
@@ -50,7 +51,7 @@ export interface LedgerRow {
   readonly joined?: string;
 }
 
-/** CTEs that write one transaction and its two entries; nothing if `wallet` is empty or the amount is 0. */
+/** CTEs that write one transaction and its two entries. They write nothing if `wallet` is empty or the amount is 0. */
 export function ledgerRows(row: LedgerRow): string {
   const { id, amount, joined = '' } = row;
   return `txn AS (

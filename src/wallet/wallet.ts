@@ -24,9 +24,9 @@ export interface Settlement {
 }
 
 /**
- * Effects of orders and top-ups on a partner's prepaid money: held at acceptance, captured or released at the end,
- * refunded later (D22, D27). Sandbox never touches it (D26). Each call is one statement in the caller's transaction,
- * after the row of the order or top-up was locked (D40).
+ * Charges orders and top-ups to a partner's prepaid money. Holds the price at acceptance, captures or releases it at
+ * the end, and refunds later (D22, D27). Does nothing in Sandbox (D26). Runs in the caller's transaction, which has
+ * already locked the row of the order or top-up (D40).
  */
 @Injectable()
 export class Wallet {

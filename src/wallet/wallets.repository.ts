@@ -84,7 +84,7 @@ export class WalletsRepository {
   }
 
   /**
-   * Moves money of an open wallet, with its transaction and entries. Null, and nothing is written, when the available
+   * Posts money to an open wallet, with its transaction and entries. Returns null and writes nothing if the available
    * amount would become negative or the total too large.
    * @throws AppError `reference_taken`
    */
@@ -116,7 +116,7 @@ export class WalletsRepository {
     return this.pages.list(query, options);
   }
 
-  /** Ids after `after`, in order, of the signals that holds and adjustments left. */
+  /** Ids of low-balance signals after `after`, in id order. */
   async listLowSignals(after: string, limit: number): Promise<readonly string[]> {
     const { rows } = await sql<{ id: string }>(
       this.manager,
@@ -126,7 +126,10 @@ export class WalletsRepository {
     return rows.map(({ id }) => id);
   }
 
-  /** Deletes and returns these signals except those locked by another worker: the caller raises one alert for each. */
+  /**
+   * Deletes and returns these signals, except those that another worker has locked. The caller raises an alert for
+   * each.
+   */
   async takeLowSignals(tx: Tx, ids: readonly string[]): Promise<readonly LowSignal[]> {
     const { rows } = await sql<{ partner_id: string; currency: string; available: string }>(
       tx.manager,

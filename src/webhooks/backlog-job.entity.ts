@@ -10,10 +10,10 @@ export type ReplayableStatus = (typeof REPLAYABLE_STATUSES)[number];
 export const BACKLOG_JOB_STATUSES = ['running', 'completed', 'canceled'] as const;
 export type BacklogJobStatus = (typeof BACKLOG_JOB_STATUSES)[number];
 
-/** `release` and `resend` settle the backlog of an endpoint that is enabled (D32); a `replay` is the partner's (D33). */
+/** `release` and `resend` settle the backlog when an endpoint is enabled (D32). A partner starts a `replay` (D33). */
 export type BacklogJobKind = 'release' | 'resend' | 'replay';
 
-/** `search` finds the last 2xx, `count` counts what a replay repeats, `await` waits for the outcomes of its deliveries. */
+/** `search` finds the last 2xx, `count` counts the events to repeat, `await` waits for the outcomes of a replay. */
 export type BacklogStep = 'release' | 'search' | 'resend' | 'count' | 'repeat' | 'await';
 
 /** A job that processes an endpoint's deliveries one page at a time. */

@@ -21,8 +21,8 @@ export interface ReplayProgress {
 }
 
 /**
- * Condition for a job `j` that can continue. A replay counts, and then waits while its endpoint is disabled. A resend
- * waits for a release and for an earlier resend of its endpoint: two at a time would resend the same events.
+ * Condition for a job `j` that can continue. A replay counts even while its endpoint is disabled, and then waits. A
+ * resend waits for a release and for an earlier resend of its endpoint: two at a time would resend the same events.
  */
 const IS_RUNNABLE = `j.status = 'running' AND CASE j.kind
   WHEN 'replay' THEN j.step = 'count' OR EXISTS (SELECT FROM webhook_endpoints w WHERE w.id = j.endpoint_id
@@ -65,7 +65,7 @@ export class BacklogJobsRepository {
     return (tx?.manager ?? this.manager).findOneBy(BacklogJobEntity, { id, kind: 'replay' });
   }
 
-  /** Locks the replay; the worker that creates its deliveries waits meanwhile. */
+  /** Locks the replay, so that no worker creates its deliveries meanwhile. */
   async findReplayForChange(tx: Tx, id: string): Promise<BacklogJobEntity | null> {
     return tx.manager.findOne(BacklogJobEntity, {
       where: { id, kind: 'replay' },
@@ -74,8 +74,8 @@ export class BacklogJobsRepository {
   }
 
   /**
-   * Ids of jobs that can continue, those with the oldest turn first. Among equals, the job that has used the least of
-   * its partner's shared replay rate goes first.
+   * Ids of the jobs that can continue and whose last turn is longest ago. Among these, the job that has used the least
+   * of its partner's shared replay rate comes first.
    */
   async listRunnable(limit: number): Promise<readonly string[]> {
     const { rows } = await sql<{ id: string }>(
@@ -149,7 +149,7 @@ export class BacklogJobsRepository {
 
   /**
    * Number of deliveries repeated by the partner's replays of the last hour; null while one of them is still counting.
-   * Concurrent callers wait for the end of `tx`, because they would not see each other's replays.
+   * Concurrent callers wait for the end of `tx`. Otherwise they would not see each other's replays.
    */
   async startedLately(tx: Tx, partnerId: string): Promise<number | null> {
     await sql(tx.manager, `SELECT pg_advisory_xact_lock(hashtext('webhook_replays'), hashtext($1))`, [

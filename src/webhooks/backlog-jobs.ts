@@ -47,9 +47,9 @@ export class BacklogJobs {
   ) {}
 
   /**
-   * Releases held deliveries and resends failed ones, as `choice` says. It replaces an earlier release; an earlier
-   * resend continues unless everything is discarded. The endpoint is locked. Returns the number of deliveries resent
-   * immediately.
+   * Releases held deliveries and resends failed ones, as chosen. Replaces an earlier release. An earlier resend
+   * continues unless the held deliveries are discarded and the failed ones left. The caller has locked the endpoint.
+   * Returns the number of deliveries resent immediately.
    */
   async settle(tx: Tx, key: EndpointKey, { held, failed }: BacklogChoice): Promise<number> {
     const isNothingLeft = held === 'discard' && failed === 'leave';

@@ -48,8 +48,8 @@ const FAILED_SINCE_SUCCESS = `t.event_id IS NOT NULL AND ($4::text[] IS NULL OR 
   AND t.failed_at > coalesce((SELECT last_success_at FROM job), '-infinity')
   AND t.failed_at <= (SELECT created_at FROM job)`;
 /**
- * A resend skips events that were sent again since, at anyone's request. OFFSET forces a lookup per event: per
- * endpoint, each lookup would read every resend so far.
+ * A resend skips events that were resent after it began, at anyone's request. `OFFSET 0` forces a lookup by event,
+ * because a lookup by endpoint would read every resend so far.
  */
 const IS_NOT_RESENT = `NOT EXISTS (
   SELECT FROM (SELECT endpoint_id, kind FROM webhook_deliveries
@@ -67,7 +67,7 @@ interface PageRow {
 export class BacklogStepsRepository {
   /**
    * Makes held deliveries due in the order of their creation, with their remaining attempts (D32). Reads the latest due
-   * times first, because the first step then releases those that are due only later.
+   * times first, so that the first step releases the deliveries that would wait longest.
    */
   async release(tx: Tx, { endpointId, cursor }: BacklogJobEntity, limit: number): Promise<DayStep> {
     const { rows } = await sql<PageRow>(
@@ -122,9 +122,9 @@ export class BacklogStepsRepository {
   }
 
   /**
-   * Creates a delivery for each event that still exists: days may be dropped while a job waits (D44). Returns the
-   * number created. A replay's deliveries are due now. Resends are due at their events' times. After a discard they are
-   * due no earlier than it, because claims read from there (`IS_KEPT`), in the same order and a microsecond apart.
+   * Creates a delivery for each event that still exists, because days may be dropped while a job waits (D44). Returns
+   * the number created. A replay's deliveries are due now, resends at their events' times. After a discard, resends are
+   * due in the same order but no earlier than the discard, a microsecond apart: claims start reading there (`IS_KEPT`).
    */
   async insertDeliveries(tx: Tx, job: BacklogJobEntity, eventIds: readonly string[]): Promise<number> {
     if (eventIds.length === 0) return 0;
@@ -180,7 +180,7 @@ async function readDelivered(
   return toWindowRows(rows[0]!);
 }
 
-/** Reads as far as `limit` deliveries, or `most` matches: then it says that it has read `limit`. */
+/** Reads up to `limit` deliveries. If it stops earlier, after `most` matches, it reports `limit`: more may remain. */
 async function readEnded(
   tx: Tx,
   job: BacklogJobEntity,

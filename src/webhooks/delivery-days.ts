@@ -76,8 +76,8 @@ const PURGE_BATCH_ROWS = 2_000;
 const MAX_PURGE_BATCHES = 50;
 
 /**
- * Whether the day holds deliveries that ended within the retention, long after their creation. In that case the others
- * are deleted in steps, each its own transaction, until shutdown. Otherwise the whole day is dropped.
+ * Whether the day must stay, because some of its deliveries ended within the retention. If so, it deletes the others in
+ * steps, one transaction each, until shutdown. Otherwise the whole day is dropped.
  */
 async function purgeEnded(
   manager: EntityManager,

@@ -37,10 +37,11 @@ export interface BornStarted {
 }
 
 /**
- * Creates deliveries for each event to the endpoints of its partner and mode that want it now (D28), including disabled
- * ones, which hold it (D32): $1 event ids, $2 partners, $3 modes, $4 types, $5 the time of the ids. An endpoint's first
- * event is inserted as started if this process owns the endpoint and has a slot for it: $6 these endpoints, $7 their
- * fences, $8 this process. Returns a row for each delivery to an enabled endpoint, with the endpoint's owner.
+ * Creates a delivery of each event for every endpoint of its partner and mode that subscribes to its type (D28).
+ * Disabled endpoints hold theirs (D32). $1 event ids, $2 partners, $3 modes, $4 types, $5 the time in the ids. An
+ * endpoint's first event is inserted as started if this process owns the endpoint and has a slot for it: $6 these
+ * endpoints, $7 their fences, $8 this process. Returns a row per delivery to an enabled endpoint, with the endpoint's
+ * owner.
  */
 const OWE = prepared(`
   WITH owed AS MATERIALIZED (
@@ -83,8 +84,8 @@ interface OwedRow extends TargetRow {
 }
 
 /**
- * Creates the deliveries of recorded events (D28, D32). After the commit, this process's worker sends those born
- * started, and the owners of the other endpoints are woken.
+ * Creates the deliveries of recorded events (D28, D32). After the commit, this process's worker sends those inserted as
+ * started, and the owners of the other endpoints are notified.
  */
 @Injectable()
 export class DeliveryFanOut implements EventFanOut, OnModuleInit {
@@ -99,7 +100,7 @@ export class DeliveryFanOut implements EventFanOut, OnModuleInit {
     this.recorder.register(this);
   }
 
-  /** Lets deliveries to the worker's endpoints be born started from now on. */
+  /** From now on, deliveries to this worker's endpoints may be inserted as started. */
   attach(worker: BornStarted): void {
     this.worker = worker;
   }

@@ -35,8 +35,8 @@ export interface DeliveryState {
 export interface DeliveryAfterAttempt extends Omit<DeliveryState, 'kind'> {
   readonly status: Exclude<StoredDeliveryStatus, 'discarding'>;
   /**
-   * Delay from the end of the attempt to the next one. Null while pending means the due time stays; otherwise there is
-   * no next attempt.
+   * Delay from the end of the attempt to the next one. Null if there is no next attempt, or, while pending, if the due
+   * time stays.
    */
   readonly retryInMs: number | null;
   /** The last counted attempt has failed, so the endpoint must be blocked (D31). Never set for a test. */

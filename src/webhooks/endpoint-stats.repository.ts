@@ -15,7 +15,7 @@ export interface EndpointFigures {
   /** Deliveries that are pending or held; at most MAX_COUNTED. */
   readonly waiting: number;
   readonly lastSuccessAt: Date | null;
-  /** Deliveries that failed since then: `failed: resend` of the switch sends them again. */
+  /** Deliveries that failed since the last success. Enabling the endpoint with `failed: resend` sends them again. */
   readonly failedSinceLastSuccess: number;
 }
 

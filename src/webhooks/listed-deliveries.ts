@@ -34,14 +34,14 @@ const LISTED: Readonly<Record<DeliveryStatus, ListedParts>> = {
 /** For any status: each day's window also reads that day's open deliveries. */
 const OF_ANY_STATUS: ListedParts = { open: [], ended: ['true'] };
 
-/** The parts that a list of one status, or of any, reads; the parameter is `:endpointId`. */
+/** The parts that a list reads for a status, or without one; the parameter is `:endpointId`. */
 export function listedParts(status: DeliveryStatus | undefined): ListedParts {
   return status === undefined ? OF_ANY_STATUS : LISTED[status];
 }
 
 /**
- * Lower bound of a delivery's creation: it is not older than its event, whose id is at most MAX_DAYS_AHEAD days ahead
- * of the database's clock.
+ * Lower bound of a delivery's creation. A delivery is not older than its event, whose id is at most MAX_DAYS_AHEAD days
+ * ahead of the database's clock.
  */
 export function earliestDelivery(eventId: string): Date {
   return isId('evt', eventId) ? dayOf(timeOfId(eventId), -MAX_DAYS_AHEAD) : new Date(0);

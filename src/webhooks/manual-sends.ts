@@ -24,8 +24,8 @@ export class ManualSends {
   }
 
   /**
-   * Like `take`, for one resend. @throws also AppError `step_up_required` beyond `SENT_WITHOUT_STEP_UP` in an old
-   * session
+   * Like `take`, for one resend.
+   * @throws AppError `rate_limited`; `step_up_required` if an old session exceeds `SENT_WITHOUT_STEP_UP`
    */
   async takeResend(caller: AdminOrPortalPrincipal): Promise<void> {
     await this.take(caller);

@@ -11,7 +11,7 @@ import { WebhookEndpointsService } from './webhook-endpoints.service.js';
 
 /**
  * Finds the webhooks that a caller may see: an admin token sees any partner's, a portal session its partner's in its
- * modes. Anything else is the one 404 (D14, D50).
+ * modes. Everything else is the same 404 (D14, D50).
  */
 @Injectable()
 export class OwnedWebhooks {

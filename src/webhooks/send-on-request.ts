@@ -81,7 +81,7 @@ export class SendOnRequest {
   }
 }
 
-/** Uses the database's clock, because an ended delivery is searched around the time of its id. */
+/** Uses the database's clock, because lookups of an ended delivery search around the time in its id. */
 async function newDeliveryId(tx: Tx): Promise<string> {
   return newId('dlv', (await databaseNow(tx)).getTime());
 }

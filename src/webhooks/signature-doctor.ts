@@ -76,7 +76,7 @@ export class SignatureDoctor {
   /**
    * Runs one diagnosis at a time per partner (D43).
    * @param modes modes whose endpoints the caller may see
-   * @throws AppError `rate_limited`, `service_unavailable` when the others take too long
+   * @throws AppError `rate_limited` if the partner's own diagnoses take too long, `service_unavailable` if others do
    */
   diagnose(endpoint: WebhookEndpointEntity, call: ReceivedCall, modes: readonly Mode[]): Promise<Diagnosis> {
     return this.slots.run(endpoint.partnerId, () => this.diagnoseNow(endpoint, call, modes));
@@ -122,8 +122,8 @@ export class SignatureDoctor {
   }
 
   /**
-   * A call that is pasted later is old without any clock being wrong: only its receipt, or a future time, proves a
-   * wrong clock.
+   * A request that is pasted long after its receipt is old, although no clock is wrong. Only its time of receipt, or a
+   * `t` in the future, proves a wrong clock.
    */
   private timely({ timestamp }: Signature, receivedAt: Date | null): Diagnosis {
     const at = receivedAt ?? this.clock.now();

@@ -40,8 +40,8 @@ function hmac(secret: string | Buffer, before: string, body: string | Buffer): s
 }
 
 /**
- * Finds the change to the received body or header: the signature matches the original and not the given version. Null
- * when no known mistake explains it.
+ * Finds the mistake in the body or header as given: the signature matches the original, but not this version. Null when
+ * no known mistake explains it.
  */
 export function mistakeOfReceipt(signature: Signature, secret: string, body: string): Mistake | null {
   const lower = { ...signature, values: signature.values.map(unquoted) };
@@ -54,8 +54,8 @@ export function mistakeOfReceipt(signature: Signature, secret: string, body: str
 }
 
 /**
- * Finds the mistake that produces the receiver's own value while header and body are right: the same mistakes in
- * reverse. Null when none matches, which leaves a different secret.
+ * Finds the mistake that produced the receiver's own value from a correct header and body, by repeating each known one.
+ * Null when none matches, so the secret must be a different one.
  * @param own the computed value, parsed like a sent one
  */
 export function mistakeOfComputation(

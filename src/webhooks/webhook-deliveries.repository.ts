@@ -105,7 +105,9 @@ export class WebhookDeliveriesRepository {
     return rows[0]?.partner_id ?? null;
   }
 
-  /** Number of deliveries that the endpoint has just discarded, at most COUNTED. The endpoint is locked meanwhile. */
+  /**
+   * Number of deliveries that this transaction's discard covers, at most COUNTED. The caller has locked the endpoint.
+   */
   async countGivenUp(tx: Tx, endpointId: string): Promise<number> {
     const { rows } = await sql<{ count: number }>(
       tx.manager,
@@ -138,7 +140,7 @@ export class WebhookDeliveriesRepository {
     return this.pages.listByDay(parts.ended.map(matching), options, days);
   }
 
-  /** The last day that the list reads. */
+  /** The oldest day that the list reads. */
   private async oldestListed(
     { mode }: ListedEndpoint,
     { createdAfter, eventId }: DeliveryFilters,
@@ -227,7 +229,10 @@ export class WebhookDeliveriesRepository {
   }
 }
 
-/** Each condition matches the predicate of its index; a delivery's last attempt is the one that delivers it. */
+/**
+ * Each condition matches the predicate of its index. `delivered` is a status, because the delivering attempt is the
+ * last.
+ */
 function lastAttemptConditions(
   statusCode: number | undefined,
   outcome: AttemptOutcome | undefined,
@@ -251,9 +256,9 @@ function earliest(a: Date, b: Date): Date {
 }
 
 /**
- * Searches open deliveries first: they may end meanwhile, but never reopen. An ended delivery's id tells its day,
- * because no transaction takes an hour and clocks rarely differ by one. If they did, only the days around it are
- * searched: an unknown id would otherwise lock every day.
+ * Searches open deliveries first: they may end meanwhile, but never reopen. An ended delivery was created within an
+ * hour of the time in its id, because no transaction takes an hour and clocks rarely differ by one. If they do, the
+ * search extends to a week and no further, because a search for an unknown id would otherwise lock every day.
  */
 async function findDelivery(manager: EntityManager, id: string): Promise<WebhookDeliveryEntity | null> {
   const byId = (condition: string) =>

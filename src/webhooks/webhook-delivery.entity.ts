@@ -93,7 +93,9 @@ export class WebhookDeliveryEntity {
   endedAt!: Date | null;
 }
 
-/** Derives `held` and `discarded`, so that a switch writes one row instead of a backlog (D32). */
+/**
+ * Derives `held` and `discarded`, so that disabling an endpoint or discarding its backlog writes only one row (D32).
+ */
 export function deliveryStatus(delivery: WebhookDeliveryEntity): DeliveryStatus {
   if (delivery.status === 'discarding') return 'discarded';
   if (delivery.status !== 'pending') return delivery.status;
@@ -115,8 +117,8 @@ export const STATUS_CONDITIONS: Readonly<Record<DeliveryStatus, string>> = {
 };
 
 /**
- * The part of delivery ids that all rows of one statement share: prefix, time and one random character. The time is the
- * database's, or that of an id made by it, because an ended delivery is searched around that time.
+ * The part of delivery ids that all rows of one statement share: prefix, time and one random character. The time comes
+ * from the database's clock, or from an id made with it, because lookups of an ended delivery search around that time.
  */
 export function deliveryIdStem(at: Date): string {
   return newId('dlv', at.getTime()).slice(0, 15);
@@ -137,8 +139,8 @@ export const HAS_ENDED = `status IN ('delivered', 'failed', 'discarded')`;
 
 /**
  * Condition that a pending delivery `d` of an endpoint `w` is not discarded (D32). Deliveries created after a discard
- * are due after it. Stating this lets the due index be read from there, instead of through the discarded backlog. A
- * resend that did not see a simultaneous discard is due before it: it is sent when the discard is removed.
+ * are due after it. A scan of the due index can therefore start there, instead of reading through the discarded
+ * backlog. A resend that did not see a simultaneous discard is due before it, and is sent when the discard is removed.
  */
 export const IS_KEPT = `d.next_attempt_at >= coalesce(w.discard_before, '-infinity')
   AND (w.discard_before IS NULL OR d.created_at >= w.discard_before)`;

@@ -119,7 +119,7 @@ export class WebhookEndpointsService {
     return this.getById(key, tx);
   }
 
-  /** Disables the endpoint by one row, which holds all of its pending deliveries (D32). @throws NotFound */
+  /** Disables the endpoint by updating one row, which holds all its pending deliveries (D32). @throws NotFound */
   async disable(tx: Tx, by: ChangeAuthor, key: EndpointKey): Promise<WebhookEndpointEntity> {
     const before = await this.getForChange(tx, key);
     if (!before.enabled) return before;
@@ -130,7 +130,7 @@ export class WebhookEndpointsService {
 
   /**
    * The new secret signs from the next attempt on, and during the grace period the old one signs too (D29). A rotation
-   * during a grace period ends the older of the two old secrets at once: there are never three. @throws NotFound
+   * during a grace period drops the oldest secret at once, so there are never three. @throws NotFound
    */
   async rotateSecret(
     tx: Tx,
@@ -172,8 +172,8 @@ function found(endpoint: WebhookEndpointEntity | null): WebhookEndpointEntity {
 }
 
 /**
- * Whether a change lets someone else receive the endpoint's events, or stops its receiver from receiving some. A
- * receiver of other people's events learns about their customers; one that misses a signature rejects every event.
+ * Whether a change lets someone else receive the endpoint's events, or stops its receiver from receiving some. A wrong
+ * receiver learns about the partner's customers. A receiver that misses a signature rejects every event.
  */
 export function takesAway(before: WebhookEndpointEntity, wanted: EndpointChange): boolean {
   const { url = before.url, eventTypes = before.eventTypes, signatureSchemes } = wanted;

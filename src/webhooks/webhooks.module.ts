@@ -53,7 +53,7 @@ import { WebhookMaintenance } from './worker/webhook-maintenance.js';
 import { WebhookMetrics } from './worker/webhook-metrics.js';
 import { WebhookSender } from './worker/webhook-sender.js';
 
-/** Needed by every role: whoever records an event also creates its deliveries. */
+/** Imported by every role, because recording an event also creates its deliveries. */
 @Module({
   imports: [EventsModule, DeliveryNotifierModule, AuditModule],
   providers: [

@@ -105,7 +105,10 @@ export class EventsController {
     return toResponse(page);
   }
 
-  /** Waits until an event matches, the time is over, or there is no room to wait. Holds no slot and no connection. */
+  /**
+   * Waits until an event matches, the time is up, or there is no room to wait. Holds no list slot or connection
+   * meanwhile.
+   */
   private async waitFor(
     caller: PartnerPrincipal,
     { raw: { socket } }: FastifyRequest,

@@ -69,7 +69,7 @@ export class Cancellation {
     return toCancelStatuses(seen);
   }
 
-  /** Null when the eSIM is canceled now. */
+  /** Returns null once the eSIM is canceled. */
   private async cancelOne(
     { esimTranNo, reference }: { readonly esimTranNo: string; readonly reference: string },
     options: CallOptions,
@@ -77,7 +77,7 @@ export class Cancellation {
     try {
       const placement = { operation: 'cancel', key: esimTranNo, reference } as const;
       const answer = await this.api.place(placement, { esimTranNo }, options);
-      // The contract's response is empty. Believe any other success only when the eSIM shows it.
+      // The contract specifies an empty response. Accept any other success only if the eSIM's state confirms it.
       if (Object.keys(answer).length > 0 && (await this.look(esimTranNo, options)) !== 'canceled')
         throw new ProviderOutcomeUnknown();
       return null;

@@ -65,7 +65,7 @@ export interface CallOptions {
 
 const RETRY_BUSY_MS = 1_000;
 const RETRY_SETUP_MS = 60_000;
-/** Longest wait for a slot inside one poll; for a longer one, the call fails and the caller waits. */
+/** Maximum wait for a slot inside one poll. If the wait is longer, the call fails and the caller waits. */
 const MAX_WAIT_MS = 1_000;
 const MAX_WAITS = 10;
 
@@ -89,7 +89,7 @@ export class EsimAccessApi {
 
   /**
    * Like `call`, for purchases, top-ups and cancellations.
-   * @throws RepeatLimitReached, a ProviderUnavailable, when the placement may have taken effect twice before
+   * @throws RepeatLimitReached, a ProviderUnavailable, when the placement may already have taken effect twice
    */
   place(placement: EsimAccessPlacement, fields: object, options: CallOptions): Promise<ResponseObject> {
     const { operation } = placement;
@@ -217,7 +217,9 @@ function signedHeaders(credentials: EsimAccessCredentials, body: string): Record
   };
 }
 
-/** Orders go before polls at the rate limiter, call by call. A batch waits a little instead of failing halfway. */
+/**
+ * Retries a call after short waits. Orders overtake polls at the rate limiter, and that must not end a batch halfway.
+ */
 export async function retryShortWaits<T>(call: () => Promise<T>, { signal }: CallOptions): Promise<T> {
   for (let waits = 0; ; waits++) {
     try {

@@ -39,7 +39,8 @@ export class EsimReader {
 
   /**
    * Omits eSIMs that could not be read.
-   * @throws ProviderUnavailable; ProviderOutcomeUnknown when no call was answered, or the deadline passed
+   * @throws ProviderUnavailable; ProviderOutcomeUnknown when no eSIM was read and a call got no response, or the
+   * deadline passed
    */
   async read(refs: readonly ProviderEsimRef[], signal: AbortSignal): Promise<readonly ProviderUsageReport[]> {
     const options: CallOptions = { purpose: 'poll', signal };
@@ -58,7 +59,7 @@ export class EsimReader {
     }
     for (const ref of alone) await settle(this.readOne(ref, keep, options));
     const unanswered = failures.find((error) => !isAboutContent(error));
-    // The provider is silent for all of them, so this is no single bad eSIM: the poller must back off.
+    // No eSIM was read, so the fault is the provider's and not that of one eSIM: the poller must back off.
     if (found.size === 0 && unanswered) throw unanswered;
     const usage =
       refs.length <= USAGE_BATCH_SIZE ? await this.readUsage([...found.keys()], options) : new Map();
@@ -67,7 +68,7 @@ export class EsimReader {
     );
   }
 
-  /** Reads pages while fewer pages than eSIMs are left, then the remaining eSIMs one by one. */
+  /** Reads pages while fewer pages than missing eSIMs remain; the caller reads the remaining eSIMs one by one. */
   private async readGroup(
     group: IssueGroup,
     keep: (esim: QueriedEsim) => void,
@@ -124,7 +125,7 @@ export class EsimReader {
     }
   }
 
-  /** Null for an eSIM whose form or status the contract does not name: it must not stop the others. */
+  /** Null for an eSIM whose form or status the contract does not name. The other eSIMs are still read. */
   private readable(value: unknown): QueriedEsim | null {
     try {
       return toQueriedEsim(value);
@@ -134,7 +135,7 @@ export class EsimReader {
     }
   }
 
-  /** Empty for an entry without counters, such as an unused eSIM: the others keep theirs. */
+  /** Empty for an entry without counters, such as an unused eSIM. The other entries of the batch are still read. */
   private usageOf(value: unknown): [string, UsageReading][] {
     try {
       return [toUsage(value)];

@@ -194,8 +194,8 @@ export function allocating(quantity: number): ProviderOrderParts {
 }
 
 /**
- * Checks the status first: while an eSIM is being created, its other fields may hold anything. @throws
- * ProviderResponseInvalid
+ * Checks the status first: while an eSIM is being created, its other fields may hold anything.
+ * @throws ProviderResponseInvalid
  */
 function toPart(value: unknown): ProviderProfile | 'running' | 'taken_back' {
   const esimStatus = usableOrNull(() => textAt(asObject(value, 'esim'), 'esimStatus')) ?? '';

@@ -15,7 +15,7 @@ import { ESIM_ACCESS, type EsimAccessApi } from './esim-access-api.js';
 
 type Kind = ProviderPackage['kind'];
 
-/** Share of the catalog timeout for one list: several megabytes, two minutes of five. */
+/** Share of the catalog timeout for one list, which has several megabytes: two minutes of five. */
 const SHARE_OF_LIST = 2 / 5;
 
 /**

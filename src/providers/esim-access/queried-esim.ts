@@ -161,14 +161,14 @@ export function isAllocating({ esimStatus }: EsimAccessStatuses): boolean {
   return ALLOCATING.includes(esimStatus);
 }
 
-/** Whether the eSIM was never installed; only then it can be canceled. */
+/** Whether the eSIM was never installed. Only such an eSIM can be canceled. */
 export function isNew({ esimStatus, smdpStatus }: EsimAccessStatuses): boolean {
   return esimStatus === NEW.esimStatus && smdpStatus === NEW.smdpStatus;
 }
 
 const USED: readonly string[] = ['IN_USE', 'USED_UP', 'USED_EXPIRED'];
 
-/** Whether the eSIM is or was on a device: it could not be resold. */
+/** Whether the eSIM is or was on a device, so that it cannot be resold. */
 export function isInUse(esim: EsimAccessStatuses): boolean {
   return USED.includes(esim.esimStatus) || !['released', 'unknown'].includes(profileStatusOf(esim));
 }

@@ -20,8 +20,8 @@ import { type QueriedEsim, type QueriedPackage, statusOf } from './queried-esim.
 import { CODES, EsimAccessRefusal } from './refusal.js';
 
 /**
- * Places top-ups. No source documents that a repeated `esim/topup` is the same request. A top-up that may have left is
- * therefore looked up first. It is sent again only when the eSIM certainly does not have it, and only once
+ * Places top-ups. No source documents that a repeated `esim/topup` is the same request. A top-up that may have been
+ * sent is therefore looked up first. It is sent again only when the eSIM certainly does not have it, and only once
  * (`PlacementGuard`).
  */
 export class TopupPlacement {
@@ -115,8 +115,8 @@ export class TopupPlacement {
 }
 
 /**
- * A success for our eSIM counts, whatever transactionId it names: recorded responses name another one than the request.
- * A success that names neither our eSIM nor our top-up does not justify a charge: the top-up is looked up.
+ * A success for our eSIM counts, whatever transactionId it names, because recorded responses name a different one than
+ * the request. A success that names neither our eSIM nor our top-up does not justify a charge: the top-up is looked up.
  * @throws ProviderResponseInvalid
  */
 function assertIsFor({ esim, reference }: ProviderTopupRequest, answer: ResponseObject): void {

@@ -8,13 +8,13 @@ export interface CircuitBreakerOptions {
   readonly nowMs?: () => number;
 }
 
-/** Permission for one call. Only the first call of one of its methods counts. */
+/** Permission for one call. Only the first of its methods to be called has an effect. */
 export interface CircuitPermit {
   /** The provider responded, with whatever result. */
   succeeded(): void;
   /** Network failure, 5xx, timeout or an unreadable response. */
   failed(): void;
-  /** The call did not leave, so it proves nothing. */
+  /** The call was not sent, so it proves nothing. */
   released(): void;
 }
 

@@ -46,9 +46,9 @@ export class RepeatLimitReached extends ProviderUnavailable {
 }
 
 /**
- * Permits at most two placements of a purchase, top-up or cancellation where the provider does not document a repeat as
- * the same request (D19). The count is a database row with its own constraint, written before the call leaves. Support
- * is alerted before the second call leaves.
+ * Permits at most two placements of a purchase, top-up or cancellation if the provider does not document a repeat as
+ * the same request (D19). The count is a database row with its own constraint, written before the call is sent. Support
+ * is alerted before the second call is sent.
  */
 export class PlacementGuard {
   private readonly listeners = new Map<PlacementOperation, RepeatListener>();
@@ -59,7 +59,8 @@ export class PlacementGuard {
   ) {}
 
   /**
-   * Registers who alerts support about a repeat; without a listener nothing is repeated. Once per operation, at boot.
+   * Registers the listener that alerts support about a repeat; without one, nothing is repeated. Once per operation, at
+   * boot.
    */
   onRepeat(operation: PlacementOperation, listener: RepeatListener): void {
     if (this.listeners.has(operation)) throw new Error(`repeated ${operation}s are already listened to`);
@@ -70,7 +71,7 @@ export class PlacementGuard {
    * Runs `send` with a permit. A call that certainly had no effect does not count: one that fails with
    * `ProviderUnavailable`, or a first one that `isRefusal` recognizes as refused. A refused repeat still counts,
    * because it proves nothing about the first call.
-   * @throws RepeatLimitReached when it may have taken effect twice before; then nothing has left
+   * @throws RepeatLimitReached when the placement may already have taken effect twice; `send` does not run
    */
   async run<T>(
     placement: ProviderPlacement,

@@ -39,11 +39,11 @@ export interface ProviderHttpRequest {
   readonly method: 'GET' | 'POST';
   /** Includes the query but no secrets, because it is logged. */
   readonly path: string;
-  /** Computed when the call may leave, so that a signature's time does not include the wait for a slot. */
+  /** A function runs just before the call is sent, so that a signature's time does not include the wait for a slot. */
   readonly headers: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>);
   readonly body?: string;
   readonly purpose: CallPurpose;
-  /** Purchases, top-ups and cancellations leave only with a permit of the `PlacementGuard` (D19). */
+  /** Purchases, top-ups and cancellations are sent only with a permit of the `PlacementGuard` (D19). */
   readonly effect: 'none' | PlacementPermit;
   readonly signal: AbortSignal;
   /** Set for long lists; a purchase may not exceed the client's own timeout. */
@@ -93,7 +93,7 @@ export class ProviderHttpClient {
    * Sends the request within its slot, its signal's deadline and `timeoutMs`, or not at all, however long the process
    * was frozen while it waited for a slot or connection.
    * @throws ProviderUnavailable when the call certainly had no effect: circuit open, no slot, no connection, too late
-   * @throws ProviderOutcomeUnknown when it left and the response is missing, cut or late, or a 2xx is not JSON
+   * @throws ProviderOutcomeUnknown when it was sent and the response is missing, cut or late, or a 2xx is not JSON
    */
   async request(request: ProviderHttpRequest): Promise<ProviderHttpResponse> {
     const { provider, tracer = NO_TRACER } = this.options;
@@ -137,7 +137,7 @@ export class ProviderHttpClient {
     }
   }
 
-  /** Measures the wait for a slot and counts calls without one. A missed slot counts as another wait. */
+  /** Measures the wait for a slot, including slots that were missed, and counts calls that got none. */
   private watchSlot(purpose: CallPurpose, span: Span): { isGiven(): void; end(): void } {
     const { provider, metrics } = this.options;
     const askedAt = performance.now();
@@ -186,7 +186,7 @@ export class ProviderHttpClient {
       hasLeft = !(error instanceof SendDeadlineExceeded);
       throw asProviderError(error);
     } finally {
-      // A call that never left proves nothing about the provider.
+      // A call that was never sent proves nothing about the provider.
       if (hasLeft)
         this.settle(request, permit, span, {
           status,
@@ -306,7 +306,7 @@ function isCut(error: unknown): boolean {
   return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
 }
 
-/** The provider's fault as a word for the log; null when the response was proper. */
+/** The provider's fault as a word for the log; null when there is none. */
 function faultOf(status: number, body: ReadBody): string | null {
   if (status >= 500) return `http_${status}`;
   if (status >= 200 && status < 300 && body.kind === 'unreadable') return body.why;
@@ -322,7 +322,8 @@ function asProviderError(error: unknown): Error {
 
 /**
  * Errors of connection attempts: name lookup, TCP, TLS with the certificate. An error's own code proves nothing:
- * `ERR_SSL_WRONG_VERSION_NUMBER` comes from a server without TLS, and also from one that breaks after reading.
+ * `ERR_SSL_WRONG_VERSION_NUMBER` comes from a server without TLS, and also from one that fails after it has read the
+ * request.
  */
 const connectErrors = new WeakSet<object>();
 
@@ -332,7 +333,7 @@ subscribe('undici:client:connectError', (message) => {
   if (error instanceof Error) connectErrors.add(error);
 });
 
-/** Whether the connection failed before anything of the request could leave; false when in doubt. */
+/** Whether the connection failed before any part of the request could be sent; false when in doubt. */
 function isBeforeSending(error: unknown): boolean {
   return error instanceof Error && connectErrors.has(error);
 }

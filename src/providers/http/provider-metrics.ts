@@ -3,7 +3,7 @@ import { counterIn, gaugeIn, histogramIn, LATENCY_SECONDS } from '../../infra/me
 import type { CircuitState } from './circuit-breaker.js';
 import type { CallPurpose } from './provider-rate-limiter.js';
 
-/** How a call ended. In the last two cases it never left: the circuit was open, or no slot was free in time. */
+/** How a call ended. In the last two cases it was never sent: the circuit was open, or no slot was free in time. */
 export type CallOutcome =
   | 'answered'
   | 'refused'
@@ -48,7 +48,7 @@ export class ProviderMetrics {
     });
   }
 
-  /** @param tookMs null for a call that never left */
+  /** @param tookMs null for a call that was never sent */
   called(provider: string, purpose: CallPurpose, outcome: CallOutcome, tookMs: number | null): void {
     this.calls.inc({ provider, purpose, outcome });
     if (tookMs !== null) this.latencies.observe({ provider, purpose }, tookMs / 1_000);

@@ -4,7 +4,7 @@ import { sql } from '../../infra/database/index.js';
 import { ProviderUnavailable } from '../esim-provider.js';
 import { isPastDeadline, SendDeadlineExceeded } from '../call-provider.js';
 
-/** Purpose of a call; it decides how long a queue of granted slots the call may join. */
+/** Purpose of a call; it determines the maximum backlog that the call may join. */
 export type CallPurpose = 'order' | 'topup' | 'poll' | 'catalog' | 'probe';
 
 /**
@@ -21,8 +21,8 @@ const MAX_BACKLOG_MS: Readonly<Record<CallPurpose, number>> = {
 };
 
 /**
- * A call may leave this late after its slot (slow database, busy process) without breaking the limit: the slots of one
- * second are spread over that much more time.
+ * A call may start this long after its slot (slow database, busy process) without exceeding the limit, because the
+ * slots of one second are spread over that much more time.
  */
 const TOLERATED_LATENESS_MS = 50;
 /**
@@ -60,8 +60,8 @@ interface SlotRow {
 }
 
 /**
- * Permits at most `requestsPerSecond` calls per second to one provider over all processes, counted when they leave. It
- * is a GCRA row per provider in PostgreSQL on the database's clock (D40). The table is UNLOGGED: a database crash
+ * Permits at most `requestsPerSecond` calls per second to one provider over all processes, counted when they are sent.
+ * It is a GCRA row per provider in PostgreSQL on the database's clock (D40). The table is UNLOGGED: a database crash
  * forgets one backlog.
  */
 export class ProviderRateLimiter {
@@ -78,10 +78,10 @@ export class ProviderRateLimiter {
   }
 
   /**
-   * Waits for the next free slot and lets `send` begin the call in it. `send` throws `SendDeadlineExceeded` when the
-   * slot has closed, and the call then waits for another slot.
-   * @throws ProviderUnavailable when the slot lies behind the purpose's backlog or `withinMs`, when `signal` aborts, or
-   * when the process is late for every slot: nothing has left
+   * Waits for the next free slot and lets `send` begin the call in it. If `send` throws `SendDeadlineExceeded` because
+   * the slot has closed, the call waits for another slot.
+   * @throws ProviderUnavailable, with nothing sent, when the slot lies beyond the purpose's maximum backlog or
+   * `withinMs`, when `signal` aborts, or when the process is late for every slot
    */
   async inSlot<T>(call: RateLimitedCall, send: (closesAt: number) => Promise<T>): Promise<T> {
     const givesUpAt = performance.now() + call.withinMs;
@@ -92,7 +92,7 @@ export class ProviderRateLimiter {
       try {
         return await send(slot.closesAt);
       } catch (error) {
-        // The slot was still open, but the call's own deadline had passed.
+        // If the slot is still open, the call's own deadline has passed.
         if (!(error instanceof SendDeadlineExceeded) || !isPastDeadline(slot.closesAt)) throw error;
       }
     }
@@ -164,7 +164,7 @@ export class ProviderRateLimiter {
 async function waitUnlessAborted(waitMs: number, signal: AbortSignal): Promise<void> {
   if (waitMs <= 0) return;
   try {
-    // A timer may fire early by its fraction, and by the millisecond in which it began.
+    // A timer ignores fractions of a millisecond, and counts the millisecond in which it began as a whole one.
     await delay(Math.ceil(waitMs) + 1, undefined, { signal });
   } catch (error) {
     throw new ProviderUnavailable(waitMs, error);
@@ -207,12 +207,12 @@ class DatabaseClock {
     this.offset = intersection(this.offset, this.nextOffset);
   }
 
-  /** The earliest `performance.now()` at which a database time has certainly come. */
+  /** The earliest `performance.now()` at which the database's clock has certainly reached this time. */
   latestLocal(databaseMs: number): number {
     return databaseMs + this.offset.most;
   }
 
-  /** The latest `performance.now()` before which a database time has certainly not come. */
+  /** The latest `performance.now()` before which the database's clock has certainly not reached this time. */
   earliestLocal(databaseMs: number): number {
     // After the database clock is set, the bounds contradict each other until the old ones expire.
     return databaseMs + Math.min(this.offset.least, this.offset.most);

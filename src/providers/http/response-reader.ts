@@ -4,7 +4,7 @@ import { type ProviderCancelStatus, ProviderOutcomeUnknown, ProviderUnavailable 
 /** A parsed JSON object of unknown content. */
 export type ResponseObject = Readonly<Record<string, unknown>>;
 
-/** A response violates its contract. Nothing of it is used; the outcome counts as unknown. */
+/** A response violates its contract. None of it is used, and the outcome counts as unknown. */
 export class ProviderResponseInvalid extends ProviderOutcomeUnknown {
   constructor(readonly path: string) {
     super(new Error(`the answer has no usable ${path}`));
@@ -38,8 +38,8 @@ export function objectOrNullAt(object: ResponseObject, key: string): ResponseObj
 }
 
 /**
- * A nonempty text without control characters, because partners see titles and operators. @throws
- * ProviderResponseInvalid
+ * A nonempty text without control characters, because partners see titles and operators.
+ * @throws ProviderResponseInvalid
  */
 export function textAt(object: ResponseObject, key: string): string {
   const value = valueAt(object, key);
@@ -150,7 +150,7 @@ function isStorable(text: string): boolean {
   return text.length <= MAX_TEXT_LENGTH && text.isWellFormed() && !text.includes('\0');
 }
 
-/** Why one of several lookups gave nothing: no response, or an unreadable one. */
+/** Why one of several lookups found nothing: no response, or an unreadable one. */
 export type NoResponseReason = 'silent' | 'unreadable';
 
 const ASK_AGAIN_MS = 5_000;
@@ -172,7 +172,7 @@ export function lookupTimeout(signal: AbortSignal, timeoutMs: number): AbortSign
   return AbortSignal.any([signal, AbortSignal.timeout(timeoutMs * LOOKUP_SHARE)]);
 }
 
-/** For `catch` of one lookup among several. @throws an error that says no query left, unless the time was over */
+/** Handles the error of one lookup among several. @throws the error itself if no query was sent, unless time was up */
 export function toNoResponseReason(error: unknown, signal: AbortSignal): NoResponseReason {
   if (error instanceof ProviderResponseInvalid) return 'unreadable';
   if (error instanceof ProviderOutcomeUnknown || signal.aborted) return 'silent';
@@ -185,8 +185,8 @@ export type SeenCancelStatus = Pick<ProviderCancelStatus, 'providerEsimId'> & {
 };
 
 /**
- * @throws PartialResponse when some eSIMs responded and others did not: one of those may be in use
- * @throws ProviderOutcomeUnknown when none responded
+ * @throws PartialResponse when only some lookups got a response: an eSIM without one may be in use
+ * @throws ProviderOutcomeUnknown when none got a readable response
  */
 export function toCancelStatuses(seen: readonly SeenCancelStatus[]): readonly ProviderCancelStatus[] {
   const count = (wanted: NoResponseReason): number =>

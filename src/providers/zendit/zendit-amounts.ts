@@ -29,7 +29,7 @@ export function toProviderCost(amount: number, divisor: number, currency: string
   return { micros, currency };
 }
 
-/** The amount in `field` beside `currencyDivisor` and `currency`. @throws ProviderResponseInvalid */
+/** The amount in `field`, read with the object's `currencyDivisor` and `currency`. @throws ProviderResponseInvalid */
 export function moneyAt(object: ResponseObject, field: string): ProviderCost {
   return toProviderCost(
     integerAt(object, field),
@@ -39,11 +39,11 @@ export function moneyAt(object: ResponseObject, field: string): ProviderCost {
 }
 
 /**
- * Unit cost of an offer: its `fixed` amount, its `fee`, and the share `feePct` of `fixed`, rounded up. The fees'
- * meaning is not documented. A price that includes all of them is too high at worst, and no sale is below its cost. For
- * the same reason a `discount` does not count.
+ * Unit cost of an offer: its `fixed` amount, its `fee`, and the share `feePct` of `fixed`, rounded up. Zendit does not
+ * document its fees. A cost that includes all of them is at worst too high, so nothing is sold below cost. For the same
+ * reason, a `discount` does not count.
  * @throws ProviderResponseInvalid for fees that cannot be computed: negative ones, parts of a cent, a share of 100 % or
- * more (it would be in percent)
+ * more (it would be a percentage)
  */
 export function saleCostOf(cost: ResponseObject): ProviderCost {
   const fixed = integerAt(cost, 'fixed');

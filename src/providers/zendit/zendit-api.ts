@@ -84,7 +84,7 @@ const UNKNOWN: readonly number[] = [404];
 const NO_REFUND: readonly number[] = [400, 404];
 /** `/esim/{iccId}/plans` documents 400 and no 404. */
 const UNKNOWN_ICCID: readonly number[] = [400, 404];
-/** Zendit did nothing, if the body is its own. */
+/** Statuses that mean Zendit did nothing, if the body is its own. */
 const REFUSED_UNDONE: readonly number[] = [401, 403, 429];
 const REFUSED: readonly number[] = [400, 404, 409, 422];
 const BUSY_RETRY_MS = 1_000;
@@ -116,7 +116,7 @@ export class ZenditApi {
     return answer && readPurchase(answer, transactionId);
   }
 
-  /** @throws RepeatLimitReached, a ProviderUnavailable, when the placement may have taken effect twice before */
+  /** @throws RepeatLimitReached, a ProviderUnavailable, when the placement may already have taken effect twice */
   postPurchase(
     body: PurchaseBody,
     { operation, reference }: Pick<ZenditPlacement, 'operation' | 'reference'>,
@@ -137,7 +137,7 @@ export class ZenditApi {
     return answer && readProgress(answer);
   }
 
-  /** @throws RepeatLimitReached, a ProviderUnavailable, when the refund may have taken effect twice before */
+  /** @throws RepeatLimitReached, a ProviderUnavailable, when the refund may already have taken effect twice */
   postRefund(transactionId: string, reference: string, signal: AbortSignal): Promise<PostAnswer> {
     return this.post(
       { operation: 'cancel', transactionId, reference },
@@ -145,7 +145,7 @@ export class ZenditApi {
     );
   }
 
-  /** The plans of an ICCID; null when Zendit does not know it, which it may say with a 400. */
+  /** The plans of an ICCID; null when Zendit does not know it, which it may report as a 400. */
   findPlans(
     iccid: string,
     signal: AbortSignal,

@@ -21,8 +21,8 @@ const REFUSED = {
 } as const;
 
 /**
- * Refunds an order's purchases. It looks for a refund before it posts one, so a repeat follows the first refund. It
- * never posts two in one call, because a repeated POST is undocumented.
+ * Refunds an order's purchases. It looks for a refund before it posts one, so a repeated call finds the first refund.
+ * It never posts two in one call, because a repeated POST is undocumented.
  */
 export class ZenditCanceling {
   constructor(private readonly api: ZenditApi) {}
@@ -55,7 +55,7 @@ export class ZenditCanceling {
   private async post(transactionId: string, reference: string, signal: AbortSignal): Promise<ZenditProgress> {
     const answer = await this.api.postRefund(transactionId, reference, signal);
     if (answer.accepted) return answer.progress;
-    // Zendit refuses an existing refund and a forbidden one alike.
+    // Zendit may have refused a refund that already exists, or one that is forbidden.
     return (await this.look(transactionId, signal)) ?? 'failed';
   }
 
@@ -73,10 +73,10 @@ async function pause(signal: AbortSignal): Promise<void> {
 }
 
 /**
- * States of eSIMs that were to be canceled: each one's refund, and its use where there is no refund; `unknown` when
+ * States of eSIMs that were to be canceled: the refund of each, or its use if there is no refund; `unknown` when
  * unreadable.
- * @throws ProviderUnavailable, also when some eSIMs respond and others do not
- * @throws ProviderOutcomeUnknown when none responds
+ * @throws ProviderUnavailable, also when only some lookups get a response
+ * @throws ProviderOutcomeUnknown when none gets a readable response
  */
 export async function findCancelStatuses(
   api: Pick<ZenditApi, 'findPurchase' | 'findRefund' | 'findPlans'>,
@@ -114,8 +114,8 @@ function isInUse(esim: ProviderEsimRef, plans: ResponseObject): boolean {
 }
 
 /**
- * Progress of a purchase's refund; null when there is none. The purchase names it. When it shows no final state, the
- * refund endpoint is queried too, because a second refund is posted on the strength of this lookup.
+ * Progress of a purchase's refund; null when there is none. The purchase names its refund. If that shows no final
+ * state, the refund endpoint is queried too, because a refund is posted when this lookup finds none.
  * @throws ProviderUnavailable, ProviderOutcomeUnknown
  */
 async function lookForRefund(

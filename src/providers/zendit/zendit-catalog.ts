@@ -59,7 +59,7 @@ export class ZenditCatalog implements PackageList {
     };
   }
 
-  /** Logs the fields because of which offers were skipped: `fee` means that prices are not what we assumed. */
+  /** Logs the fields for which offers were skipped. `fee` means that prices are not what we assumed. */
   private warn(fields: readonly string[]): void {
     const why = [...new Set(fields)].sort();
     this.logger.warn({
@@ -213,7 +213,7 @@ function tierOf(offer: ResponseObject): string | null {
   return tiers.length === 0 ? null : tiers.join(', ');
 }
 
-/** Splits at ends of lines and sentences; the point in `1.25 Mbps` is no end. */
+/** Splits at the ends of lines and sentences; the point in `1.25 Mbps` does not end one. */
 function sentencesOf(text: string | null): readonly string[] {
   return (text ?? '').split(/(?<=[.!;])\s+|[\r\n]+|<br\s*\/?>/i).map((sentence) => sentence.trim());
 }

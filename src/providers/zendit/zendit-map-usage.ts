@@ -20,14 +20,14 @@ import {
 import { gigabytesToBytes } from './zendit-amounts.js';
 import { type ZenditApi, ZenditStatus } from './zendit-api.js';
 
-/** After this many consecutive eSIMs without a response, the fault is Zendit's and no longer an eSIM's. */
+/** After this many consecutive eSIMs without a response, the fault counts as Zendit's and not as an eSIM's. */
 const FAILURES_IN_A_ROW = 3;
 /** A 500 may concern one eSIM; these statuses concern the whole service. */
 const WHOLE_SERVICE: readonly number[] = [502, 503, 504];
 
 /**
- * Reads eSIMs one by one, so that an eSIM with an error or an unknown form does not block the others. It is missing
- * from the readings, and the poller reads it again later.
+ * Reads eSIMs one by one, so that an eSIM with an error or an unknown form does not block the others. Such an eSIM is
+ * missing from the readings, and the poller reads it again later.
  */
 export class ZenditEsimReader {
   constructor(
@@ -36,7 +36,7 @@ export class ZenditEsimReader {
   ) {}
 
   /**
-   * Reads sequentially: polls may only join the end of the rate limiter's backlog.
+   * Reads sequentially, because polls may join only a short backlog at the rate limiter.
    * @throws ProviderUnavailable, ProviderOutcomeUnknown when the fault does not concern single eSIMs
    */
   async readAll(
@@ -81,7 +81,10 @@ export class ZenditEsimReader {
   }
 }
 
-/** Whether the fault is an empty response or none, and not a circuit, limit, key or connection that stops all calls. */
+/**
+ * Whether the fault may concern one eSIM: an error status or no response, but no circuit, limit, key or connection that
+ * stops all calls.
+ */
 function isAboutOneEsim(error: unknown): boolean {
   if (error instanceof ZenditStatus) return !WHOLE_SERVICE.includes(error.status);
   return error instanceof ProviderOutcomeUnknown && !(error instanceof ProviderUnavailable);
@@ -99,9 +102,9 @@ interface Plan {
 
 /**
  * An eSIM's state from its plans at `asOf`, the time of the call, because Zendit does not say when it counted. Zendit
- * promises to list active and queued plans only. An eSIM without plans is therefore judged by our own record
- * (`withoutPlans`), and null when that is inconclusive. ICCIDs are reused, so plans that ended before the eSIM was
- * issued belong to someone else.
+ * promises to list active and queued plans only. Our own record therefore decides about an eSIM without plans
+ * (`withoutPlans`); the result is null when that is inconclusive. ICCIDs are reused, so plans that ended before the
+ * eSIM was issued belong to someone else.
  * @throws ProviderResponseInvalid
  */
 export function toReading(
@@ -194,11 +197,11 @@ const NEARLY_ALL_PERCENT = 80;
  * State of an eSIM for which Zendit lists no plan; null when inconclusive, so look again.
  *
  * - Never seen in use: `issued`. It has no plan yet, or the read lags; our own clock ends it.
+ * - Topped up within the last lag: inconclusive, because the list may not show the top-up yet.
  * - Its validity is over: `expired`.
- * - At least 80 % of its data was used and its validity continues: the plan ended with its data, so the eSIM is
- *   `depleted`. Such a reading cannot be undone, so one empty list is not enough. The lookup before must have failed as
- *   well, at least one lag ago, and no recent top-up may still be missing from the list. Unlimited data does not run
- *   out.
+ * - All of its data was used: `depleted`. Unlimited data does not run out.
+ * - At least 80 % of its data was used: the plan ended with its data, so the eSIM is `depleted`. Such a reading cannot
+ *   be undone, so one empty list is not enough. The lookup before must also have failed, at least one lag ago.
  */
 function withoutPlans(
   { providerEsimId, known }: ProviderEsimRef,
@@ -217,7 +220,7 @@ function endOf(known: KnownEsim, asOf: Date): 'expired' | 'depleted' | null {
   if (known.expiresAt && known.expiresAt <= asOf) return 'expired';
   if (known.totalBytes === null || known.usedBytes === 0) return null;
   if (known.usedBytes >= known.totalBytes) return 'depleted';
-  // A failed lookup may have been an error: believe it only when the data was nearly used up.
+  // An empty list may be an error: believe it only when the data was nearly used up.
   if (known.usedBytes * 100 < known.totalBytes * NEARLY_ALL_PERCENT) return null;
   return known.lookedInVainAt && isLongAgo(known.lookedInVainAt) ? 'depleted' : null;
 }

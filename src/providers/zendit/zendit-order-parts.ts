@@ -24,10 +24,9 @@ type Part =
 const CALLS_AT_ONCE = 6;
 
 /**
- * State of each of an order's purchases, for support before it ends the order by hand: one call per eSIM. An unreadable
- * purchase does not hide what is certain about the others.
- * @throws ProviderUnavailable, also when some purchases respond and others do not
- * @throws ProviderOutcomeUnknown when none responds
+ * State of each of an order's purchases, for support before it ends the order by hand: one call per eSIM.
+ * @throws ProviderUnavailable, also when only some purchases can be read
+ * @throws ProviderOutcomeUnknown when none can be read
  */
 export async function findParts(
   api: Pick<ZenditApi, 'findPurchase'>,
@@ -88,8 +87,8 @@ function doneOrUnusable(purchase: ZenditPurchase): Part {
 }
 
 /**
- * States of purchases, without those that failed or were never made. Reads sequentially: polls may only join the end of
- * the rate limiter's backlog. A purchase and its eSIM share one id.
+ * States of purchases, without those that failed or were never made. Reads sequentially, because polls may join only a
+ * short backlog at the rate limiter. A purchase and its eSIM share one id.
  * @throws ProviderUnavailable, ProviderOutcomeUnknown
  */
 export async function listPurchases(

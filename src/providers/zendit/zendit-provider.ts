@@ -201,7 +201,7 @@ function toTopupState(one: PurchaseState): ProviderTopupState {
     case 'failed':
       return { state: 'rejected', failure: one.failure };
     case 'done':
-      // A purchase shows what it added, not the eSIM's current totals; the next reading does.
+      // A purchase shows what it added. The next reading shows the eSIM's totals.
       return { state: 'completed', totalBytes: null, expiresAt: null, actualCost: one.actualCost };
   }
 }
@@ -213,7 +213,7 @@ function purchaseIdOf(reference: string, number: number): string {
   return `${reference}-${number}`;
 }
 
-/** A webhook's body is a purchase: `<order>-<i>`, or a top-up's reference. Never throws. */
+/** A webhook's body is a purchase. Its id is `<order>-<i>`, or a top-up's reference. Never throws. */
 function hintsOf(callbackBody: unknown): readonly ProviderHint[] {
   if (typeof callbackBody !== 'object' || callbackBody === null) return [];
   const { transactionId } = callbackBody as { readonly transactionId?: unknown };

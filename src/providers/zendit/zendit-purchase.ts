@@ -18,7 +18,7 @@ export interface ZenditPurchase {
   readonly progress: ZenditProgress;
   /** The error code of a failed purchase. */
   readonly errorCode: string | null;
-  /** Cost including the fee, where the response shows it. */
+  /** Cost including the fee, if the response shows it. */
   readonly cost: ProviderCost | null;
   /**
    * Progress of the refund that the purchase names; null without one.

@@ -93,7 +93,7 @@ export class ZenditPurchasing {
     });
     const unknown = errors.find((error) => !(error instanceof ProviderUnavailable));
     if (unknown) throw unknown;
-    // After "unavailable" the caller may place everything as if for the first time, so nothing may have left.
+    // After "unavailable" the caller may place everything as if for the first time, so nothing may have been sent.
     const hasEffect = [...placed.values()].some(({ state }) => state !== 'failed');
     if (errors[0] && !hasEffect) throw errors[0];
     return placed;
@@ -109,7 +109,7 @@ export class ZenditPurchasing {
     const operation = iccid === null ? 'order' : 'topup';
     const body: PurchaseBody = { transactionId, offerId, ...(iccid === null ? {} : { iccid }) };
     const answer = await this.api.postPurchase(body, { operation, reference }, signal);
-    // Whatever the status, the purchase itself is read before anything ends.
+    // Whatever the status, the purchase itself is read before the order or top-up ends.
     if (answer.accepted) return RUNNING;
     if (answer.refusal.status !== 404 || placement === 'again') {
       const known = await this.api.findPurchase(transactionId, purpose, signal);
@@ -130,7 +130,7 @@ export class ZenditPurchasing {
     }
   }
 
-  /** A purchase that Zendit's support refunded before delivery is not sold: nobody pays for it. */
+  /** A purchase that Zendit's support refunded before delivery counts as not sold: nobody pays for it. */
   private toEnd(purchase: ZenditPurchase, batch: PurchaseBatch): PurchaseState {
     const refund = purchase.refund();
     if (refund === 'running') return RUNNING;

@@ -55,7 +55,7 @@ export class DepositMoneyDto {
   currency!: string;
 }
 
-/** A correcting amount: signed, never 0. */
+/** The amount of a correction: signed, never 0. */
 export class AdjustmentMoneyDto {
   @Amount(-MAX_AMOUNT)
   @NotEquals(0, { message: 'must not be 0' })

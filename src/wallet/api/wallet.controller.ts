@@ -13,7 +13,7 @@ import {
   TransactionResponse,
 } from './wallet.response.js';
 
-/** Balance of every sandbox key, which is never charged (D26). */
+/** The balance that every sandbox key sees; sandbox is never charged (D26). */
 const MOCK_BALANCE = toBalanceResponse({ currency: 'USD', posted: 1_000_000, held: 0 });
 
 /** The prepaid wallet of a live partner. Sandbox has a constant mock balance and no ledger. */
@@ -53,7 +53,7 @@ export class WalletController {
 }
 
 function noTransactions({ cursor }: ListQueryDto): ListResponse<TransactionResponse> {
-  // An empty list has issued no cursor.
+  // A list that is always empty has never issued a cursor.
   if (cursor !== undefined) throw new AppError('invalid_cursor');
   return new ListResponse<TransactionResponse>({ items: [], hasMore: false, nextCursor: null });
 }

@@ -28,7 +28,7 @@ export class StatementQueryDto extends ListQueryDto {
   format?: (typeof FORMATS)[number];
 }
 
-/** Balance and statement in the portal. Money is Live only (D27): a session without Live sees none. */
+/** Balance and statement in the portal. Money exists only in Live (D27), so a session without Live sees none. */
 @ApiTags('Balance')
 @UseGuards(PortalSessionGuard)
 @Controller('portal/v1/wallet')

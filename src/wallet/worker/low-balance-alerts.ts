@@ -12,7 +12,7 @@ const BATCH = 200;
 
 /**
  * Turns the signals of low wallets into `balance.low` alerts. The statement of the hold writes the signal, and this
- * sweep raises the alert, so that placing an order costs nothing more.
+ * sweep raises the alert, so that alerts do not slow down orders.
  */
 @Injectable()
 export class LowBalanceAlerts {
@@ -40,7 +40,9 @@ export class LowBalanceAlerts {
     } while (ids.length === BATCH && !stopping.aborted);
   }
 
-  /** One transaction, unless a signal cannot become an alert: it stays, and the others are raised (D43). */
+  /**
+   * Raises the alerts in one transaction. If one cannot be raised, its signal stays and the others are raised (D43).
+   */
   private async raiseApart(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
     await handleApart(ids, {

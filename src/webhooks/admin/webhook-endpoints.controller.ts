@@ -201,7 +201,7 @@ abstract class EndpointHandlers {
     @Body() body?: EnableWebhookEndpointDto,
   ): Promise<RenderedResponse> {
     const choice = { held: body?.held ?? 'release', failed: body?.failed ?? 'leave' };
-    // Same rule as for a replay or a loss of any size.
+    // A resend or discard of any size requires a recent session.
     if (choice.failed === 'resend' || choice.held === 'discard') caller.assertYoung();
     return this.idempotent.execute(key, async (tx) => {
       await this.owned.endpoint(caller, { partnerId, id }, tx);

@@ -82,7 +82,7 @@ export class AttemptRecorder {
     return { attempt, after, afterGivenUp: afterAttemptOfDiscarded(this.rules, attempt, attempt.outcome) };
   }
 
-  /** A success changes an endpoint that was blocked before; a test changes none. */
+  /** A success changes only an endpoint that has blocks to reset; a test changes none. */
   private mayChangeEndpoint({ attempt: { kind, outcome, endpointId }, after }: AttemptOutcomeRow): boolean {
     if (kind === 'test') return false;
     if (after.exhausted) return true;

@@ -19,12 +19,13 @@ const IDLE_TICK_MS = 1_000;
 const JOBS_PER_TICK = 100;
 /** A large job takes turns with the others. */
 const STEPS_PER_TURN = 10;
-/** A delayed replay catches up at most this much time. */
+/** A replay that fell behind makes up for at most this much time. */
 const MAX_PAUSE_MS = 1_000;
 
 /**
  * Advances backlog jobs, one small transaction at a time (D32, D33). Replays create a limited number of deliveries per
- * second, and never have more than one second's worth pending: new events do not queue behind repeated ones (D34).
+ * second, and never have more than one second's worth pending, so that new events do not queue behind repeated ones
+ * (D34).
  */
 @Injectable()
 export class BacklogRunner {
@@ -114,7 +115,7 @@ export class BacklogRunner {
     this.logger.warn(line, 'not replayed: past retention');
   }
 
-  /** Recorded once per enabled endpoint: a release that is followed by a resend is not the end. */
+  /** Records the end once per enabling of an endpoint: a release that a resend follows is not the end. */
   private async recordSettled(tx: Tx, job: BacklogJobEntity): Promise<void> {
     const { kind, partnerId, endpointId, created: resent } = job;
     if (kind === 'replay' || (kind === 'release' && (await this.jobs.isResending(tx, endpointId)))) return;

@@ -139,9 +139,9 @@ const CLAIM = prepared(`
   ORDER BY due.next_attempt_at, due.id`);
 
 /**
- * Records the outcomes of attempts: parameters are columns, and $20 is the process. An attempt is recorded if its
- * endpoint's lease is still the one that started it and its delivery was not started again. A takeover that this
- * statement does not see yet has started nothing. Deliveries discarded meanwhile end in the second state. A delivery
+ * Records the outcomes of attempts. Each parameter is one column; $20 is this process. An attempt is recorded if its
+ * endpoint still has the lease under which it began and its delivery was not started again. A takeover that this
+ * statement does not see yet has started nothing. A delivery discarded meanwhile gets `status_if_given_up`. A delivery
  * that ends moves to the partition of its day.
  */
 const RECORD = prepared(`
@@ -309,9 +309,9 @@ export class DeliveriesRepository {
   }
 
   /**
-   * Endpoints after `after` in id order that have due deliveries without an attempt in flight, and are owned by `owner`
-   * or nobody. Jumps from endpoint to endpoint through the index, so that a disabled endpoint's backlog of a million
-   * costs one step.
+   * Endpoints after `after`, in id order, that have due deliveries without an attempt in flight and belong to `owner`
+   * or to no process. Jumps from endpoint to endpoint through the index, so that a disabled endpoint's backlog of a
+   * million costs one step.
    */
   async listEndpointsDue(owner: string, after: string, limit: number): Promise<readonly string[]> {
     const { rows } = await sql<{ id: string }>(

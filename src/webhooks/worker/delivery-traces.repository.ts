@@ -31,7 +31,7 @@ const EVENT_ID = /^\{"id":"(evt_[0-9A-HJKMNP-TV-Z]{26})"/;
  */
 @Injectable()
 export class DeliveryTracesRepository {
-  /** Deliveries of one claim begin in one turn, and one statement reads their traces. */
+  /** The deliveries of one claim begin in one turn of the event loop, so that one statement reads their traces. */
   private readonly batches = new Batcher<TracedDelivery, DeliveryTrace | null>({
     handle: async (deliveries) => {
       const byMode = [...Map.groupBy(deliveries, ({ mode }) => mode)];
@@ -50,7 +50,7 @@ export class DeliveryTracesRepository {
     return this.batches.add(delivery).catch(() => null);
   }
 
-  /** The ids in the events' bodies tell which days to read. */
+  /** The event ids in the bodies select the days to read. */
   private async read(
     mode: Mode,
     deliveries: readonly TracedDelivery[],

@@ -28,18 +28,20 @@ const OWNER_SHARE = 1 / 16;
 const KEPT_FOR_OTHERS = 1 / 2;
 /** An attempt that takes this share of its timeout, 5 s of 60 s, marks its endpoint as slow (D42). */
 const SLOW_SHARE = 1 / 12;
-/** Share of the shutdown timeout in which attempts may still end; the rest is for their outcomes and the other apps. */
+/**
+ * Share of the shutdown timeout that attempts may use; the rest is for recording their outcomes and for the other apps.
+ */
 const DRAIN_SHARE = 0.6;
 /** Time to record attempts that a shutdown has interrupted (D30). */
 const RECORD_MS = 1_000;
 const BALANCE_EVERY_MS = 1_000;
 
 /**
- * Sends deliveries. A group is an endpoint: a hanging receiver fills only its own concurrency (D34), and one process at
- * a time sends to it (D56). For each endpoint with due deliveries: lease it (`EndpointLeases`), claim its oldest due
- * deliveries (`OwnedDeliveries`), sign and send each (`AttemptPerformer`), record the outcome as `delivery-rules.ts`
- * says (`AttemptRecorder`), and claim again. When this process dies, its leases lapse. The next owner records the
- * attempts in flight as interrupted and sends them again.
+ * Sends deliveries. A group is an endpoint, so a hanging receiver fills only its own concurrency (D34). Only one
+ * process at a time sends to an endpoint (D56). For each endpoint with due deliveries: lease it (`EndpointLeases`),
+ * claim its oldest due deliveries (`OwnedDeliveries`), sign and send each (`AttemptPerformer`), record the outcome by
+ * the rules of `delivery-rules.ts` (`AttemptRecorder`), and claim again. When this process dies, its leases lapse. The
+ * next owner records the attempts in flight as interrupted and sends their deliveries again.
  */
 @Processor(DELIVERY_JOBS, { concurrency: 8 })
 export class DeliveryWorker extends JobWorker<StartedDelivery> {
@@ -86,7 +88,7 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
     };
     const newBatcher = (maxInFlight: number): OutcomeBatcher =>
       new OutcomeBatcher({ ...outcomes, maxInFlight });
-    // Concurrent transactions: Sandbox leaves most of the pool's connections to Live (D41).
+    // Concurrent transactions: fewer for Sandbox, which leaves most of the pool's connections to Live (D41).
     const batchers = { live: newBatcher(4), sandbox: newBatcher(2) };
     const secrets = new DecryptedSecretCache(box);
     const { timeoutMs } = config.webhooks;
@@ -134,8 +136,8 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
   }
 
   /**
-   * A 2xx makes nothing due. A failure makes its delivery due later, and one that was put back unsent may be due now:
-   * then the endpoint claims again. Only a response, or its absence, shows how fast the receiver is.
+   * The endpoint claims again after anything but a 2xx, because a failed delivery is due later and one that was put
+   * back unsent may be due now. Only a response, or its absence, shows how fast the receiver is.
    */
   protected override async run(delivery: StartedDelivery, control: AbortController): Promise<JobEnd> {
     const { endpointId } = delivery;
@@ -144,7 +146,7 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
       const wasTimed = outcome === 'delivered' || outcome === 'failed';
       return { refetch: outcome !== 'delivered', wasTimed };
     } catch (error) {
-      // The row records an attempt in flight: the endpoint's next owner will find it.
+      // The row still shows an attempt in flight, which the endpoint's next owner will find.
       this.shares.abandon(endpointId);
       throw error;
     } finally {

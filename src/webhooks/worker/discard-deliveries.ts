@@ -31,15 +31,15 @@ interface Walk {
 /** Ends deliveries that were discarded or held for too long (D32, D44). */
 @Injectable()
 export class DiscardDeliveries {
-  /** Positions of runs that stopped at MAX_REFUSED, by kind; the next run continues there. */
+  /** Positions of runs that stopped at MAX_REFUSED, by what they discard; the next run continues there. */
   private readonly left = boundedCache<Set<string>>(RUNS_LEFT);
 
   constructor(private readonly discards: DiscardsRepository) {}
 
   /**
-   * Ends all deliveries that `which` names, one statement per step, and returns their number. A delivery that is locked
-   * or that PostgreSQL refuses is left to a later run and does not hold up the others (D43).
-   * @throws AggregateError after all others, when some were refused; Error of the database when it is unavailable
+   * Ends all deliveries that `which` names, in steps, and returns their number. A delivery that is locked or that
+   * PostgreSQL refuses is left to a later run and does not hold up the others (D43).
+   * @throws AggregateError after all others, if some were refused; Error of the database if it is unavailable
    */
   async discard(which: Discards, { stopping, maxSteps = Infinity }: DiscardOptions = {}): Promise<number> {
     const name = Object.values(which).join();

@@ -12,18 +12,18 @@ export type Discards =
   /** Deliveries discarded during an attempt that will never be recorded: its worker died or gave it back. */
   | { readonly of: 'abandoned' }
   /**
-   * Deliveries held by disabled endpoints for `days` days, whose events are as old: the end of "held at least 30 days"
+   * Deliveries older than `days` days, of endpoints that have been disabled for as long. Ends "held at least 30 days"
    * (D32, D44).
    */
   | { readonly of: 'held'; readonly mode: Mode; readonly days: number };
 
-/** An endpoint that has discarded everything before a time, which PostgreSQL writes to the microsecond. */
+/** An endpoint that has discarded everything created before a time, as PostgreSQL writes it, to the microsecond. */
 export interface GivingUp {
   readonly endpointId: string;
   readonly before: string;
 }
 
-/** Skips deliveries with an attempt in flight: recording its outcome decides, and a 2xx counts. */
+/** Skips deliveries with an attempt in flight: they end when its outcome is recorded, and a 2xx still counts. */
 const NOT_IN_FLIGHT = `NOT ${IN_FLIGHT}`;
 
 /** Condition on a delivery `d` and its endpoint `w`, with `parametersOf` from $2 on. */
@@ -61,7 +61,7 @@ const QUERIES: Readonly<Record<Discards['of'], { readonly list: string; readonly
   },
 };
 
-/** SQL that applies, row by row, what an endpoint's row or the passing of time has decided. */
+/** SQL that ends, row by row, the deliveries that an endpoint's row discards or that were held for too long. */
 @Injectable()
 export class DiscardsRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
@@ -85,8 +85,8 @@ export class DiscardsRepository {
   }
 
   /**
-   * Ends those of `ids` that `which` still names and that are not locked, in one statement, and returns them. Ended
-   * deliveries move to the partition of their day.
+   * In one statement, ends and returns those of `ids` that `which` still names and no other transaction has locked.
+   * Ended deliveries move to the partition of their day.
    */
   async discard(which: Discards, ids: readonly string[]): Promise<readonly string[]> {
     const parameters = [ids, ...parametersOf(which)];
@@ -95,8 +95,8 @@ export class DiscardsRepository {
   }
 
   /**
-   * Removes discard times that have been applied; two minutes exceed any transaction that could still create a
-   * delivery. Not during a resend, whose due times are ordered by the discard time.
+   * Removes discard times that have been applied. No transaction that could still create an older delivery runs for two
+   * minutes. Keeps the time during a resend, which orders its due times by it.
    */
   async forgetOld(): Promise<void> {
     await sql(

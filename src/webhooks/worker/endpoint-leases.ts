@@ -26,7 +26,7 @@ export interface OwnedEndpoint {
   slowStart: { readonly since: string; isOver: boolean } | null;
   consecutiveBlocks: number;
   lastUsedAtMs: number;
-  /** Set when no attempt may begin and the lease is released once nothing is in flight; null: the endpoint stays. */
+  /** While set, no attempt may begin, and the lease is released once nothing is in flight. Null: the endpoint stays. */
   leaving: Leaving | null;
   /** Start of its wait for a slot, in monotonic milliseconds; null: it does not wait. */
   waitsSinceMs: number | null;
@@ -38,7 +38,7 @@ export interface Acquired {
   readonly owners: ReadonlyMap<string, string>;
 }
 
-/** Share of a lease in which an attempt may begin: clocks of two machines run at different speeds. */
+/** Share of a lease during which an attempt may begin, because the clocks of two machines run at different speeds. */
 const SURE_SHARE = 2 / 3;
 
 interface AcquiredRow {
@@ -69,8 +69,8 @@ const ACQUIRE = prepared(`
   FROM wanted w LEFT JOIN taken t ON t.endpoint_id = w.id LEFT JOIN webhook_endpoint_leases l ON l.endpoint_id = w.id`);
 
 /**
- * $1 endpoints, $2 their fences, $3 this process. A locked lease is being taken by another process, and waiting for it
- * could deadlock.
+ * $1 endpoints, $2 their fences, $3 this process. Skips locked leases: another process is taking them, and waiting for
+ * it could deadlock.
  */
 const MINE = `mine AS (
     SELECT l.endpoint_id FROM webhook_endpoint_leases l
@@ -90,8 +90,9 @@ const RELEASE = prepared(`
   UPDATE webhook_endpoint_leases l SET owner = NULL, until = NULL FROM mine WHERE l.endpoint_id = mine.endpoint_id`);
 
 /**
- * The endpoints that this process owns (D56). A lease lasts `LEASE_MS` and is renewed three times within it; a process
- * that dies delays its endpoints by that time. If PostgreSQL crashes and loses a renewal, the lease only ends sooner.
+ * The endpoints that this process owns (D56). A lease lasts `LEASE_MS` and is renewed three times within it. A process
+ * that dies delays its endpoints by at most that time. If PostgreSQL crashes and loses a renewal, the lease only ends
+ * sooner.
  */
 @Injectable()
 export class EndpointLeases {

@@ -8,7 +8,7 @@ const IDLE_MS = 30_000;
 const WAITED_LONG_MS = 1_000;
 /** Time limit for the attempts of an endpoint that is being handed over; after that it stays. */
 const LEAVING_MS = 2_000;
-/** Interval between share checks: longer than every process needs to report its load. */
+/** Minimum interval between handovers, which is longer than every process needs to report its new load. */
 const SHARED_EVERY_MS = 4_000;
 /** Tolerated excess over the fair share. */
 const SLACK = 0.1;
@@ -22,7 +22,7 @@ export interface EndpointSharesParts {
 
 /**
  * Releases leases of endpoints that are idle, that wait for a slot of this process, or that exceed its fair share. A
- * new process thus gets its part, and a full process holds up no endpoint.
+ * new process thus gets its share, and a full process delays no endpoint.
  */
 export class EndpointShares {
   private sharedAtMs = -Infinity;
@@ -120,7 +120,7 @@ export class EndpointShares {
     }
   }
 
-  /** Releases those of the endpoints that are leaving and have nothing in flight. */
+  /** Releases the given endpoints that are leaving and have nothing in flight. */
   private async giveUpEnded(endpoints: readonly OwnedEndpoint[]): Promise<void> {
     const { leases, notifier } = this.parts;
     const ended = endpoints.filter(({ id, leaving }) => leaving !== null && leases.inFlightOf(id) === 0);

@@ -22,9 +22,9 @@ export interface OutcomeBatcherOptions {
   sized?(attempts: number): void;
 }
 
-/** Interval between batches: a batch costs PostgreSQL as much as ten of its attempts. */
+/** Interval between batches: a batch costs PostgreSQL as much as ten attempts in it. */
 const GATHER_MS = 15;
-/** This many waiting attempts leave at once: they may be all that one endpoint may have in flight. */
+/** This many waiting attempts are recorded at once, because one endpoint may have no more in flight. */
 const MANY = 16;
 const MAX_BATCH = 500;
 const FIRST_PAUSE_MS = 100;
@@ -41,7 +41,8 @@ export class OutcomeBatcher {
       fullAt: MANY,
       concurrency: options.maxInFlight - 1,
       handle: (outcomes) => options.record(outcomes.map(({ attempt }) => attempt).sort(byLockOrder)),
-      // Finally each attempt is tried alone: whatever the error, one attempt must not fail the others (D43).
+      // When the time is nearly up, each attempt is tried alone: whatever the error, one must not fail the others
+      // (D43).
       isItemFault: (error, failures, outcomes) =>
         mayBeOfOneRow(error) || isTooLate(outcomes, pauseAfter(failures)),
       retryAfterMs: (failures, error, outcomes) => this.retryAfterMs(failures, error, outcomes),
@@ -49,7 +50,7 @@ export class OutcomeBatcher {
     });
   }
 
-  /** Resolves after the attempt's commit. @throws PostgreSQL's error when it does not accept it in time */
+  /** Resolves after the attempt's commit. @throws PostgreSQL's error if it does not accept the attempt in time */
   add(attempt: FinishedAttempt): Promise<void> {
     return this.batcher.add({ attempt, giveUpAtMs: performance.now() + this.options.patienceMs });
   }

@@ -7,15 +7,17 @@ const PROVEN_MS = 3_600_000;
 const HOSTS_KEPT = 50_000;
 /** Attempts of a partner and mode to all of its unproven hosts together. */
 const UNPROVEN = { burst: 60, perSecond: 20 };
-/** Check interval, so that shutdown does not wait for paced attempts. */
+/** Interval of the shutdown check, so that shutdown does not wait for paced attempts. */
 const STOP_NOTICED_MS = 100;
-/** Extra attempts for each host, so that a new endpoint does not wait behind one that fails. */
+/**
+ * Attempts per host that do not count toward `UNPROVEN`, so that a new endpoint does not wait behind one that fails.
+ */
 const UNPROVEN_HOST = { burst: 1, perSecond: 1 };
 
 /**
- * Paces attempts to hosts that have not responded with 2xx. Nobody has shown that the partner owns such a host, and a
- * replay must not turn this service against it. A 2xx proves the host for the partner and mode of the webhook. Each
- * process remembers only its own 2xx, so after a start every host is paced until its first one.
+ * Paces attempts to hosts that have not responded with 2xx. The partner may not own such a host, and must not be able
+ * to attack it with a replay. A 2xx proves the host for the partner and mode of the webhook. Each process remembers
+ * only its own 2xx, so after a start every host is paced until its first one.
  */
 export class TargetPace {
   private readonly provenAt = boundedCache<number>(HOSTS_KEPT);

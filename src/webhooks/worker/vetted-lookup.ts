@@ -18,7 +18,8 @@ export class NameNotResolved extends Error {
 
 /**
  * The vetted addresses of `hostname`. The caller connects to these and no others: the name is not resolved a second
- * time (D35). A literal stands for itself, and the policy refuses it in the URL.
+ * time (D35). A literal is returned as it is; unless private targets are allowed, the policy refuses literals in the
+ * URL.
  * @throws NameNotResolved; TargetRefused if one of the addresses is refused
  */
 export async function vettedAddresses(

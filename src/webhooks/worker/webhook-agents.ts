@@ -33,7 +33,7 @@ export type Dial = (hostname: string, port: number, dialing: Dialing) => Promise
 type CreateOptions = ClientRequestArgs & Partial<DialingOptions>;
 type Created = (error: Error | null, stream: Duplex) => void;
 
-/** CPU time per TLS slice that is not charged; a usual handshake takes 3 to 6 ms in total. */
+/** A TLS slice that takes no more CPU time than this is not charged; a usual handshake takes 3 to 6 ms in total. */
 const USUAL_CPU_MS = 20;
 /** CPU milliseconds of costly slices per partner and mode: 500 at once, then 2 % of the time. */
 export const TLS_ALLOWANCE = { burst: 500, perSecond: 20 };

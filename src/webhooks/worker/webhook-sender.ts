@@ -203,7 +203,7 @@ async function readCapped(body: IncomingMessage): Promise<{ bytes: Buffer; wasCu
     for await (const chunk of body as AsyncIterable<Buffer>) {
       chunks.push(chunk);
       size += chunk.length;
-      if (size > MAX_RESPONSE_BYTES || chunks.length === MAX_RESPONSE_CHUNKS) break; // destroys the body, and its connection with it
+      if (size > MAX_RESPONSE_BYTES || chunks.length === MAX_RESPONSE_CHUNKS) break; // destroys the body and its connection
     }
     wasCut = size > MAX_RESPONSE_BYTES || chunks.length === MAX_RESPONSE_CHUNKS;
   } catch {
