@@ -31,7 +31,7 @@ export interface FeedRequest {
   readonly limit: number;
 }
 
-/** A partner's events of one mode, oldest first, with exactly the bytes of the webhooks (D39). */
+/** A partner's events in one mode, oldest first, with exactly the bytes of the webhooks (D39). */
 @Injectable()
 export class EventFeed {
   /** Batches the readers that wait for committed events to get positions. */

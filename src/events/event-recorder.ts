@@ -14,7 +14,7 @@ export interface RecordedEvent extends Pick<NewEvent, 'partnerId' | 'mode' | 'ty
 export interface EventFanOut {
   /**
    * Called in the transaction of the events, before their insert has returned.
-   * @param at the time in their ids; no delivery is created unless it `isNearNow`
+   * @param at the time in their ids; no delivery is created unless it is near now (`isNearNow`)
    */
   owe(tx: Tx, events: readonly RecordedEvent[], at: Date): Promise<void>;
 }
@@ -39,7 +39,7 @@ export class EventRecorder implements OnApplicationBootstrap {
 
   /**
    * Records events of any partners in the caller's transaction, in order, and creates their deliveries: two statements
-   * in one round trip, whatever the number (D51). The body is created here, once and for good (D28).
+   * in one round trip, whatever the number (D51). Each body is created here and never changes (D28).
    */
   async record(tx: Tx, events: readonly NewEvent[]): Promise<void> {
     if (events.length === 0) return;

@@ -19,19 +19,16 @@ import type { EventSubject } from './event-subjects.repository.js';
 import { EVENT_TABLES, eventTable } from './event-days.js';
 import { EventEntity } from './event.entity.js';
 
-/** One event of the feed. */
 export interface FeedItem {
   readonly position: number;
   readonly body: string;
 }
 
-/** Filters of the feed. */
 export interface FeedFilters {
   readonly type?: EventType | undefined;
   readonly subject?: EventSubject | undefined;
 }
 
-/** A part of the feed. */
 export interface FeedRange {
   readonly items: readonly FeedItem[];
   /** Every event up to this position has been searched, unless `items` reached the limit. */
@@ -89,7 +86,7 @@ export class EventsRepository {
     return this.manager.findOneBy(EventEntity, { partnerId, mode: modeIn(mode), id });
   }
 
-  /** Events of one mode or both, latest first, for support and the portal. */
+  /** Events in one mode or both, latest first, for support and the portal. */
   async listOfPartner(
     { partnerId, mode }: PartnerScope,
     type: EventType | undefined,
@@ -173,7 +170,7 @@ export class EventsRepository {
   }
 
   /**
-   * Assigns positions to committed events without one, of one mode or both, and returns their number. Only one
+   * Assigns positions to committed events without one, in one mode or both, and returns their number. Only one
    * transaction at a time does so, under a lock held until its commit. A smaller position therefore never appears after
    * a reader has seen a greater one (D39).
    */

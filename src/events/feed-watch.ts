@@ -38,7 +38,7 @@ interface Waiter {
   readonly end: (how: WaitEnd) => void;
 }
 
-/** Waiting calls of one mode. */
+/** Waiting calls in one mode. */
 interface ModeWatch {
   readonly waiters: Set<Waiter>;
   looking: boolean;

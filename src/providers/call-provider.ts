@@ -7,10 +7,10 @@ import { type EsimProvider, ProviderOutcomeUnknown, ProviderUnavailable } from '
 const deadlines = new WeakMap<AbortSignal, number>();
 
 /**
- * Latest time (by `performance.now()`) at which a request may leave under a signal of `callProvider`; Infinity for any
- * other signal, including one derived from it. The abort alone cannot guarantee this: when a frozen process wakes up, a
- * slot or connection may become ready before the timer that would abort the call. The sender therefore checks the clock
- * in the same step.
+ * Latest time (by `performance.now()`) at which a request may be sent under a signal of `callProvider`; Infinity for
+ * any other signal, including one derived from it. The abort alone cannot guarantee this: when a frozen process wakes
+ * up, a slot or connection may become ready before the timer that would abort the call. The sender therefore checks the
+ * clock in the same step.
  */
 export function deadlineOf(signal: AbortSignal): number {
   return deadlines.get(signal) ?? Infinity;
@@ -21,7 +21,7 @@ const RETRY_LATE_MS = 1_000;
 
 /**
  * Runs one provider call under the provider's deadline, counted from `since`, a time of `performance.now()`. For a
- * placement, `since` is the time before its note was written: the request leaves within the timeout after the note, or
+ * placement, `since` is the time before its note was written: the request is sent within the timeout after the note, or
  * not at all. Code that waits for the read lag after the note therefore finds the placement (D19), however long this
  * process was frozen in between. Only the catalog, which places nothing, uses a `timeoutMs` other than its provider's.
  * @throws ProviderUnavailable when the deadline passed before the call began: nothing was sent
@@ -112,12 +112,11 @@ export function failAfterSendDeadline(sendDeadline: number): Dispatcher.Dispatch
 }
 
 /**
- * Share of the shutdown timeout that in-flight calls may use. Calls that are still unanswered then are dropped: the
- * job's lease lapses, and the order or top-up is looked up by its reference.
+ * Share of the shutdown timeout that in-flight calls may use. Calls without a response by then are dropped: the job's
+ * lease lapses, and the order or top-up is looked up by its reference.
  */
 const DRAIN_SHARE = 0.75;
 
-/** Settings of a worker whose jobs call providers. */
 export type ProviderWorkerConfig = Pick<
   AppConfig,
   'provisioning' | 'sweepIntervalMs' | 'leaseMs' | 'shutdownTimeoutMs'

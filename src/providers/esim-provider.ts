@@ -45,7 +45,7 @@ export type ProviderOrderState =
 /** The parts of an order that a provider certainly has. All empty: it does not know the order. */
 export interface ProviderOrderParts {
   readonly profiles: readonly ProviderProfile[];
-  /** eSIMs that may still become profiles: while there are any, nobody may end the order by hand. */
+  /** eSIMs that may still become profiles. While any remain, nobody may end the order by hand. */
   readonly running: number;
   /** eSIMs that were sold, but whose profile data is unusable. */
   readonly unusable: number;
@@ -135,7 +135,7 @@ export interface ProviderTopupRequest {
   readonly upstreamPackageId: string;
   readonly unitCost: ProviderCost | null;
   readonly acceptedAt: Date;
-  /** Our records of the eSIM's other purchases; read only when the provider's response leaves a doubt. */
+  /** Our records of the eSIM's other purchases; read only when the provider's response is inconclusive. */
   readonly otherPurchases: () => Promise<EsimPurchases>;
 }
 
@@ -162,8 +162,7 @@ export interface EsimTopup {
 
 /**
  * `first`: no placement was ever sent for this reference. `again`: one may have been sent, but lookups have found
- * nothing for longer than `readLagMs`. Missing parts may then be placed; parts that turn out to be known are tracked
- * instead.
+ * nothing for longer than `readLagMs`. Missing parts may then be placed; parts that turn out to exist are tracked.
  */
 export type Placement = 'first' | 'again';
 
@@ -218,8 +217,8 @@ export interface EsimProvider {
     signal: AbortSignal,
   ): Promise<ProviderOrderState>;
   /**
-   * Read-only. Null when the provider does not know the reference, or not all parts of it. Also null when it has too
-   * much to search, provided that placing again is certainly the same request.
+   * Read-only. Null when the provider does not know the reference, or not all parts of it. Also null when there is too
+   * much to search, if placing again is certainly the same request.
    */
   findOrder(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderState | null>;
   /** Read-only, for support: the order's current parts. Throws ProviderOutcomeUnknown when they cannot be searched. */

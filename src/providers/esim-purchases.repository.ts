@@ -17,7 +17,9 @@ interface PurchasesRow {
 export class EsimPurchasesRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** The eSIM's purchases besides this top-up, completed or doubtful. @throws Error when the top-up does not exist */
+  /**
+   * The eSIM's purchases other than this top-up, completed or doubtful. @throws Error when the top-up does not exist
+   */
   async getBesides(topupReference: string): Promise<EsimPurchases> {
     const { rows } = await sql<PurchasesRow>(
       this.manager,

@@ -9,7 +9,7 @@ export interface ProviderUsageReport {
   readonly status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
   readonly profileStatus:
     'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
-  /** Null for unlimited plans, and where the provider does not say. */
+  /** Null for unlimited plans, and if the provider does not say. */
   readonly usedBytes: number | null;
   readonly totalBytes: number | null;
   readonly activatedAt: Date | null;
@@ -25,7 +25,7 @@ export interface ProviderPurchase {
   readonly state: 'in_progress' | 'sold' | 'taken_back';
 }
 
-/** A purchase in a provider's records, under our reference or a stranger's. */
+/** A purchase in a provider's records, under our reference or someone else's. */
 export interface SoldPurchase {
   /** Reference of the order or top-up (`ProviderOrderRequest.reference`); several eSIMs of an order share it. */
   readonly reference: string;
@@ -39,7 +39,7 @@ export interface SoldPurchase {
 
 /** Lists what a provider has sold since a time, page by page, whether we know of it or not (D54). */
 export interface SoldList {
-  /** Kinds of purchase that the list shows under our references. It does not show whether others were made. */
+  /** Kinds of purchase that the list shows under our references. It says nothing about other kinds. */
   readonly kinds: readonly PlacementKind[];
   /**
    * Starts at 0; `next` is null at the end. An entry of unexpected form counts as in progress.
@@ -78,7 +78,6 @@ export interface ProviderPackage {
   readonly notes: string | null;
 }
 
-/** One page of a provider's list. */
 export interface PackagePage {
   readonly packages: readonly ProviderPackage[];
   /** Argument of `readPage` for the next page; null at the end of the list. */
@@ -93,7 +92,6 @@ export interface PackageList {
    */
   readonly says: 'everything' | 'prices';
   readonly kinds: readonly CatalogPackage['kind'][];
-  /** Time limit of one page. */
   readonly pageTimeoutMs: number;
   /** Starts at 0. @throws ProviderOutcomeUnknown, ProviderUnavailable */
   readPage(from: number, signal: AbortSignal): Promise<PackagePage>;

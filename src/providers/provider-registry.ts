@@ -56,7 +56,6 @@ export class ProviderRegistry {
     return [...this.live.keys()];
   }
 
-  /** The connected live providers. */
   get liveProviders(): readonly LiveProvider[] {
     return [...this.live.values()].filter(isLiveProvider);
   }

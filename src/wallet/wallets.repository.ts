@@ -126,10 +126,7 @@ export class WalletsRepository {
     return rows.map(({ id }) => id);
   }
 
-  /**
-   * Deletes and returns these signals, except those that another worker has locked. The caller raises an alert for
-   * each.
-   */
+  /** Deletes and returns these signals, except those locked by another worker. The caller raises an alert for each. */
   async takeLowSignals(tx: Tx, ids: readonly string[]): Promise<readonly LowSignal[]> {
     const { rows } = await sql<{ partner_id: string; currency: string; available: string }>(
       tx.manager,

@@ -40,8 +40,8 @@ export interface BornStarted {
  * Creates a delivery of each event for every endpoint of its partner and mode that subscribes to its type (D28).
  * Disabled endpoints hold theirs (D32). $1 event ids, $2 partners, $3 modes, $4 types, $5 the time in the ids. An
  * endpoint's first event is inserted as started if this process owns the endpoint and has a slot for it: $6 these
- * endpoints, $7 their fences, $8 this process. Returns a row per delivery to an enabled endpoint, with the endpoint's
- * owner.
+ * endpoints, $7 their fences, $8 this process. Returns a row with the endpoint's owner for each delivery to an enabled
+ * endpoint.
  */
 const OWE = prepared(`
   WITH owed AS MATERIALIZED (

@@ -34,10 +34,7 @@ export interface DeliveryState {
 /** A delivery's state after an attempt. */
 export interface DeliveryAfterAttempt extends Omit<DeliveryState, 'kind'> {
   readonly status: Exclude<StoredDeliveryStatus, 'discarding'>;
-  /**
-   * Delay from the end of the attempt to the next one. Null if there is no next attempt, or, while pending, if the due
-   * time stays.
-   */
+  /** Delay from the end of the attempt to the next. Null if there is none, or, while pending, if the due time stays. */
   readonly retryInMs: number | null;
   /** The last counted attempt has failed, so the endpoint must be blocked (D31). Never set for a test. */
   readonly exhausted: boolean;
@@ -162,9 +159,9 @@ export interface SeenAnswers {
 }
 
 /**
- * The window after attempts. A timeout narrows any window to one, or to half of its width if a 2xx came with it (D42).
- * In a narrowed window a failure halves the width; otherwise a 2xx doubles it, until it reaches the configured limit
- * (D31, D32).
+ * The window after attempts. A timeout narrows any window to one, or to half of its width if a 2xx arrived with it
+ * (D42). In a narrowed window a failure halves the width; otherwise a 2xx doubles it, until it reaches the configured
+ * limit (D31, D32).
  */
 export function windowAfter(
   { concurrencyPerEndpoint }: Pick<DeliveryRules, 'concurrencyPerEndpoint'>,

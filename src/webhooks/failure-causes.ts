@@ -75,7 +75,7 @@ const STATUSES: Readonly<Record<number, Cause>> = {
   429: 'rate_limited',
 };
 
-/** The cause of an attempt's outcome. A response decides over any error except a timeout, because it came first. */
+/** The cause of an attempt's outcome. A response decides over a later error, unless the attempt timed out. */
 export function causeOf({ outcome, statusCode, error }: FailedAttempt): Cause {
   if (outcome === 'delivered') return 'delivered';
   if (outcome === 'interrupted') return 'interrupted';

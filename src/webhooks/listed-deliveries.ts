@@ -34,7 +34,7 @@ const LISTED: Readonly<Record<DeliveryStatus, ListedParts>> = {
 /** For any status: each day's window also reads that day's open deliveries. */
 const OF_ANY_STATUS: ListedParts = { open: [], ended: ['true'] };
 
-/** The parts that a list reads for a status, or without one; the parameter is `:endpointId`. */
+/** The parts to read for a status filter, or without one; the parameter is `:endpointId`. */
 export function listedParts(status: DeliveryStatus | undefined): ListedParts {
   return status === undefined ? OF_ANY_STATUS : LISTED[status];
 }

@@ -42,7 +42,7 @@ export class ShowEndpoints {
     return { endpoint, figures: figures.get(endpoint.id) ?? NONE };
   }
 
-  /** A partner's endpoints, of one mode or both. */
+  /** A partner's endpoints, in one mode or both. */
   async list(scope: PartnerScope, options: ListOptions): Promise<Page<ShownEndpoint>> {
     return this.withFigures(await this.endpoints.listOfPartner(scope, options));
   }

@@ -54,8 +54,8 @@ export function mistakeOfReceipt(signature: Signature, secret: string, body: str
 }
 
 /**
- * Finds the mistake that produced the receiver's own value from a correct header and body, by repeating each known one.
- * Null when none matches, so the secret must be a different one.
+ * Finds the mistake that produced the receiver's own value from a correct header and body, by trying each known one.
+ * Null when none matches: the receiver then used a different secret.
  * @param own the computed value, parsed like a sent one
  */
 export function mistakeOfComputation(
@@ -152,7 +152,7 @@ function sortKeys(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, each]) => [key, sortKeys(each)]));
 }
 
-/** Several times our largest event: printing more of a stranger's JSON would block the event loop. */
+/** Several times our largest event. Printing larger JSON from a request would block the event loop. */
 const MAX_PRINTED_LENGTH = 16_384;
 const PRINTED_LIMITS = { depth: 32, names: 1_000, elements: 1_000 };
 

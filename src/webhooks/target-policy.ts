@@ -93,7 +93,7 @@ const REFUSED_IPV4 = new NetworkList([
 ]);
 
 const GLOBAL_IPV6 = new NetworkList(['2000::/3']);
-/** Parts of 2000::/3 that are not public unicast: Teredo, ORCHID and their like, documentation, 6to4 (D35). */
+/** Parts of 2000::/3 that are not public unicast: Teredo, ORCHID and similar, documentation, 6to4 (D35). */
 const REFUSED_IPV6 = new NetworkList(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']);
 
 /**

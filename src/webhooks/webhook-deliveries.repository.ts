@@ -229,10 +229,7 @@ export class WebhookDeliveriesRepository {
   }
 }
 
-/**
- * Each condition matches the predicate of its index. `delivered` is a status, because the delivering attempt is the
- * last.
- */
+/** Each condition matches the predicate of its index. A delivery's last attempt is the one that delivers it. */
 function lastAttemptConditions(
   statusCode: number | undefined,
   outcome: AttemptOutcome | undefined,

@@ -66,7 +66,7 @@ export class WebhookDeliveryEntity {
   @VirtualColumn({ type: 'boolean', query: inFlight })
   inFlight!: boolean;
 
-  /** Outcome of the last attempt, like the four columns below; null before the first. */
+  /** Describes the last attempt, as do the four columns below; null before the first. */
   @Column({ name: 'last_outcome', type: 'text', nullable: true })
   lastOutcome!: AttemptOutcome | null;
 

@@ -4,7 +4,7 @@ import type { EventType } from '../events/index.js';
 import { NOW } from '../infra/database/index.js';
 import type { SignatureScheme } from './signature.js';
 
-/** A URL that receives a partner's events of one mode (spec section 2). */
+/** A URL that receives a partner's events in one mode (spec section 2). */
 @Entity({ name: 'webhook_endpoints' })
 export class WebhookEndpointEntity {
   @PrimaryColumn({ type: 'text' })

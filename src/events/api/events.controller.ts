@@ -105,10 +105,7 @@ export class EventsController {
     return toResponse(page);
   }
 
-  /**
-   * Waits until an event matches, the time is up, or there is no room to wait. Holds no list slot or connection
-   * meanwhile.
-   */
+  /** Waits until an event matches, time is up, or there is no room to wait. Holds no slot or connection meanwhile. */
   private async waitFor(
     caller: PartnerPrincipal,
     { raw: { socket } }: FastifyRequest,

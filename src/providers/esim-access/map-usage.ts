@@ -39,8 +39,7 @@ export class EsimReader {
 
   /**
    * Omits eSIMs that could not be read.
-   * @throws ProviderUnavailable; ProviderOutcomeUnknown when no eSIM was read and a call got no response, or the
-   * deadline passed
+   * @throws ProviderUnavailable; ProviderOutcomeUnknown if a call got no response and no eSIM was read, or time is up
    */
   async read(refs: readonly ProviderEsimRef[], signal: AbortSignal): Promise<readonly ProviderUsageReport[]> {
     const options: CallOptions = { purpose: 'poll', signal };
@@ -186,7 +185,7 @@ function toUsage(value: unknown): [string, UsageReading] {
   return [textAt(usage, 'esimTranNo'), { dataUsage, lastUpdateTime: instantAt(usage, 'lastUpdateTime') }];
 }
 
-/** eSIMs that one window of time covers. */
+/** eSIMs that one time window covers. */
 interface IssueGroup {
   readonly refs: readonly ProviderEsimRef[];
   readonly window: IssueWindow;

@@ -10,7 +10,7 @@ export interface CircuitBreakerOptions {
 
 /** Permission for one call. Only the first of its methods to be called has an effect. */
 export interface CircuitPermit {
-  /** The provider responded, with whatever result. */
+  /** The provider responded, whatever the result. */
   succeeded(): void;
   /** Network failure, 5xx, timeout or an unreadable response. */
   failed(): void;
@@ -46,13 +46,13 @@ export class CircuitBreaker {
     return this.nowMs() - this.openedAtMs < this.openMs ? 'open' : 'half_open';
   }
 
-  /** Milliseconds until the next call may go; 0 when one may go now. */
+  /** Milliseconds until the next call is allowed; 0 when one is allowed now. */
   get retryAfterMs(): number {
     if (this.openedAtMs === null) return 0;
     return Math.max(0, Math.ceil(this.openedAtMs + this.openMs - this.nowMs()));
   }
 
-  /** Null when no call may go: the circuit is open, or its probe is in flight. */
+  /** Null when no call is allowed: the circuit is open, or its probe is in flight. */
   admit(): CircuitPermit | null {
     const state = this.state;
     if (state === 'open' || (state === 'half_open' && this.probing)) return null;

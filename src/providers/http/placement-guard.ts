@@ -58,10 +58,7 @@ export class PlacementGuard {
     private readonly manager: EntityManager,
   ) {}
 
-  /**
-   * Registers the listener that alerts support about a repeat; without one, nothing is repeated. Once per operation, at
-   * boot.
-   */
+  /** Registers, once per operation at boot, the listener that alerts support. Without one, nothing is repeated. */
   onRepeat(operation: PlacementOperation, listener: RepeatListener): void {
     if (this.listeners.has(operation)) throw new Error(`repeated ${operation}s are already listened to`);
     this.listeners.set(operation, listener);

@@ -29,7 +29,7 @@ export interface ProviderHttpClientOptions {
   readonly health?: ProviderHealthRecorder | null;
   /** Counts calls; null: not counted. */
   readonly metrics?: ProviderMetrics | null;
-  /** Creates a span per call; without it there are none. */
+  /** Creates a span per call; without it, no spans. */
   readonly tracer?: Tracer;
   /** Defaults to the operating system's resolver. */
   readonly resolve?: ResolveAddresses;

@@ -27,7 +27,7 @@ const MAX_BACKLOG_MS: Readonly<Record<CallPurpose, number>> = {
 const TOLERATED_LATENESS_MS = 50;
 /**
  * A call that missed its slot takes another one with a larger tolerance. That slot is longer by the same amount, so the
- * limit still holds, and a process that is late repeatedly gets through.
+ * limit still holds. A process that is repeatedly late still gets through.
  */
 const LATENESS_OF_SLOTS_MS = [TOLERATED_LATENESS_MS, 150, 500] as const;
 const RETRY_MISSED_MS = 1_000;
@@ -46,7 +46,7 @@ export interface RateLimitedCall {
   readonly signal: AbortSignal;
 }
 
-/** Times of `performance.now()` between which a call may leave. */
+/** Times of `performance.now()` between which a call may be sent. */
 interface Slot {
   readonly opensAt: number;
   readonly closesAt: number;
@@ -192,7 +192,7 @@ class DatabaseClock {
   private renewAt = 0;
 
   /**
-   * @param askedAt `performance.now()` before the query left
+   * @param askedAt `performance.now()` before the query was sent
    * @param databaseMs the database's time in the response that has just arrived
    */
   observe(askedAt: number, databaseMs: number): void {

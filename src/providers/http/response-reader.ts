@@ -38,7 +38,7 @@ export function objectOrNullAt(object: ResponseObject, key: string): ResponseObj
 }
 
 /**
- * A nonempty text without control characters, because partners see titles and operators.
+ * A nonempty text without control characters, because partners see titles and operator names.
  * @throws ProviderResponseInvalid
  */
 export function textAt(object: ResponseObject, key: string): string {
@@ -81,8 +81,8 @@ export function numberAt(object: ResponseObject, key: string): number {
 const DECIMAL = /^-?\d{1,15}(\.\d{1,15})?$/;
 
 /**
- * An optional counter: a finite number, or the same as text. Null for everything else, because the rest of the response
- * is useful without it.
+ * An optional counter: a finite number, or one as text. Null for everything else, because the rest of the response is
+ * useful without it.
  */
 export function figureOrNullAt(object: ResponseObject, key: string): number | null {
   const value = valueAt(object, key);
@@ -157,7 +157,7 @@ const ASK_AGAIN_MS = 5_000;
 /** Share of a call's deadline that a lookup of many calls may use. */
 const LOOKUP_SHARE = 0.7;
 
-/** Part of an order is known and another part got no response: the order is not silent, so look again. */
+/** Some lookups of an order got a response and others did not: the provider is not silent, so look again. */
 export class PartialResponse extends ProviderUnavailable {
   constructor(cause?: unknown) {
     super(ASK_AGAIN_MS, cause);
@@ -179,7 +179,6 @@ export function toNoResponseReason(error: unknown, signal: AbortSignal): NoRespo
   throw error;
 }
 
-/** Result of one eSIM's lookup. */
 export type SeenCancelStatus = Pick<ProviderCancelStatus, 'providerEsimId'> & {
   readonly cancelStatus: ProviderCancelStatus['cancelStatus'] | NoResponseReason;
 };

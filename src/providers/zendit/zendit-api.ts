@@ -71,7 +71,6 @@ interface Call {
   readonly timeoutMs?: number;
 }
 
-/** A page of offers and its time limit. */
 export interface OfferPage {
   readonly limit: number;
   readonly offset: number;

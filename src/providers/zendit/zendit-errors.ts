@@ -5,7 +5,7 @@ import { type ResponseObject, valueAt } from '../http/index.js';
 export interface ZenditRefusal {
   readonly status: number;
   readonly errorCode: string | null;
-  /** Subject of the complaint: the transaction id, the offer, another field, or unsaid. */
+  /** Subject of the complaint: the transaction id, the offer or another field; `unsaid` if it names none. */
   readonly about: 'transaction' | 'offer' | 'other' | 'unsaid';
 }
 
@@ -22,7 +22,7 @@ export function readRefusal(status: number, json: unknown): ZenditRefusal {
 
 function aboutOf(text: string): ZenditRefusal['about'] {
   if (/transaction\s?_?id|duplicate/i.test(text)) return 'transaction';
-  // An ICCID named beside the offer may mean that the two do not fit, which says nothing about the offer itself.
+  // An ICCID named with the offer may mean that the two do not fit, which says nothing about the offer itself.
   if (/iccid/i.test(text)) return 'other';
   return /offer/i.test(text) ? 'offer' : 'unsaid';
 }

@@ -82,8 +82,8 @@ export class ZenditEsimReader {
 }
 
 /**
- * Whether the fault may concern one eSIM: an error status or no response, but no circuit, limit, key or connection that
- * stops all calls.
+ * Whether the fault may concern one eSIM: an error status or no response, rather than a circuit, limit, key or
+ * connection that stops all calls.
  */
 function isAboutOneEsim(error: unknown): boolean {
   if (error instanceof ZenditStatus) return !WHOLE_SERVICE.includes(error.status);
@@ -188,7 +188,7 @@ function remainingBytesOf(plan: ResponseObject): number | null {
   return figure !== null && figure < 0 ? 0 : bytesAt(plan, 'remainingDataGB');
 }
 
-/** An empty list may be read lag for this long after a top-up, or after the first failed lookup. */
+/** For this long after a top-up, or after the first failed lookup, an empty list may be read lag. */
 const LAG_MS = 600_000;
 /** The last usage threshold before 100 %. */
 const NEARLY_ALL_PERCENT = 80;

@@ -61,7 +61,7 @@ export function readPurchase(answer: ResponseObject, transactionId: string): Zen
   };
 }
 
-/** Null when the reason is unreadable (the purchase failed all the same) or the purchase is still running. */
+/** Null when the reason is unreadable (the purchase failed anyway) or the purchase is still running. */
 function readErrorCode(answer: ResponseObject): string | null {
   try {
     const error = objectOrNullAt(answer, 'error');

@@ -40,9 +40,7 @@ export class LowBalanceAlerts {
     } while (ids.length === BATCH && !stopping.aborted);
   }
 
-  /**
-   * Raises the alerts in one transaction. If one cannot be raised, its signal stays and the others are raised (D43).
-   */
+  /** Raises the alerts in one transaction. If one fails, its signal stays and the others are raised (D43). */
   private async raiseApart(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
     await handleApart(ids, {

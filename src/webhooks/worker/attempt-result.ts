@@ -53,8 +53,8 @@ export interface FinishedAttempt extends AttemptResult, DeliveryState {
 type Phase = 'dns' | 'connect' | 'tls';
 
 /**
- * Measures one attempt. A phase in which the attempt failed or was interrupted lasts until then; a phase that was not
- * reached has no time. A repeated phase keeps its last time.
+ * Measures one attempt. A phase in which the attempt fails or is interrupted ends there. A phase that was not reached
+ * has no time. If a phase repeats, its last time counts.
  */
 export class PhaseClock {
   /** Monotonic milliseconds. */

@@ -39,7 +39,6 @@ export interface EndpointClaim {
   readonly free: number;
 }
 
-/** Result of a claim for one endpoint. */
 export interface ClaimedEndpoint {
   readonly deliveries: readonly StartedDelivery[];
   readonly consecutiveBlocks: number;
@@ -58,7 +57,6 @@ export interface AttemptOutcomeRow {
   readonly afterGivenUp: DeliveryAfterAttempt;
 }
 
-/** An attempt that was recorded. */
 export interface RecordedAttempt {
   readonly deliveryId: string;
   readonly status: StoredDeliveryStatus;

@@ -45,7 +45,7 @@ export class DeliveryTracesRepository {
 
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** Null when the trace is unknown or the statement fails: the delivery is sent all the same. Never rejects. */
+  /** Null when the trace is unknown or the statement fails; the delivery is sent anyway. Never rejects. */
   find(delivery: TracedDelivery): Promise<DeliveryTrace | null> {
     return this.batches.add(delivery).catch(() => null);
   }

@@ -9,11 +9,11 @@ import { IN_FLIGHT, IS_OPEN, STORE_GIVEN_UP } from '../webhook-delivery.entity.j
 export type Discards =
   /** Deliveries discarded by the endpoint's row (D32, DELETE); with `dueFrom`, only those due then or later. */
   | { readonly of: 'endpoint'; readonly endpointId: string; readonly dueFrom: string | null }
-  /** Deliveries discarded during an attempt that will never be recorded: its worker died or gave it back. */
+  /** Deliveries discarded during an attempt that will never be recorded: its worker died or put the delivery back. */
   | { readonly of: 'abandoned' }
   /**
-   * Deliveries older than `days` days, of endpoints that have been disabled for as long. Ends "held at least 30 days"
-   * (D32, D44).
+   * Deliveries older than `days` days, of endpoints that have been disabled for as long. They have been held for at
+   * least 30 days (D32, D44).
    */
   | { readonly of: 'held'; readonly mode: Mode; readonly days: number };
 

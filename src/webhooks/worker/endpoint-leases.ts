@@ -38,7 +38,7 @@ export interface Acquired {
   readonly owners: ReadonlyMap<string, string>;
 }
 
-/** Share of a lease during which an attempt may begin, because the clocks of two machines run at different speeds. */
+/** Share of a lease during which an attempt may begin; the rest allows for clocks that run at different speeds. */
 const SURE_SHARE = 2 / 3;
 
 interface AcquiredRow {
@@ -141,7 +141,7 @@ export class EndpointLeases {
   }
 
   /**
-   * Whether an attempt may begin under this lease: no other process can own the endpoint before the attempt has left.
+   * Whether an attempt may begin under this lease: no other process can own the endpoint before the attempt is sent.
    * Renews an uncertain lease. @throws Error of the database
    */
   async isHeld(endpointId: string, fence: string): Promise<boolean> {

@@ -8,7 +8,7 @@ const IDLE_MS = 30_000;
 const WAITED_LONG_MS = 1_000;
 /** Time limit for the attempts of an endpoint that is being handed over; after that it stays. */
 const LEAVING_MS = 2_000;
-/** Minimum interval between handovers, which is longer than every process needs to report its new load. */
+/** Minimum interval between handovers, long enough for every process to report its new load. */
 const SHARED_EVERY_MS = 4_000;
 /** Tolerated excess over the fair share. */
 const SLACK = 0.1;

@@ -22,7 +22,7 @@ export interface OutcomeBatcherOptions {
   sized?(attempts: number): void;
 }
 
-/** Interval between batches: a batch costs PostgreSQL as much as ten attempts in it. */
+/** Interval between batches: the overhead of a batch costs PostgreSQL as much as ten attempts. */
 const GATHER_MS = 15;
 /** This many waiting attempts are recorded at once, because one endpoint may have no more in flight. */
 const MANY = 16;
@@ -41,8 +41,7 @@ export class OutcomeBatcher {
       fullAt: MANY,
       concurrency: options.maxInFlight - 1,
       handle: (outcomes) => options.record(outcomes.map(({ attempt }) => attempt).sort(byLockOrder)),
-      // When the time is nearly up, each attempt is tried alone: whatever the error, one must not fail the others
-      // (D43).
+      // Shortly before time is up, each attempt is tried alone: whatever the error, one must not fail the others (D43).
       isItemFault: (error, failures, outcomes) =>
         mayBeOfOneRow(error) || isTooLate(outcomes, pauseAfter(failures)),
       retryAfterMs: (failures, error, outcomes) => this.retryAfterMs(failures, error, outcomes),

@@ -24,7 +24,7 @@ export class TargetPace {
   private readonly ofOwner = new Allowances(UNPROVEN);
   private readonly ofHost = new Allowances(UNPROVEN_HOST);
 
-  /** Resolves when an attempt may leave: at once for a proven host, early when `isStopping` becomes true. */
+  /** Resolves when an attempt may be sent: at once for a proven host, early when `isStopping` becomes true. */
   async turn(owner: string, hostname: string, isStopping: () => boolean): Promise<void> {
     const host = keyOf(owner, hostname);
     if (performance.now() - (this.provenAt.get(host) ?? -Infinity) < PROVEN_MS) return;

@@ -18,8 +18,7 @@ export class NameNotResolved extends Error {
 
 /**
  * The vetted addresses of `hostname`. The caller connects to these and no others: the name is not resolved a second
- * time (D35). A literal is returned as it is; unless private targets are allowed, the policy refuses literals in the
- * URL.
+ * time (D35). A literal is returned as it is; the check of the URL refuses it unless private targets are allowed.
  * @throws NameNotResolved; TargetRefused if one of the addresses is refused
  */
 export async function vettedAddresses(

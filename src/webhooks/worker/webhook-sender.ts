@@ -18,7 +18,7 @@ import {
 import { TargetRefused, vettedAddresses } from './vetted-lookup.js';
 import { type Dialing, type DialingOptions, TLS_ALLOWANCE, WebhookAgents } from './webhook-agents.js';
 
-/** One signed POST, ready to leave. */
+/** One signed POST, ready to send. */
 export interface OutgoingWebhook {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -97,7 +97,6 @@ export class WebhookSender {
     }
   }
 
-  /** Closes all connections. */
   close(): void {
     this.kept.destroy();
     this.fresh.destroy();
