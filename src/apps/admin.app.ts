@@ -56,7 +56,10 @@ export class AdminModule {
   }
 }
 
-/** Starts the admin API on `ADMIN_HOST:ADMIN_PORT`; with `probe` it also serves the ops paths (all in one process). */
+/**
+ * Starts the admin API on `ADMIN_HOST:ADMIN_PORT`. With `probe`, when all roles share a process, it also serves the ops
+ * paths.
+ */
 export async function startAdmin(process: ProcessResources, probe: OpsProbe | null): Promise<RunningHttpApp> {
   return startHttpApp(process, {
     module: AdminModule.of(process),

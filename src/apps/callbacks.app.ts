@@ -11,12 +11,12 @@ import { clientAddress } from '../infra/http/edge/index.js';
 import { type RunningHttpApp, startPort } from './http-app.js';
 import type { ProcessResources } from './process-resources.js';
 
-/** Refused calls are counted, not logged one by one: strangers must not fill the log. */
+/** Refused calls are counted and logged together, so that strangers cannot fill the log. */
 const REFUSALS_LOGGED_EVERY_MS = 60_000;
 
 /**
- * Listens for providers' callbacks on `CALLBACK_HOST:CALLBACK_PORT`, with nothing else on it (D3). Null when no secret is
- * set: then nothing listens.
+ * Listens for providers' callbacks on `CALLBACK_HOST:CALLBACK_PORT`, which serves nothing else (D3). Without a secret,
+ * returns null and does not listen.
  * @param requestTimeoutMs how long a whole request may take to arrive; default 10 s
  */
 export async function startCallbacks(
@@ -44,13 +44,13 @@ export async function startCallbacks(
     // A wholesaler may send a key in its own format, and nothing here reads it.
     idempotencyKeyRequired: null,
     ...(requestTimeoutMs === undefined ? {} : { requestTimeoutMs }),
-    // `log` writes the lines: a path has the secret, so no other log may have it.
+    // Recorded by `log` instead: the path contains the secret, so no other log may contain the path.
     services: () => ({ authenticator, recorder: { record: () => undefined } }),
     prepare: (_app, fastify) => {
       fastify.addHook('onResponse', (request, reply, done) => done(void log.write(request, reply)));
     },
   });
-  // An operator who upgrades would see all callbacks refused, or all senders in one bucket.
+  // After an upgrade without CALLBACK_TRUST_PROXY, all callbacks would be refused, or all senders would share a bucket.
   if (config.trustProxyHops > 0 && trustProxyHops === 0)
     logger.warn(
       { event: 'callback.proxies_not_trusted' },
@@ -68,7 +68,7 @@ class CallbackLog {
     private readonly trustProxyHops: number,
   ) {}
 
-  /** Neither path nor body: the path has the secret, and the body may be a stranger's. */
+  /** Logs neither the path, which contains the secret, nor the body, which may be a stranger's. */
   write({ principal, raw }: FastifyRequest, reply: FastifyReply): void {
     if (!(principal instanceof CallbackSender)) return this.countRefusal(raw);
     if (raw.method === 'HEAD') return;
@@ -77,7 +77,7 @@ class CallbackLog {
     this.logger.info({ event: 'callback.taken', provider, hints, status: reply.statusCode, latencyMs });
   }
 
-  /** Tells an operator that a provider's address is missing in `CALLBACK_ALLOWED_CIDRS`, say. */
+  /** Lets an operator notice, for example, that a provider's address is missing in `CALLBACK_ALLOWED_CIDRS`. */
   private countRefusal(request: FastifyRequest['raw']): void {
     this.refusals++;
     if (performance.now() - this.refusalsLoggedAtMs < REFUSALS_LOGGED_EVERY_MS) return;

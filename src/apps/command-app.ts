@@ -5,7 +5,7 @@ import { loadConfig } from '../config/index.js';
 import { createLogger, NestLogger } from '../infra/logging.js';
 import { openProcess, type ProcessResources } from './process-resources.js';
 
-/** A command that ends by itself, and its module. */
+/** A command that exits when its work is done, and its module. */
 interface Command {
   readonly name: 'reconcile' | 'restore-epoch';
   readonly moduleOf: (process: ProcessResources) => DynamicModule;

@@ -84,7 +84,7 @@ function addressesOf(role: Role, config: AppConfig): NamedAddress[] {
   ];
 }
 
-/** The earlier variable of this process with the same port. */
+/** The reason if an earlier variable of this process has the same port. */
 function twinOf(address: NamedAddress, addresses: readonly NamedAddress[]): string | undefined {
   const earlier = addresses.slice(0, addresses.indexOf(address));
   const twin = earlier.find(({ port }) => port === address.port && port !== 0);
@@ -130,7 +130,7 @@ const whyNot = ({ code = '', message }: NodeJS.ErrnoException): string => WORDS[
 const DISTANCE = 10;
 const CANDIDATES = 100;
 
-/** Null if no port near it is free, as for an address that this machine does not have. */
+/** Null if no nearby port is free, for example because this machine does not have the address. */
 async function freePortNear({ host, port }: ListenAddress, used: Set<number>): Promise<number | null> {
   const first = Math.min(Math.max(port, 1_024) + DISTANCE, 65_535 - CANDIDATES);
   for (let candidate = first; candidate < first + CANDIDATES; candidate += 1) {

@@ -21,7 +21,7 @@ import { showOpenRestore, WritesGuard } from '../restore/index.js';
 import type { ProcessResources } from './process-resources.js';
 
 export interface RunningApp {
-  /** Ends by itself, and cuts after `withinMs` what callers still hold. */
+  /** Closes gracefully. After `withinMs` milliseconds, cuts the connections that callers still hold. */
   close(withinMs: number): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ export interface PortOptions extends Omit<
   readonly module: DynamicModule | Type;
   readonly listen: ListenAddress;
   readonly services: (app: NestFastifyApplication) => EdgeServices;
-  /** Checks the app, or adds routes beside Nest's, before the app initializes. @throws Error */
+  /** Checks the app, or adds routes to those of Nest, before the app initializes. @throws Error */
   readonly prepare?: (app: NestFastifyApplication, fastify: FastifyInstance) => void;
 }
 
@@ -71,7 +71,7 @@ export async function startPort(
     logger: new NestLogger(logger),
   });
   app.useGlobalFilters(new ProblemFilter(onUnexpectedError));
-  // Listening comes later, so no call asks for these before they are here.
+  // The app starts to listen below, so no call needs the services before they are assigned.
   const services = servicesOf(app);
   const discovery = new DiscoveryService(app.get(ModulesContainer));
   assertEveryRouteIsGuarded(discovery);
@@ -85,7 +85,7 @@ export async function startPort(
     url: `http://${shown}:${address.port}`,
     nest: app,
     close: async (withinMs) => {
-      // From here: Nest has other things to end before it closes the server.
+      // Counted from now, because Nest closes other things before the server.
       closeBy = performance.now() + withinMs;
       await app.close();
     },
@@ -96,7 +96,10 @@ export interface HttpAppOptions extends Omit<PortOptions, 'services' | 'trustPro
   readonly authenticator: Type<Authenticator>;
 }
 
-/** Starts the port of an API: its calls are logged (D38), and an open restore refuses its writes. */
+/**
+ * Starts the port of an API. Its calls are logged (D38). Except on the admin port, writes are refused while a restore
+ * is open.
+ */
 export async function startHttpApp(
   process: ProcessResources,
   options: HttpAppOptions,
@@ -123,7 +126,7 @@ export async function startHttpApp(
     ...running,
     close: async (withinMs) => {
       await running.close(withinMs);
-      // The last calls are recorded while the server closes, and those whose sockets were cut a turn later.
+      // Calls are recorded until the server has closed, and calls whose sockets were cut one turn later.
       for (let turn = 0; turn < 2; turn++) await nextTurn();
       await running.nest.get(AccessLog, { strict: false }).close();
     },

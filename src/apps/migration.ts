@@ -28,8 +28,8 @@ export interface MigrationReport {
 /**
  * Migrates a database: BullMQ's schema, ours, the partitions of the next days, and this release's Sandbox catalog.
  * Several processes may call it concurrently: TypeORM takes no lock of its own, so one lock covers everything.
- * @throws Error without any change when the database belongs to an unreleased version or its sessions lack required
- * settings; Error when the lock's connection is lost
+ * @throws Error, before any change, if the database belongs to an unreleased version or its sessions lack required
+ * settings; Error if the lock's connection is lost
  */
 export async function migrateDatabase(databaseUrl: string): Promise<MigrationReport> {
   const contact = new ServerContact();
@@ -88,12 +88,13 @@ async function waitForTurn(lock: Client): Promise<void> {
 }
 
 /**
- * A statement that waits for a lock blocks every later statement on it, so a migration gives up and is started again.
- * Building an index concurrently blocks nobody while it waits; such migrations set their own timeout.
+ * A statement that waits for a lock blocks all later statements on the same table. So a migration gives up after this
+ * time and has to be started again. Building an index concurrently blocks nothing while it waits; such migrations set
+ * their own timeout.
  */
 const LOCK_TIMEOUT_MS = 1_000;
 
-/** The connections of migrations; the caller destroys them. Their statements may run indefinitely. */
+/** Opens the connections for migrations; the caller destroys them. Their statements may run indefinitely. */
 export async function openForMigrations(
   databaseUrl: string,
   contact = new ServerContact(),

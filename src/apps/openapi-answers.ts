@@ -2,13 +2,13 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import recorded from './recorded-answers.json' with { type: 'json' };
 import { METHODS } from '../infra/http/openapi/document/operation.js';
 
-/** Response bodies of a running service by operation, and delivered bodies by event type. */
+/** Recorded responses by operation, and recorded deliveries by event type. */
 const { answers, events }: Readonly<Record<'answers' | 'events', Readonly<Record<string, object>>>> =
   recorded;
 
 /**
- * Uses real responses as examples instead of any that the schema allows: an issued order has its eSIM, a refused call
- * its code. `test/docs/recorded-answers.test.ts` records them on every run and fails on a difference.
+ * Replaces generated examples with recorded responses: an issued order has its eSIM, and a refused call has its code.
+ * `test/docs/recorded-answers.test.ts` records them on every run and fails on a difference.
  */
 export function showRecordedAnswers(document: OpenAPIObject): void {
   const operations = Object.values(document.paths).flatMap((item) =>

@@ -94,7 +94,7 @@ const DATA: { readonly [Type in EventType]: Record<keyof EventData[Type], Schema
     },
   };
 
-/** Meaning of every event in the document's words (spec section 6). */
+/** Meaning of every event, in the words of the specification (section 6). */
 export const EVENT_SUMMARIES: Readonly<Record<EventType, string>> = {
   'order.issued': 'The order was accepted and the eSIM was provisioned.',
   'order.failed': 'Provisioning failed, for example because the plan is unavailable.',

@@ -18,10 +18,13 @@ interface OpsAnswer {
   readonly body: string;
 }
 
-/** The Node.js metrics of prom-client, observed once: its observers of the event loop and of collections never end. */
+/**
+ * Node.js metrics of prom-client. Collected once, because prom-client's observers of the event loop and garbage
+ * collection never stop.
+ */
 const NODE_METRICS = new Registry();
 
-/** The timer that tells how late the event loop is; also the least that `nodejs_eventloop_lag_*` ever show. */
+/** Resolution of the event loop monitor. `nodejs_eventloop_lag_*` never show less. */
 const EVENT_LOOP_LOOK_MS = 20;
 
 function showNodeMetrics(registry: Registry): void {
@@ -31,15 +34,15 @@ function showNodeMetrics(registry: Registry): void {
     registry.registerMetric(NODE_METRICS.getSingleMetric(name)!);
 }
 
-/** Less than the 10 s after which Prometheus gives up. */
+/** Below Prometheus's default scrape timeout of 10 s. */
 const SCRAPE_LIMIT_MS = 8_000;
-/** Less than a prober waits. */
+/** Below a prober's timeout. */
 const READY_LIMIT_MS = 2_000;
 
 /** Liveness, readiness and metrics of a process. */
 export class OpsProbe {
   private ready = false;
-  /** The collection under way: some of its figures are statements, and whoever asks meanwhile gets the same. */
+  /** The collection in progress. Some metrics run queries, so concurrent scrapes share one collection. */
   private scrape: Promise<OpsAnswer> | null = null;
   private readonly probes: readonly WriteProbe[];
 
@@ -53,7 +56,7 @@ export class OpsProbe {
     this.probes = process.pools.map((pool) => new WriteProbe(pool));
   }
 
-  /** Until this is called, and again once a stop has begun, `/readyz` responds with 503. */
+  /** `/readyz` returns 503 until this is called with true, and again after a shutdown begins. */
   setReady(ready: boolean): void {
     this.ready = ready;
   }
@@ -101,7 +104,7 @@ export class OpsProbe {
 @Module({})
 class OpsModule {}
 
-/** Serves the ops paths on `OPS_HOST:OPS_PORT`, for a role that runs apart. */
+/** Serves the ops paths on `OPS_HOST:OPS_PORT`, for a role that runs in its own process. */
 export async function startOps(process: ProcessResources, probe: OpsProbe): Promise<RunningHttpApp> {
   const nobody: AuthResult = {
     principal: null,

@@ -75,7 +75,7 @@ class PartitionUpkeep {
     });
   }
 
-  /** Processes every table, whatever happens to another. @throws AggregateError */
+  /** Processes every table, even if another one fails. @throws AggregateError */
   private async run(stopping: AbortSignal): Promise<void> {
     await runEach(dailyTables(this.config.retention), (daily) => this.keep(daily, stopping), { stopping });
   }

@@ -54,7 +54,7 @@ export const ENTITIES = [
 ];
 
 export type Role = 'api' | 'admin' | 'portal' | 'worker' | 'all';
-/** A role, or a command that ends by itself. */
+/** A role, or a command that exits when its work is done. */
 type ProcessName = Role | 'reconcile' | 'restore-epoch';
 
 /** Resources that a process opens once and passes to each of its apps. */
@@ -67,7 +67,7 @@ export interface ProcessResources {
   readonly edgePool: Pool;
   /** All database pools of the process. */
   readonly pools: readonly Pool[];
-  /** Own sessions, bypassing a pooler if there is one; otherwise those of `dataSource`. */
+  /** Direct sessions that bypass the pooler; without a pooler, the same as `dataSource`. */
   readonly directDataSource: DataSource;
   /** State of the server as seen by all connections of the process. */
   readonly contact: ServerContact;
@@ -75,7 +75,10 @@ export interface ProcessResources {
   /** Registry behind `/metrics`. */
   readonly metrics: Registry;
   readonly tracer: Tracer;
-  /** The same resources with the connections of one role, so that one role's waits take no connection from another. */
+  /**
+   * The same resources with the connections of one role, so that a waiting role cannot use up another role's
+   * connections.
+   */
   of(role: AppRole): ProcessResources;
   /** Call after every app has closed. */
   close(): Promise<void>;
@@ -94,9 +97,9 @@ const APP_ROLES: Readonly<Record<ProcessName, readonly [AppRole, ...AppRole[]]>>
   all: ['api', 'admin', 'portal', 'worker'],
 };
 
-/** Every worker pins one connection of the queue's pool for LISTEN; fewer than workers + 2 hang. */
+/** Each BullMQ worker pins one connection of the queue's pool for LISTEN. A pool smaller than workers + 2 hangs. */
 const QUEUE_POOL_MAX = 8;
-/** Connections beside a pooler: partitions are detached sequentially. */
+/** Direct connections in addition to a pooler's. Two suffice, because partitions are detached one after another. */
 const DIRECT_POOL_MAX = 2;
 /** Time limit for flushing spans during shutdown, while connections close. */
 const LAST_SPANS_MS = 500;

@@ -10,7 +10,7 @@ import { startPortal } from './portal.app.js';
 import { openProcess, type ProcessResources, type Role } from './process-resources.js';
 import { startWorker } from './worker.app.js';
 
-/** Shares of the shutdown timeout in which calls may still be answered; then they are cut. */
+/** Shares of the shutdown timeout during which running calls may finish before they are cut. */
 const CALLS_SHARE = 0.75;
 const WATCHING_SHARE = 0.1;
 
@@ -20,11 +20,11 @@ export interface RunningProcess {
   readonly api: RunningHttpApp | null;
   readonly admin: RunningHttpApp | null;
   readonly portal: RunningHttpApp | null;
-  /** Where provider callbacks are taken; null where they are not. */
+  /** URL for provider callbacks; null if this process does not accept them. */
   readonly callbacksUrl: string | null;
   /** Makes `/readyz` return 200; only needed after `startRole(..., 'when told')`. */
   becomeReady(): void;
-  /** Closes API, portal and worker at once, then admin and ops, then the connections. Safe to call twice. */
+  /** Closes API, portal and worker concurrently, then admin and ops, then the connections. Safe to call twice. */
   stop(): Promise<void>;
 }
 
@@ -58,8 +58,9 @@ export async function startRole(
   const stopAll = async (): Promise<void> => {
     probe.setReady(false);
     const { shutdownTimeoutMs } = config;
-    // Close everything that takes work concurrently: callers that do not read their responses must not keep the workers
-    // from draining. A queue whose server has just come back may never finish closing; nothing is lost with it (D1).
+    // Close everything that accepts work concurrently: callers that do not read their responses must not keep the
+    // workers from draining. A queue whose server has just come back may never finish closing; nothing is lost then
+    // (D1).
     const closed = Promise.all(working.map((app) => app.close(shutdownTimeoutMs * CALLS_SHARE)));
     if (!(await endsWithin(closed, shutdownTimeoutMs)))
       resources.logger.warn({ event: 'process.stop_cut' }, 'app did not close in time');
@@ -86,7 +87,8 @@ export async function startRole(
 }
 
 /**
- * Runs a role as its own process: prints `ready` on stdout, stops on SIGTERM and SIGINT, exits 1 with one clear line.
+ * Runs a role as its own process. Prints `ready` on stdout and stops on SIGTERM or SIGINT. If the start fails, prints
+ * one clear line and exits with code 1.
  */
 export async function runRole(role: Role): Promise<void> {
   try {
@@ -113,7 +115,7 @@ export function describeStartError(error: unknown): string {
   return `cannot start: ${message}`;
 }
 
-/** Remainder of the promise "within 5 s" after the apps' own deadline. */
+/** Together with the apps' deadline, this stays within the promised 5 s. */
 const GRACE_MS = 800;
 
 /**
@@ -125,7 +127,7 @@ export function onStopSignal(deadlineMs: number, stop: () => Promise<void>): voi
   const handle = (): void => {
     if (stopping) process.exit(1);
     stopping = true;
-    // Another worker takes over work that does not end in time, when its lease lapses (D1).
+    // If work does not end in time, another worker takes it over when its lease lapses.
     setTimeout(() => process.exit(1), deadlineMs + GRACE_MS).unref();
     stop().then(
       () => process.exit(0),

@@ -8,7 +8,7 @@ export interface SchemaAge {
 
 type Query = (text: string) => Promise<readonly SchemaAge[]>;
 
-/** Compares in the database's default order: linguistic collations sort the small letter first. */
+/** Detects a linguistic collation in the database's default order: byte order would sort `B` before `a`. */
 const AGE = `
   SELECT c.relkind = 'p' AS is_partitioned,
          a.attcollation = '"default"'::regcollation AND 'a' < 'B' AS is_ordered_by_language
@@ -16,10 +16,10 @@ const AGE = `
   WHERE c.oid = to_regclass('events')`;
 
 /**
- * Detects a database of an unreleased state. Before the first release, migrations were edited in place, so such a
- * database has the same migration names and another schema. Its table `events` has no partitions, or its columns use
+ * Detects a database of an unreleased version. Before the first release, migrations were edited in place, so such a
+ * database has the same migration names but another schema. Its table `events` has no partitions, or its columns use
  * the database's collation, which breaks cursors unless it sorts by bytes.
- * @throws Error when the database is of that kind: no migration leads from there
+ * @throws Error if the database is of such a version, because no migration can upgrade it
  */
 export async function refuseUnreleasedSchema(query: Query): Promise<void> {
   const [age] = await query(AGE);

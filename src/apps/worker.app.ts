@@ -61,11 +61,11 @@ export class WorkerModule {
 }
 
 export interface RunningWorker extends RunningApp {
-  /** Of the listener for callbacks; null when no callback is taken. */
+  /** URL of the callback listener; null if it does not run. */
   readonly callbacksUrl: string | null;
 }
 
-/** Starts the worker: its queues' workers and the callbacks last, when everything they call is there. */
+/** Starts the worker. Queue workers and callbacks start last, after everything that they call. */
 export async function startWorker(process: ProcessResources): Promise<RunningWorker> {
   showJobs(process);
   const app = await NestFactory.createApplicationContext(WorkerModule.of(process), {
@@ -79,7 +79,7 @@ export async function startWorker(process: ProcessResources): Promise<RunningWor
   });
   return {
     callbacksUrl: callbacks?.url ?? null,
-    // Side by side: a sender of callbacks that takes its time must not take it from the work under way.
+    // Concurrently, so that a slow sender of callbacks takes no time from running jobs.
     close: async (withinMs) => {
       await Promise.all([callbacks?.close(withinMs), app.close()]);
     },
@@ -107,7 +107,7 @@ async function startCallbacksOf(
   return startCallbacks(process, app.get(TakeCallback, { strict: false }), limit);
 }
 
-/** Every provider has a bucket for each address, over all processes (D21): behind a proxy they share the address. */
+/** One bucket per provider and address, shared by all processes (D21). Behind a proxy, providers share an address. */
 function callbackRateLimit({ config }: ProcessResources, storage: GcraThrottlerStorage): CallbackRateLimit {
   const { ttl, limit } = toThrottlerLimit(config.callbacks.rateLimit);
   return async (provider, address) => {

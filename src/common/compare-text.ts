@@ -11,7 +11,7 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Surrogates represent characters after all other code units. */
+/** Ranks surrogates last: they encode code points above U+FFFF. */
 function rankOf(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x1_0000 : unit;
 }

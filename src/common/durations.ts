@@ -1,4 +1,4 @@
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
-/** Of a UTC day. */
+/** Length of a UTC day. */
 export const DAY_MS = 24 * HOUR_MS;

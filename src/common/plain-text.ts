@@ -13,7 +13,7 @@ export const LINES_PATTERN = String.raw`^([^${CONTROLS}]|\r?\n)+$`;
 
 const LINE = new RegExp(LINE_PATTERN);
 const ANY_CONTROLS = new RegExp(`[${CONTROLS}]+`, 'g');
-/** JSON already escapes C0; line breaks end its lines. */
+/** Excludes C0: JSON escapes it in strings, and the line breaks between JSON lines must stay. */
 const UNESCAPED_IN_JSON = new RegExp(`[${CONTROLS.replace(String.raw`\u0000-\u001f`, '')}]`, 'g');
 
 /** Whether the text matches `LINE_PATTERN`. */

@@ -11,7 +11,7 @@ export const PORTAL_SCOPES = [
 ] as const;
 export type PortalScope = (typeof PORTAL_SCOPES)[number];
 
-/** Scopes of an admin token: it grants the portal scopes to sessions; the others belong to the admin API alone. */
+/** Scopes of an admin token. It can grant the portal scopes to sessions; the others apply to the admin API alone. */
 export const ADMIN_SCOPES = [
   ...PORTAL_SCOPES,
   'partners:read',

@@ -1,5 +1,5 @@
 /**
- * Settles as `work` does, or rejects with the reason of `signal` once that aborts. It does not wait for `work` to notice.
+ * Settles as `work` does, or rejects with the reason of `signal` once it aborts. Does not wait for `work` to notice.
  */
 export async function untilAborted<T>(
   signal: AbortSignal,
@@ -8,7 +8,7 @@ export async function untilAborted<T>(
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const abort = (): void => aborted.reject(signal.reason as Error);
-  // Before `work` listens: an abort rejects with its reason, and not with what `work` makes of it.
+  // Added before `work` adds its own listener: the abort's reason wins over an error that `work` derives from it.
   signal.addEventListener('abort', abort, { once: true });
   try {
     return await Promise.race([aborted.promise, work(signal)]);
@@ -27,7 +27,8 @@ export async function withinLimit<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const controller = new AbortController();
-  // A loop that stood still runs its timers before it reads sockets: what came in time still counts.
+  // After a stall, the event loop runs timers before it reads sockets. The extra turn accepts data that arrived in
+  // time.
   const timer = setTimeout(() => setImmediate(() => controller.abort(late)), limitMs);
   try {
     return await untilAborted(controller.signal, work);
@@ -38,7 +39,10 @@ export async function withinLimit<T>(
 
 const LATE = new Error('the time limit has passed');
 
-/** Whether `work` ended within `limitMs` milliseconds. Work that did not goes on. @throws what `work` throws in time */
+/**
+ * Whether `work` ends within `limitMs` milliseconds. If it does not, it keeps running. @throws any error that `work`
+ * throws in time
+ */
 export async function endsWithin(work: Promise<unknown>, limitMs: number): Promise<boolean> {
   try {
     await withinLimit(limitMs, LATE, () => work);

@@ -75,7 +75,7 @@ export interface AppConfig {
   readonly shutdownTimeoutMs: number;
 }
 
-/** The document's values are the defaults (D36). */
+/** The defaults are the values of the specification (D36). */
 export interface WebhookConfig {
   readonly timeoutMs: number;
   readonly retryDelaysMs: readonly number[];
@@ -97,13 +97,16 @@ export interface ProvisioningConfig {
   readonly providerCatalogTimeoutMs: number;
   /** Calls per second to one provider, over all processes. */
   readonly providerRequestsPerSecond: number;
-  /** How long after a placement a provider may still deny knowing it. */
+  /** How long after a placement a provider's lookups may still not find it. */
   readonly providerReadLagMs: number;
   /** Interval between two synchronizations of the live catalog. */
   readonly catalogSyncIntervalMs: number;
   /** Margin on the cost of a live package in basis points, for partners without a price list. */
   readonly liveMarginBps: number;
-  /** Which provider sells which live packages; the first match wins. Empty: each sells what it lists. */
+  /**
+   * Which provider sells which live packages; the first match wins. Empty: each provider sells the packages that it
+   * lists.
+   */
   readonly livePackageRules: readonly LivePackageRule[];
   /** An order or top-up without an outcome for this long is listed for support (D22). */
   readonly needsReviewAfterMs: number;
@@ -122,7 +125,7 @@ export interface CallbackConfig extends ListenAddress {
 
 /** Provider credentials; null for a provider that this process does not call. */
 export interface LiveProvidersConfig {
-  /** Providers that the workers are connected to: processes without credentials sell their packages, too. */
+  /** Providers that the workers are connected to. Processes without credentials sell these providers' packages too. */
   readonly soldNames: readonly LiveProviderName[];
   readonly esimAccess: {
     readonly baseUrl: string;
@@ -139,7 +142,7 @@ export const DEFAULT_POOL_WAIT_MS = 2_000;
 const PORTS = { min: 0, max: 65_535 };
 const PROXY_HOPS = { min: 0, max: 10 };
 const MILLISECONDS = { min: 1, max: 86_400_000 };
-/** At most an hour, when the next synchronization is due. */
+/** Maximum one hour: by default, the next synchronization is due then. */
 const CATALOG_MILLISECONDS = { min: 1, max: 3_600_000 };
 const COUNTS = { min: 1, max: 10_000 };
 const RATES = { min: 1, max: 6_000_000 };
@@ -218,7 +221,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, role: string | null = null): 
   return Object.freeze(config);
 }
 
-/** 100 minutes of one key at its rate; load-test installations with a higher rate get more. */
+/** One key's calls in 100 minutes, at least 6,000. Load-test installations with a higher rate get more. */
 function usualQuota({ perMinute }: RateLimitConfig): number {
   return Math.min(QUOTAS.max, Math.max(6_000, 100 * perMinute));
 }

@@ -17,7 +17,7 @@ export interface SecretKey {
 }
 
 const MIN_TOKEN_LENGTH = 32;
-/** A token given by its digest, for a role that must know its name and scopes without being able to call with it. */
+/** A token given as its digest, for a role that needs the token's name and scopes but must not be able to use it. */
 const TOKEN_DIGEST = /^sha256=([0-9a-f]{64})$/;
 const AES_256_KEY_BYTES = 32;
 

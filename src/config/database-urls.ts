@@ -48,7 +48,7 @@ export function parseDatabaseUrl(url: string): DatabaseAddress {
   return { host, port, user, password, database, ssl: withAuthorities(url, ssl), sslnegotiation, options };
 }
 
-/** libpq's name for the operating system's authorities. pg would read a file of this name. */
+/** libpq's name for the operating system's certificate authorities. pg would read a file named `system`. */
 const SYSTEM_AUTHORITIES = /(?<start>[?&])sslrootcert=system(?=&|$)/;
 
 /** Adds the system's authorities to those of Node.js. */
@@ -72,7 +72,7 @@ const AUTHORITY = /^[a-z]+:\/\/(?:[^/?#]*@)?(?<hosts>[^/?#]*)/i;
 const SEVERAL_HOSTS = 'names several hosts: name one, such as an address that follows the primary';
 const LARGEST_PORT = 65_535;
 
-/** The URL's fault, in words that reveal nothing of it. */
+/** Describes the URL's fault without revealing any part of the URL. */
 function problemOf(url: string): string | null {
   if (!/^(?:postgres(?:ql)?:\/\/|socket:)/i.test(url)) return 'must begin with postgres:// or postgresql://';
   if (AUTHORITY.exec(url)?.groups?.['hosts']?.includes(',')) return SEVERAL_HOSTS;

@@ -48,5 +48,5 @@ export function readRetention(read: EnvReader): RetentionConfig {
   };
 }
 
-/** Used without settings: a migration creates partitions and drops none. */
+/** For code without settings, such as a migration, which creates partitions but drops none. */
 export const DEFAULT_RETENTION = readRetention(new EnvReader({}));

@@ -21,7 +21,7 @@ const WIDTH = 78;
 
 /**
  * Renders the first screen for a newcomer in 80 columns and 24 rows: the portal link, and lines to paste as one block
- * into bash or zsh. The block has no comments, because an interactive zsh runs them as commands. It has no `$RANDOM` in
+ * into bash or zsh. The block has no comments, because an interactive zsh runs them as commands. It avoids `$RANDOM` in
  * `$(…)`, which always returns the same number there.
  */
 export function renderBanner(facts: BannerFacts): string {

@@ -81,13 +81,13 @@ export interface DemoPlace {
   readonly file: string;
 }
 
-/** Variable of each key in the file. */
+/** Environment variable for each key in the shell file. */
 const KEY_VARIABLES = { sandbox: 'ESIM_API_KEY', live: 'ESIM_LIVE_KEY' } as const;
 type Mode = keyof typeof KEY_VARIABLES;
 
 /**
- * The demo's key of a mode: the stored key of the last start, or a new one when there is none or it was revoked (D2).
- * It is stored before it is shown.
+ * Returns the demo's key for a mode: the key that the last start stored, or a new one if there is none or it was
+ * revoked (D2). A new key is stored before it is shown.
  */
 export async function demoKey(place: DemoPlace, mode: Mode): Promise<string> {
   const kept = readDemoKeys(place.file);
@@ -186,7 +186,7 @@ export async function disconnectReceiver(admin: AdminClient, partnerId: string, 
   writeSecretFile(file, JSON.stringify({ ...known, off: true } satisfies KnownWebhook));
 }
 
-/** False when somebody has deleted the demo's endpoint: a new one is created. */
+/** Points the stored endpoint at `url`. False if the endpoint was deleted; the caller then creates a new one. */
 async function redirect(
   admin: AdminClient,
   base: string,
@@ -245,7 +245,7 @@ const DEPOSIT = { amount: 10_000, currency: 'USD' };
 const SYNC_TIMEOUT_MS = 15_000;
 const POLL_MS = 100;
 
-/** Waits up to 15 s for the first synchronization of the live catalog: Sandbox works without it. */
+/** Waits at most 15 s for the first synchronization of the live catalog, because Sandbox works without it. */
 export async function prepareLiveDemo(place: DemoPlace): Promise<LiveDemo> {
   const apiKey = await demoKey(place, 'live');
   await depositWhenLow(place.admin, place.partnerId);

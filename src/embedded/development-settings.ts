@@ -53,7 +53,7 @@ export function withDevelopmentDefaults(
   wholesaler: Readonly<Record<string, string>> = {},
 ): NodeJS.ProcessEnv {
   return {
-    // A newcomer's machine serves itself, not its network.
+    // Serve this machine only, not its network.
     HOST: '127.0.0.1',
     PORTAL_HOST: '127.0.0.1',
     CALLBACK_HOST: '127.0.0.1',
@@ -90,7 +90,7 @@ function withoutEmpty(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
 }
 
-/** Writes a file of mode 0600 atomically: a kill must not leave half of it for the next start (D2). */
+/** Writes a file of mode 0600 atomically, so that a kill leaves no half-written file for the next start (D2). */
 export function writeSecretFile(file: string, content: string): void {
   const draft = `${file}.${process.pid}.draft`;
   writeFileSync(draft, content, { mode: 0o600, flush: true });

@@ -31,8 +31,8 @@ import { startWebhookReceiver, startWholesalerSimulator, type WebhookReceiver } 
 
 const DATABASE = 'esim';
 /**
- * Time limit after the apps have stopped. If the process exits first, PostgreSQL keeps running; the user can press
- * Ctrl-C again.
+ * Time limit for stopping PostgreSQL after the apps have stopped. If the process exits first, PostgreSQL keeps running;
+ * the user can press Ctrl-C again.
  */
 const POSTGRES_STOP_MS = 10_000;
 
@@ -40,7 +40,7 @@ const POSTGRES_STOP_MS = 10_000;
 export async function runEmbedded(): Promise<void> {
   const stops: (() => Promise<void>)[] = [];
   let stopping: Promise<void> | undefined;
-  // A failed start and Ctrl-C may both stop: the second waits for the first, and nothing is stopped twice.
+  // A failed start and Ctrl-C may both call this. The second call waits for the first, and nothing is stopped twice.
   const stopAll = (): Promise<void> => (stopping ??= stopInReverse(stops));
   try {
     await start(stops, stopAll);
@@ -62,7 +62,7 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
     ]);
   }
   const directory = openDataDirectory(process.env);
-  // Check all other variables before starting PostgreSQL for nothing.
+  // Validate all other variables first: a wrong one must not cost a start of PostgreSQL.
   const checked = withDevelopmentDefaults(process.env, directory, 'postgres://embedded');
   const settings = loadConfig(checked);
   const adminToken = firstToken(checked['ADMIN_TOKENS']!);

@@ -14,11 +14,11 @@ export interface BatcherOptions<T, R = void> {
   /** Maximum number of items in a batch. */
   readonly maxItems: number;
   /**
-   * When a batch leaves: at the end of the running code, at the end of this turn of the event loop, or at the end of
+   * When a batch starts: at the end of the running code, at the end of this turn of the event loop, or at the end of
    * this turn but at least this many milliseconds after the previous batch.
    */
   readonly gather: 'microtask' | 'turn' | number;
-  /** Number of waiting items that leave without gathering more. Default: `maxItems`. */
+  /** Number of waiting items at which a batch starts without gathering more. Default: `maxItems`. */
   readonly fullAt?: number;
   /** Maximum concurrent batches, not counting parts of failed ones. Default 1. */
   readonly concurrency?: number;
@@ -27,17 +27,19 @@ export interface BatcherOptions<T, R = void> {
   /** Whether one item may be at fault, so that the others can be handled without it. Default: `mayBeOfOneRow`. */
   isItemFault?(error: unknown, failures: number, items: readonly T[]): boolean;
   /**
-   * Pause in milliseconds before the retry of a batch without an item at fault, or of the one item at fault. `failures`
-   * includes this one. Null gives the items up. Default: null.
+   * Pause in milliseconds before a retry of the one item at fault, or of the batch if no item is at fault. `failures`
+   * includes this failure. Null gives up on the items. Default: null.
    */
   retryAfterMs?(failures: number, error: unknown, items: readonly T[]): number | null;
-  /** Receives items that are given up. Must not throw. With it, callers may ignore the promises of `add`. */
+  /**
+   * Receives the items that the batcher gave up on. Must not throw. If set, callers may ignore the promises of `add`.
+   */
   failed?(items: readonly T[], error: unknown): void;
   /** Receives the number of items of each batch. */
   sized?(items: number): void;
 }
 
-/** The item was given up without a try: too many were waiting, or the process is shutting down. */
+/** The item was dropped without an attempt: too many were waiting, or the process is shutting down. */
 export class ItemDropped extends Error {
   override readonly name = 'ItemDropped';
 }
@@ -52,15 +54,15 @@ interface Entry<T, R> {
 interface Failure {
   readonly error: unknown;
   readonly isItemFault: boolean;
-  /** Pause of a batch that is not split; null when it is given up. */
+  /** Pause before the retry of a batch that is not split; null when it is not retried. */
   readonly retryAfterMs: number | null;
 }
 
 /**
- * Gathers items into batches and settles one promise per item. A batch that fails through one item's fault is halved,
- * down to the item that fails alone, so that no item fails its neighbors (D43). Halves are handled one at a time beside
- * the next batches: a half that waits for a lock delays no other batch (D34). A batch that fails through no item's
- * fault returns to the front of the queue, or fails as a whole.
+ * Gathers items into batches and settles one promise per item. If one item may be at fault, a failed batch is halved
+ * until that item fails alone, so that no item fails its neighbors (D43). Halves are handled one at a time,
+ * concurrently with the next batches: a half that waits for a lock delays no other batch (D34). If no item is at fault,
+ * a failed batch returns to the front of the queue, or fails as a whole.
  */
 export class Batcher<T, R = void> {
   private waiting: Entry<T, R>[] = [];
@@ -79,8 +81,8 @@ export class Batcher<T, R = void> {
 
   /**
    * Resolves to the item's result.
-   * @throws the error of `handle` when the item is given up
-   * @throws ItemDropped when the item was never tried
+   * @throws the error of `handle` when the item is not retried
+   * @throws ItemDropped when the item was never attempted
    */
   add(item: T): Promise<R> {
     const { promise, resolve, reject } = Promise.withResolvers<R>();
@@ -101,7 +103,7 @@ export class Batcher<T, R = void> {
     this.draining = false;
   }
 
-  /** Gives up the waiting items. */
+  /** Drops the waiting items. */
   discard(): void {
     this.drop(this.waiting.splice(0));
   }
@@ -181,7 +183,7 @@ export class Batcher<T, R = void> {
     }
   }
 
-  /** Splits the entries after a fault of one of them. */
+  /** Splits a batch in which one entry may be at fault. */
   private async takeApart(entries: readonly Entry<T, R>[], failure: Failure): Promise<void> {
     if (entries.length === 1) return this.retryAlone(entries, failure);
     const middle = entries.length >> 1;
@@ -203,7 +205,7 @@ export class Batcher<T, R = void> {
     this.arm();
   }
 
-  /** Requeues the entries after a fault of none of them. Resolves after the pause. */
+  /** Requeues a batch in which no entry is at fault. Resolves after the pause. */
   private async putBack(entries: readonly Entry<T, R>[], failure: Failure): Promise<void> {
     if (failure.retryAfterMs === null) return this.giveUp(entries, failure.error);
     this.waiting = entries.concat(this.waiting);
@@ -254,8 +256,8 @@ export interface HandleApartOptions<T> {
 }
 
 /**
- * Handles a list at once. If that fails through one item's fault, handles the halves, down to single items.
- * @throws the error of `handle` that is no item's fault; the rest of the list is then not handled
+ * Handles a list at once. If that fails and one item may be at fault, handles the halves, down to single items.
+ * @throws any error of `handle` for which no item is at fault; the rest of the list is then not handled
  */
 export async function handleApart<T>(items: readonly T[], options: HandleApartOptions<T>): Promise<void> {
   try {

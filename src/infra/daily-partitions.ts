@@ -128,8 +128,8 @@ export class DailyPartitions {
   }
 
   /**
-   * Created separately and then attached, because CREATE TABLE ... PARTITION OF would lock the whole table behind every
-   * reader.
+   * Creates a separate table and then attaches it. CREATE TABLE ... PARTITION OF would lock the whole table, and wait
+   * for every reader to do so.
    */
   private async create(daily: DailyTable, name: string, day: Date): Promise<boolean> {
     const { table } = daily;

@@ -62,7 +62,7 @@ async function locate(directory: string): Promise<string> {
   return realpath(wanted).catch(async () => path.join(await realpath(parent), path.basename(wanted)));
 }
 
-/** Whether a cluster exists; otherwise clears the place for one. @throws EmbeddedPostgresError */
+/** Whether a complete cluster exists. Moves an incomplete one aside. @throws EmbeddedPostgresError */
 async function isMade(dataDir: string): Promise<boolean> {
   const content = await orExplain(`cannot read ${dataDir}`, () => contentOf(dataDir));
   if (content === 'foreign') {

@@ -25,7 +25,7 @@ const POSTGRES_NAME =
 export async function contentOf(dataDir: string): Promise<DataDirectoryContent> {
   const names = await namesIn(dataDir);
   if (names.length === 0) return 'absent';
-  // A cluster that has run is complete, whatever it has lost since; PostgreSQL reports the damage itself.
+  // A cluster that has run is complete, even if files were lost since. PostgreSQL reports such damage itself.
   if (names.includes(PORT_FILE)) return 'complete';
   const present = await Promise.all(CLUSTER_FILES.map((file) => exists(path.join(dataDir, file))));
   if (present.every(Boolean)) return 'complete';
@@ -65,12 +65,12 @@ async function exists(file: string): Promise<boolean> {
   );
 }
 
-/** Creating a draft takes about a second; one this old is abandoned, whichever process has its pid now. */
+/** Creating a draft takes about a second. A draft this old is abandoned, even if another process has its pid now. */
 const ABANDONED_AFTER_MS = 10 * 60_000;
 
 /**
- * A name beside `dataDir` for a draft that is moved into place once complete, so that an interrupted one is never
- * mistaken for the whole (D2).
+ * A name next to `dataDir` for a draft. A complete draft is moved into place, so that an interrupted one is never
+ * mistaken for a finished one (D2).
  */
 export function newDraftName(dataDir: string): string {
   return `${dataDir}.draft-${process.pid}-${randomBytes(4).toString('hex')}`;
@@ -106,8 +106,8 @@ export interface InitializeOptions {
 }
 
 /**
- * Creates the cluster in a folder beside `dataDir` and moves it into place when it is complete. An initdb that is
- * killed halfway thus leaves nothing that could be mistaken for a cluster (D2).
+ * Creates the cluster in a folder next to `dataDir` and moves it into place when it is complete. An initdb that is
+ * killed halfway thus leaves nothing that could be mistaken for a cluster.
  * @throws EmbeddedPostgresError when initdb fails or the folder cannot be written
  */
 export async function initializeCluster(options: InitializeOptions): Promise<void> {
@@ -172,7 +172,7 @@ async function moveIntoPlace(draft: string, dataDir: string): Promise<void> {
 
 const PASSWORD_BYTES = 24;
 
-/** File of the cluster's superuser password, beside the cluster and readable by its owner only (D2). */
+/** File of the cluster's superuser password, next to the cluster and readable by its owner only. */
 export function passwordFileOf(dataDir: string): string {
   return `${dataDir}.password`;
 }
@@ -189,7 +189,7 @@ export async function readPassword(dataDir: string): Promise<string> {
   return password;
 }
 
-/** Creates a random password unless there is one. Two concurrent processes end with the same password. */
+/** Creates a random password unless there is one. Two concurrent processes end up with the same password. */
 export async function ensurePassword(dataDir: string): Promise<void> {
   await orExplain('cannot store the PostgreSQL password', () => createOnce(dataDir));
 }

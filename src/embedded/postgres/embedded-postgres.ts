@@ -16,8 +16,8 @@ export interface EmbeddedPostgres {
   /** On 127.0.0.1. An adopted server keeps its port, whatever port was requested. */
   readonly port: number;
   /**
-   * A connection URL with the superuser's password, over a Unix-domain socket if possible. @param database `postgres`
-   * when omitted
+   * A connection URL with the superuser's password, over a Unix-domain socket if possible.
+   * @param database `postgres` when omitted
    */
   url(database?: string): string;
   /**

@@ -2,7 +2,8 @@ import { existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 
 /**
- * Creates a folder and its missing parents with mode 0700. `mkdir` with `recursive` never returns below /proc.
+ * Creates a folder and its missing parents with mode 0700. Avoids `recursive`, with which `mkdir` never returns under
+ * /proc.
  * @throws NodeJS.ErrnoException
  */
 export function makeFolder(folder: string): void {

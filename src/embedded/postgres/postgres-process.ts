@@ -181,7 +181,7 @@ export async function postgresProcessesOf(dataDir: string): Promise<number[]> {
 }
 
 /**
- * The processes among them that a server has forked: unlike the server itself, they show a title instead of arguments.
+ * The cluster's processes that a server has forked. Unlike the server itself, they show a title instead of arguments.
  */
 export async function forkedProcessesOf(dataDir: string): Promise<number[]> {
   const pids = await postgresProcessesOf(dataDir);
@@ -218,7 +218,7 @@ async function inspectProc(pid: number, dataDir: string): Promise<RunningProcess
 
 async function inspectPs(pid: number, dataDir: string): Promise<RunningProcess | undefined> {
   const columns = ['-o', 'ppid=,stat=,lstart=,command=', '-p', String(pid)];
-  // In this language the date has five words.
+  // In this locale, the date has five words.
   const env = { ...process.env, LC_ALL: 'C' };
   const found = await promisify(execFile)('ps', columns, { env }).catch(() => undefined);
   const match = /^\s*(\d+)\s+(\S+)\s+((?:\S+\s+){4}\S+)\s+(.*)$/m.exec(found?.stdout ?? '');

@@ -36,8 +36,8 @@ export async function accountForRoot(owner: SystemAccount | undefined): Promise<
 }
 
 /**
- * The kernel reports a parent's death only to a child that asked while the parent lived. `$0` is the expected parent: a
- * different parent means that it had already died.
+ * The kernel reports a parent's death only to a child that registered while the parent was alive. `$0` is the expected
+ * parent. A different parent means that the expected one had already died.
  */
 const UNLESS_ORPHANED = 'test "$PPID" = "$0" || exit 1; exec "$@"';
 

@@ -159,7 +159,7 @@ export async function adopt(cluster: Cluster, lock: ServerLock): Promise<Running
       `the PostgreSQL server on port ${lock.port} serves ${served}, not ${cluster.dataDir}`,
     );
   }
-  // It may have begun to stop meanwhile.
+  // It may have begun to stop in the meantime.
   const now = await readLock(cluster.dataDir);
   return now?.status === 'ready' && now.pid === lock.pid ? adoptedServer(cluster, lock) : undefined;
 }
@@ -222,7 +222,8 @@ function throwIfFinal(error: unknown, cluster: Cluster, lock: ServerLock): void 
 }
 
 /**
- * Grace period of such a server in milliseconds. Ending it too early loses nothing, because committed data is on disk.
+ * Grace period in milliseconds for a server that neither serves nor stops. Ending it too early loses nothing, because
+ * committed data is on disk.
  */
 const TIME_LIMIT_MS = 3_000;
 

@@ -38,7 +38,7 @@ export interface ResealedColumn {
 
 /**
  * Re-encrypts every stored secret with the newest key of the ring (D37), so that older keys can be dropped. Works in
- * small steps beside the running service. It is repeatable, and after an interruption the next run continues.
+ * small steps while the service runs. It is repeatable, and after an interruption the next run continues.
  */
 export class SecretResealer {
   constructor(

@@ -7,7 +7,7 @@ import { ServerContact, type ServerSession } from './server-contact.js';
 export interface DatabaseClientSettings {
   readonly url: string;
   readonly applicationName: string;
-  /** The schema of all names in the session's statements. */
+  /** Schema in which the session's statements resolve names. */
   readonly schema?: string;
   /**
    * `url` points to a pooler in transaction mode, which takes no start-up options: transactions set their own limits.
@@ -35,7 +35,7 @@ export interface DatabaseClientSettings {
 
 /** TCP keep-alive at both ends; shorter than the idle timeout of firewalls. */
 const KEEP_ALIVE_MS = 10_000;
-/** Our transactions wait for nothing but the database. An idle one was abandoned together with its locks. */
+/** Our transactions wait for nothing but the database. An idle one was abandoned and still holds its locks. */
 const IDLE_IN_TRANSACTION_MS = 10_000;
 /** Network time allowed on top of the statement timeout. */
 const ANSWER_MARGIN_MS = 2_000;
@@ -58,8 +58,8 @@ export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Same for poolers in transaction mode, which know these settings and apply them per client. In the format that the
- * server reports.
+ * More such settings, in the format that the server reports. Poolers in transaction mode know these and apply them per
+ * client.
  */
 const POOLED_SETTINGS: Readonly<Record<string, string>> = {
   DateStyle: 'ISO, MDY',
@@ -171,7 +171,7 @@ class ConnectionAbandoned extends Error {
 }
 
 /**
- * A defensive connection: it applies the settings that the code relies on, waits for no response longer than a
+ * A defensive connection. It applies the settings that the code relies on, waits for a response no longer than a
  * statement may take, and closes itself when it proves read-only, broken or dead, so that its pool does not reuse it.
  */
 export class DatabaseClient extends Client implements ServerSession {
@@ -229,9 +229,9 @@ export class DatabaseClient extends Client implements ServerSession {
     this.loss = error;
     this.contact.closed(this, error);
     this.wire.stream.destroy(error);
-    // A client that is ending is never reused, whoever releases it and when.
+    // A client that is ending is never reused, no matter who releases it or when.
     (this as Client).end().catch(() => undefined);
-    // The pool drops an idle client now; the socket's own event comes some turns later.
+    // The pool drops an idle client now; the socket's own event would follow some turns later.
     this.emit('error', error);
   }
 
@@ -244,7 +244,7 @@ export class DatabaseClient extends Client implements ServerSession {
     process.nextTick(() => stream.uncork());
   }
 
-  /** Same as pg's. The session is handed over after the role's transaction limit was lifted. */
+  /** Same as pg's, but hands over the session only after lifting the role's transaction timeout. */
   override connect(...given: unknown[]): never {
     const [callback] = given as [((error: unknown, client?: DatabaseClient) => void)?];
     const opened = this.open();
@@ -314,7 +314,7 @@ export class DatabaseClient extends Client implements ServerSession {
    * Runs before pg passes the error to the caller, so that a caller who then releases the connection finds it ended.
    */
   private judge(error: Error & { code?: string | undefined }): void {
-    // pg reports bytes that are not a message without a code.
+    // pg's error for bytes that are not a valid message has no code.
     error.code ??= PROTOCOL_VIOLATION;
     if (!UNUSABLE.test(error.code)) return;
     this.abandon(error);
@@ -325,8 +325,8 @@ export class DatabaseClient extends Client implements ServerSession {
   }
 
   /**
-   * Counts checks instead of time: a process that was frozen has not read its sockets either, and its statements may
-   * have been answered long ago.
+   * Counts checks instead of time. A process that was frozen has not read its sockets either, so the responses may have
+   * arrived long ago.
    */
   private look(): void {
     if (this.unanswered === 0) {

@@ -30,8 +30,9 @@ export function isUndefinedTable(error: unknown): boolean {
 }
 
 /**
- * Whether one row may be at fault: any error that PostgreSQL reports about a statement, and bugs in the code that made
- * it. Excludes lost or read-only sessions, and servers that are stopping, out of resources or resolving a conflict.
+ * Whether one row may be at fault. True for any error that PostgreSQL reports about a statement, and for bugs in the
+ * code that built it. False for lost or read-only sessions, and for servers that are stopping, out of resources or
+ * resolving a conflict.
  */
 export function mayBeOfOneRow(error: unknown): boolean {
   const state = sqlState(error);

@@ -24,9 +24,9 @@ interface DataSourceSettings extends Omit<DatabaseClientSettings, 'connectTimeou
 const LOCK_TIMEOUT_MS = 5_000;
 
 /**
- * Idle timeout of a connection. pg's own ten seconds are shorter than the interval between two scrapes (a minute by
- * Prometheus' default): a lightly loaded process would open a dozen connections per scrape, whose backends read the
- * catalog of a hundred partitions anew.
+ * Idle timeout of a connection. pg's default of ten seconds is shorter than the interval between two scrapes (by
+ * default a minute in Prometheus). A lightly loaded process would open a dozen connections per scrape, and each backend
+ * would read the catalog of a hundred partitions again.
  */
 export const IDLE_CONNECTION_MS = 180_000;
 
@@ -62,7 +62,7 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
       ...clientConfig(clientSettings),
       max: settings.poolMax,
       idleTimeoutMillis: IDLE_CONNECTION_MS,
-      // Statements leave immediately, and responses arrive in order (`OpenTransaction`).
+      // Statements are sent immediately, and responses arrive in order (`OpenTransaction`).
       pipeline: true,
     },
   });

@@ -1,18 +1,18 @@
 import { DAY_MS } from '../../common/durations.js';
 
-/** A statement over more days than these would lock and plan the partitions of all of them. */
+/** Maximum days of a window, because a statement locks and plans the partitions of all its days. */
 const MAX_DAYS = 16;
 
-/** Times from `from` on, before `to`; null: without a beginning. */
+/** The times from `from`, inclusive, to `to`, exclusive; a null `from` means no lower bound. */
 export interface DayWindow {
   readonly from: Date | null;
   readonly to: Date;
 }
 
 /**
- * All time from `newest` back, in windows of whole days (UTC) that grow: most pages end in the first. The last one
- * also holds everything older than `oldest`, so that no row is left out.
- * @param newest null: begins with tomorrow, as a clock that is ahead may have it
+ * All time back from `newest`, in growing windows of whole days (UTC). Most pages end in the first window. The last one
+ * includes everything older than `oldest`, so that no row is left out.
+ * @param newest null: begins with tomorrow, because a clock may be ahead
  */
 export function* dayWindows(newest: Date | null, oldest: Date, now = new Date()): Generator<DayWindow> {
   let to = Math.floor((newest ?? now).getTime() / DAY_MS) + (newest === null ? 2 : 1);
@@ -26,8 +26,8 @@ export function* dayWindows(newest: Date | null, oldest: Date, now = new Date())
 }
 
 /**
- * All time from `after` to `newest`, in windows of whole days (UTC) that grow.
- * @param after null: from the beginning; what is older than `oldest` is part of the first window
+ * All time from `after` to `newest`, in growing windows of whole days (UTC).
+ * @param after null: from the beginning; the first window then includes everything older than `oldest`
  */
 export function* laterDayWindows(after: Date | null, oldest: Date, newest: Date): Generator<DayWindow> {
   let day = Math.floor((after ?? oldest).getTime() / DAY_MS);
@@ -41,10 +41,13 @@ export function* laterDayWindows(after: Date | null, oldest: Date, newest: Date)
   }
 }
 
-/** The most windows of one step: the locks of their partitions last until its transaction ends. */
+/** Maximum windows of one step, because the locks on their partitions last until its transaction ends. */
 const WINDOWS_PER_STEP = 4;
 
-/** Where a step goes on: behind this row, or behind all rows of the time. A text: a Date would cut microseconds. */
+/**
+ * Where a step continues: after this row, or at this time if the id is empty. Text, because a Date would drop the
+ * microseconds.
+ */
 export interface RowCursor {
   readonly at: string;
   readonly id: string;
@@ -58,7 +61,7 @@ export interface DayStep {
   readonly isMore: boolean;
 }
 
-/** Rows of a window, or its first `most`. */
+/** Rows read from a window: all of them, or the first `most`. */
 export interface WindowRows {
   readonly read: number;
   /** The last of them; null when there is none. */
@@ -66,8 +69,8 @@ export interface WindowRows {
 }
 
 /**
- * Reads at most `limit` rows, in one window after the other, and in few of them: a step is a transaction.
- * @param direction in which the windows follow each other
+ * Reads at most `limit` rows, one window after another. A step is one transaction, so it reads few windows.
+ * @param direction order of the windows
  */
 export async function readByDay(
   windows: Iterable<DayWindow>,
@@ -84,7 +87,7 @@ export async function readByDay(
     left -= read;
     if (left <= 0) return { cursor: last, isMore: true };
     const end = direction === 'earlier' ? window.from : window.to;
-    // No id is smaller than none.
+    // Every id is greater than the empty text.
     cursor = end && { at: end.toISOString(), id: '' };
   }
   return { cursor, isMore: false };

@@ -3,7 +3,7 @@ import { clientConfig, type DatabaseClientSettings } from './database-client.js'
 import { IDLE_CONNECTION_MS } from './database.module.js';
 
 const MAX = 4;
-/** When callers may wait longer for a connection, a statement may take as long too, within these bounds (D43). */
+/** Bounds of the statement timeout. Within them it equals the maximum wait for a connection (D43). */
 const MIN_TIMEOUT_MS = 4_000;
 const MAX_TIMEOUT_MS = 10_000;
 

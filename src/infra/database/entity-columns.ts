@@ -8,8 +8,8 @@ export interface SqlColumn {
 }
 
 /**
- * The columns of these properties in this order, so that hand-written SQL repeats nothing of the entity. Repositories
- * call it in their constructor.
+ * The columns of these properties, in this order, so that hand-written SQL repeats nothing from the entity.
+ * Repositories call it in their constructor.
  * @throws Error for a property without a column
  */
 export function columnsOf<Entity extends ObjectLiteral>(

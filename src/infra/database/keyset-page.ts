@@ -82,7 +82,8 @@ export class KeysetPages {
   }
 
   /**
-   * Like `list`, for several disjoint queries, each read by its own index because no index has the order of all.
+   * Like `list`, for several disjoint queries. Each is read through its own index, because no single index orders all
+   * rows.
    * @throws AppError `invalid_cursor`
    */
   async listMerged<T extends Listed>(

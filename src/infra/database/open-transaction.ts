@@ -16,8 +16,8 @@ const IN_FAILED_TRANSACTION = '25P02';
 const openTransactions = new WeakMap<QueryRunner, OpenTransaction>();
 
 /**
- * Sends a statement without waiting for its response, in one write with the statement after it: it costs no round trip.
- * If it fails, the statements after it fail too, and `Transactions.run` throws its error.
+ * Sends a statement without waiting for its response. It shares one socket write with the next statement, so it costs
+ * no round trip. If it fails, the statements after it fail too, and `Transactions.run` throws its error.
  * @throws Error outside `Transactions.run`, and when the transaction has ended
  */
 export function send(
@@ -35,7 +35,7 @@ export function openTransactionOf({ manager }: Tx): OpenTransaction {
   return transaction;
 }
 
-/** A statement whose response nobody awaits. */
+/** A statement whose response is not awaited. */
 interface SentStatement {
   readonly answer: Promise<void>;
   /** Set once PostgreSQL has rejected it. */
@@ -43,9 +43,9 @@ interface SentStatement {
 }
 
 /**
- * One transaction on one connection in few round trips: BEGIN, savepoints and other statements whose response nobody
- * reads leave together with the statement after them, COMMIT with the last one. PostgreSQL responds in order, so an
- * error of an unawaited statement is known at the commit at the latest, which then commits nothing.
+ * One transaction on one connection in few round trips. BEGIN, savepoints and other statements whose response is not
+ * read are sent together with the next statement. COMMIT is sent together with the last one. PostgreSQL responds in
+ * order, so the error of an unawaited statement is known at the commit at the latest, which then commits nothing.
  */
 export class OpenTransaction {
   /** In sending order, which is the order of the responses. Statements undone by a savepoint are removed. */
@@ -105,8 +105,8 @@ export class OpenTransaction {
   }
 
   /**
-   * Runs `work` behind a savepoint. If it throws, its rows are gone, and so are the failures of its unawaited
-   * statements. Rethrows its own error, not that of a statement that failed because of it.
+   * Runs `work` behind a savepoint. If it throws, its rows and the failures of its unawaited statements are discarded.
+   * Rethrows the original error, not that of a statement that failed because of it.
    */
   async behindSavepoint<T>(work: () => Promise<T>): Promise<T> {
     // With equal names, the outer of two would roll back to the inner one.
@@ -125,7 +125,10 @@ export class OpenTransaction {
     }
   }
 
-  /** Work that still runs when the transaction ends, after another part failed, would write outside of it. */
+  /**
+   * Refuses further statements. Work that is still running after another part has failed would otherwise write outside
+   * the transaction.
+   */
   private refuseMore(): void {
     this.hasEnded = true;
     bindConnection(this.runner, null);
@@ -133,9 +136,7 @@ export class OpenTransaction {
     this.runner.query = () => Promise.reject(transactionHasEnded());
   }
 
-  /**
-   * TypeORM awaits other things before it sends a statement, possibly until after the end: such a statement is refused.
-   */
+  /** TypeORM awaits other work before it sends a statement. A statement that it sends after the end is refused. */
   private guardTypeOrm(): void {
     const query = (...statement: Parameters<PoolClient['query']>): unknown =>
       this.hasEnded ? Promise.reject(transactionHasEnded()) : this.connection.query(...statement);

@@ -23,8 +23,8 @@ const REPLACE_EVERY_MS = 5_000;
 const AFTERMATH_MS = 10_000;
 
 /**
- * All open sessions of a process with the same server. A session that proves dead or read-only implies the same for
- * those as old: a firewall drops all of its connections at once, and a failover invalidates all sessions.
+ * All open sessions of a process with the same server. If one proves dead or read-only, the others that are as old are
+ * too: a firewall drops all of its connections at once, and a failover invalidates all sessions.
  */
 export class ServerContact {
   private readonly clients = new Set<ServerSession>();

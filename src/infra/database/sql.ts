@@ -39,8 +39,8 @@ export function prepared(text: string): PreparedStatement {
 }
 
 /**
- * Connections of transactions: statements are sent in the turn of their call, so that calls keep their order. Null once
- * the transaction has ended, because the connection then belongs to another one.
+ * The connection of each transaction. A statement is sent in the event-loop turn that issues it, so statements keep
+ * their order. Null once the transaction has ended, because the connection then belongs to another one.
  */
 const connections = new WeakMap<QueryRunner, PoolClient | null>();
 
@@ -54,7 +54,8 @@ export const transactionHasEnded = (): Error => new Error('the transaction of th
 /**
  * Runs hand-written SQL on the manager's own connection (its transaction, if it has one). `EntityManager.query` would
  * return one of three shapes, depending on the command, and costs more than most statements.
- * @throws QueryFailedError; Error when the manager's transaction has ended, because no statement of it may run outside
+ * @throws QueryFailedError; Error when the manager's transaction has ended, because none of its statements may run
+ * outside it
  */
 export async function sql<Row extends QueryResultRow = Record<string, unknown>>(
   manager: EntityManager,

@@ -58,14 +58,15 @@ export function limitLockWait(tx: Tx, ms: number): void {
 }
 
 /**
- * SQL of a FROM clause with one row: the commit of its transaction, which may consist of this statement, does not wait
- * for the disk (D61). For work that may be repeated when a crash loses it.
+ * A FROM item with one row. The commit of its transaction, which may consist of this statement alone, does not wait for
+ * the disk (D61). For work that may be repeated if a crash loses it.
  */
 export const COMMIT_WITHOUT_DISK = `set_config('synchronous_commit', 'off', true)`;
 
 /**
  * Runs `work` behind a savepoint of `tx`. If it throws, its rows and after-commit actions are discarded, and the
- * transaction continues (D16). A statement that it sends last may still fail unseen, and then fails the transaction.
+ * transaction continues (D16). A statement that `work` sends without awaiting it may fail later, and then fails the
+ * transaction.
  */
 export async function withSavepoint<T>(tx: Tx, work: (inner: Tx) => Promise<T>): Promise<T> {
   const actions: EndActions[] = [];
