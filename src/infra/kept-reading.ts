@@ -2,14 +2,14 @@ import { Logger } from '@nestjs/common';
 import { Gauge, type Registry } from 'prom-client';
 import { endsWithin } from '../common/time-limit.js';
 
-/** A scraper that asks more often gets the last answer. */
+/** A scraper that reads more often gets the previous value. */
 const KEPT_MS = 10_000;
-/** Readings that may be stale take at most this share of the time: slower ones are read less often. */
+/** Readings that may be stale take at most this share of the time. Slow ones are therefore repeated less often. */
 const LARGEST_SHARE = 0.05;
 /** Maximum wait of a scraper for such a reading: a scrape stays fast however large the tables are. */
 const STALE_WAIT_MS = 25;
 
-/** Something about the whole database that `/metrics` shows: read when it is asked for, and not too often. */
+/** A value of the whole database that `/metrics` shows. It is read on request, but not too often. */
 export class KeptReading<T> {
   private value: T | null = null;
   private readAtMs: number | null = null;
@@ -18,9 +18,9 @@ export class KeptReading<T> {
   private readonly log = new Logger(KeptReading.name);
 
   /**
-   * @param name of the metric, for the log line of a reading that fails
-   * @param shownWhileStale the last value is shown while a new one is read, or cannot be, and none before the first has
-   * been read; else there is none meanwhile
+   * @param name of the metric, for the log line of a failed reading
+   * @param shownWhileStale returns the last value while a new one is read, or if that fails. Without it, callers wait
+   * for the reading, and get null if it fails
    */
   constructor(
     private readonly name: string,
@@ -59,8 +59,8 @@ export class KeptReading<T> {
 }
 
 /**
- * Shows what `read` answers, in a reading of its own: one that fails or takes long leaves its gauge out of `/metrics` and
- * nothing else. Null means that there is nothing to show.
+ * Shows the result of `read` as a separate reading. If it fails or exceeds its own time limit, only this gauge is
+ * missing in `/metrics`. A null result shows nothing.
  */
 export function showReading(
   registry: Registry,
@@ -74,14 +74,14 @@ export function showReading(
     registers: [registry],
     async collect() {
       const value = await kept.current();
-      // `reset` would leave a zero, which nobody read: this gauge has no labels.
+      // `reset` would show a zero that was never read, because this gauge has no labels.
       if (value === null) this.remove();
       else this.set(value);
     },
   });
 }
 
-/** As `showReading`, for values by one label; its names must come from the code and not from callers. */
+/** Like `showReading`, for values by one label. Label values must come from the code, not from callers. */
 export function showReadings<Label extends string>(
   registry: Registry,
   gauge: { readonly name: string; readonly help: string; readonly label: Label },

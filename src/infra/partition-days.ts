@@ -9,26 +9,30 @@ export interface Day {
   readonly to: Date;
 }
 
-/** A table whose partitions are days, and how long they are kept. */
+/** A table partitioned by day, and its retention. */
 export interface DailyTable {
   /** Partitioned by range, such as `events_live`; its partitions are named `events_live_p20261121`. */
   readonly table: string;
   /** Type of its ranges: times, or ids of this prefix, which begin with their time. */
   readonly ranges: 'times' | { readonly idPrefix: IdPrefix };
-  /** Whole days that are kept, besides today. */
+  /** Whole days that are kept in addition to today. */
   readonly retentionDays: number;
   /**
-   * Asked before an old day is dropped, and once more when nobody can reach it any longer; a day that is needed stays.
-   * @param stopping to be looked at between the steps of long work
+   * Called before an old day is detached, and again when no transaction can reach it any longer. A day that is still
+   * needed stays.
+   * @param stopping check it between the steps of long work
    */
   isNeeded?(manager: EntityManager, partition: string, day: Day, stopping?: AbortSignal): Promise<boolean>;
-  /** Days before yesterday into which rows may still come. */
+  /** Days before yesterday that may still receive rows. */
   openDays?(manager: EntityManager): Promise<readonly Date[]>;
 }
 
-/** Every process that writes makes them when it starts and every ten minutes: a week without any is what this bridges. */
+/**
+ * Days ahead for which partitions are created. Every writing process creates them at its start and every ten minutes,
+ * so writes survive a week without any such run.
+ */
 export const LAST_DAY = 7;
-/** Ids that are ranges lie at most so many days ahead of the database's clock: later ones have no partition. */
+/** Maximum days that ids used as ranges may be ahead of the database's clock, because later ones have no partition. */
 export const MAX_DAYS_AHEAD = LAST_DAY + 1;
 /** Midnight UTC, `days` after the day of `at`. */
 export function dayOf(at: Date, days = 0): Date {
@@ -40,14 +44,14 @@ export function partitionName(table: string, day: Date): string {
   return `${table}_p${day.toISOString().slice(0, 10).replaceAll('-', '')}`;
 }
 
-/** The day of a partition's name; null when it is not the name of a day's partition of this table. */
+/** The day in a partition's name; null if the name is not that of a daily partition of this table. */
 export function dayOfPartition(table: string, partition: string): Date | null {
   if (!partition.startsWith(`${table}_p`)) return null;
   const digits = /^(\d{4})(\d{2})(\d{2})$/.exec(partition.slice(table.length + 2));
   return digits ? new Date(`${digits[1]}-${digits[2]}-${digits[3]}T00:00:00Z`) : null;
 }
 
-/** Bounds of the partition of the day, in the type that its table uses. */
+/** Bounds of the day's partition, in the type of the table's ranges. */
 export function boundsOf({ ranges }: DailyTable, { from, to }: Day): [string, string] {
   if (ranges === 'times') return [from.toISOString(), to.toISOString()];
   return [idFloor(ranges.idPrefix, from), idFloor(ranges.idPrefix, to)];
@@ -57,8 +61,8 @@ const ASKED_AGAIN_AFTER_MS = 60_000;
 const oldestDays = new WeakMap<DataSource, Map<string, { readonly day: Date; readonly askedAtMs: number }>>();
 
 /**
- * The oldest day that one of the tables has a partition of, as of the last minute; today when there is none. For
- * readers that go back in time step by step and take the last step without an end.
+ * The oldest day for which one of the tables has a partition, up to a minute old; today if there is none. For readers
+ * that go back in time step by step and whose last step has no lower bound.
  */
 export async function oldestDay(manager: EntityManager, tables: readonly string[]): Promise<Date> {
   const { dataSource } = manager;

@@ -19,8 +19,8 @@ interface OldDay {
 }
 
 /**
- * Detaches and drops a partition and returns whether it is gone. Readers and writers continue meanwhile. A transaction
- * that already uses the table is awaited briefly; otherwise the next maintenance finishes.
+ * Detaches and drops a partition and returns whether it is gone. Readers and writers continue in the meantime. Waits
+ * briefly for transactions that already use the table. If they take longer, the next maintenance finishes.
  * @param direct separate connections, because no transaction may be open around DETACH ... CONCURRENTLY
  */
 export async function dropPartition(
@@ -58,8 +58,7 @@ async function detachAndDrop(
     (await daily.isNeeded?.(manager, partition, day, stopping)) ?? false;
   if (state === 'attached' && (await isNeeded())) return false;
   await patiently(manager, () => detach(manager, table, partition));
-  // Transactions that began to need the day before it was detached have committed by now; no new one can begin to need
-  // it.
+  // Transactions that came to need the day before it was detached have committed by now, and no new one can need it.
   if (await isNeeded()) {
     const [from, to] = boundsOf(daily, day);
     await patiently(manager, () =>
@@ -99,7 +98,7 @@ async function patiently(manager: EntityManager, step: () => Promise<unknown>): 
   await sql(manager, 'RESET lock_timeout');
 }
 
-/** `detaching`: by a process that was interrupted before the second half. */
+/** `detaching`: a process was interrupted before the second half. */
 type AttachState = 'attached' | 'detaching' | 'detached' | 'gone';
 
 export async function partitionState(

@@ -23,8 +23,8 @@ export async function lockSession(runner: QueryRunner, table: string): Promise<b
 }
 
 /**
- * Releases the session without its lock and its timeouts, or closes it when that fails: its next user from the pool
- * must not hold the lock. Unlocking a free lock only causes a server warning.
+ * Releases the session without its lock and its timeouts, or closes it if that fails, because its next user from the
+ * pool must not hold the lock. Unlocking a free lock only causes a server warning.
  */
 export async function releaseSession(runner: QueryRunner, table: string): Promise<void> {
   const session = (await runner.connect()) as DatabaseClient;

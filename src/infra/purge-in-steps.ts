@@ -16,9 +16,9 @@ export interface PurgeStep {
 
 /**
  * Runs `step` until it finds less than a full batch, and returns the total number of deleted rows. A step deletes at
- * most `limit` rows in its own transaction and skips locked rows, so that nobody waits long for a purge, and a process
- * that dies leaves whole steps behind (D44). Between steps it pauses for as long as each step took, because others use
- * the database too.
+ * most `limit` rows in its own transaction and skips locked rows. So nothing waits long for a purge, and the steps
+ * before a crash remain done (D44). Between steps it pauses for as long as each step took, because others use the
+ * database too.
  */
 export async function purgeInSteps(
   step: (limit: number) => Promise<number>,
@@ -30,7 +30,10 @@ export async function purgeInSteps(
   }, stopping);
 }
 
-/** Like `purgeInSteps`, for steps that report themselves whether more is left: some also read rows that stay. */
+/**
+ * Like `purgeInSteps`, for steps that return whether rows remain. Some read rows that they keep, so the number of
+ * purged rows does not tell.
+ */
 export async function purgeWhileMore(
   step: () => Promise<PurgeStep>,
   stopping?: AbortSignal,

@@ -10,7 +10,7 @@ export type WithoutServer = 'wait' | 'fail';
 
 /** A frozen sentinel accepts connections but does not respond. */
 const SENTINEL_ANSWER_MS = 2_000;
-/** Pauses after all sentinels have failed: the same as ioredis makes with one server. */
+/** Pauses after all sentinels have failed, the same as ioredis uses with one server. */
 const SENTINELS_AGAIN_MS = 50;
 const MAX_SENTINELS_AGAIN_MS = 2_000;
 
@@ -75,9 +75,9 @@ function connectToPrimary(address: RedisBehindSentinels, withoutServer: WithoutS
 }
 
 /**
- * ioredis's own connector with two bugs fixed. An unreachable sentinel no longer causes an unhandled error, written to
- * stderr for every connection. And a lost connection's failover listener is removed: it permanently ended the next
- * connection if it saw the failover while the sentinels were queried.
+ * ioredis's connector with two fixes. An unreachable sentinel no longer causes an unhandled error per connection. The
+ * failover listener of a lost connection is removed; otherwise, if it saw a failover while the sentinels were being
+ * queried, it closed the next connection for good.
  */
 class FailoverConnector extends SentinelConnector {
   constructor(options: unknown) {

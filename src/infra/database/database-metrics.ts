@@ -28,7 +28,7 @@ export function watchPool(registry: Registry, role: string, pool: Pool): void {
   connectionsOf(registry).set(role, pool);
 }
 
-/** TypeORM and `pool.query` both call `connect`: one with a callback, the other for a promise. */
+/** TypeORM and `pool.query` call `connect` with a callback; our own code awaits its promise. */
 function timeConnects(pool: Pool, waits: Histogram<'pool'>, role: string): void {
   const connect = pool.connect.bind(pool) as {
     (): Promise<PoolClient>;

@@ -55,7 +55,7 @@ export interface RowCursor {
 
 /** Result of a step over the days of a table. */
 export interface DayStep {
-  /** Where the next step goes on. */
+  /** Where the next step continues. */
   readonly cursor: RowCursor | null;
   /** Whether there may be more to read. */
   readonly isMore: boolean;
@@ -64,7 +64,7 @@ export interface DayStep {
 /** Rows read from a window: all of them, or the first `most`. */
 export interface WindowRows {
   readonly read: number;
-  /** The last of them; null when there is none. */
+  /** The last row read; null if there is none. */
   readonly last: RowCursor | null;
 }
 

@@ -15,7 +15,7 @@ export type EdgePoolSettings = Omit<
 /** Opens the small pool for the two statements of every call. */
 export function openEdgePool(settings: EdgePoolSettings): Pool {
   const { connectTimeoutMs } = settings;
-  // Only one statement runs at a time, so a hanging one must not block every caller of the port.
+  // Key checks run one statement at a time, so a hanging one must not block every caller of the port.
   const statementTimeoutMs = Math.min(Math.max(MIN_TIMEOUT_MS, connectTimeoutMs), MAX_TIMEOUT_MS);
   return new Pool({
     ...clientConfig({ ...settings, statementTimeoutMs, isBrief: true }),

@@ -1,17 +1,20 @@
 import type { Pool } from 'pg';
 import { endsWithin } from '../../common/time-limit.js';
 
-/** Result of a look at the database. */
+/** Result of a probe. */
 type Finding = 'accepts writes' | 'is read-only' | 'does not respond';
 
-/** Asks through a pool whether its database can be written to. */
+/** Checks through a pool whether its database accepts writes. */
 export class WriteProbe {
   private finding: Finding = 'does not respond';
   private underWay: Promise<void> | null = null;
 
   constructor(private readonly pool: Pool) {}
 
-  /** Waits at most `limitMs`. A look that has no answer yet is not followed by another: it would hold one more connection. */
+  /**
+   * Waits at most `limitMs`. Calls share a probe that has no response yet, because another would hold one more
+   * connection.
+   */
   async look(limitMs: number): Promise<Finding> {
     this.underWay ??= this.ask().finally(() => (this.underWay = null));
     return (await endsWithin(this.underWay, limitMs)) ? this.finding : 'does not respond';
@@ -27,7 +30,7 @@ export class WriteProbe {
         );
         const isReadOnly = rows[0]!.is_read_only;
         this.finding = isReadOnly ? 'is read-only' : 'accepts writes';
-        // After a failover another session may lead to a server that takes writes.
+        // After a failover, another session may reach a server that accepts writes.
         client.release(isReadOnly);
       } catch (error) {
         client.release(error as Error);

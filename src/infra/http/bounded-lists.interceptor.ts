@@ -24,8 +24,8 @@ export const ReadsList = (): MethodDecorator => SetMetadata(READS_A_LIST, true);
 const SHARE_OF_LISTS = 0.5;
 
 /**
- * Limits a partner's concurrent list reads per mode; the catalog is read from memory (D43). An admin token, which
- * serves the whole portal, may use the full limit.
+ * Limits a partner's concurrent list reads per mode (D43). The catalog is exempt, because it is read from memory. An
+ * admin token, which serves the whole portal, may use the full limit.
  */
 @Injectable()
 export class ListSlots {

@@ -78,7 +78,7 @@ export class CallerSlots {
 
   private waitFor(name: string, caller: Caller): Promise<void> {
     if (caller.waiting.length >= MAX_WAITING) return Promise.reject(this.refusal(caller));
-    // The work may have resumed by the end of the wait, and the caller is still not to blame.
+    // Checked now, because the work may have resumed by the end of the wait; the caller is still not to blame.
     const stoodStill = this.settings.standsStill?.();
     return new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {

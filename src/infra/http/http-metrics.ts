@@ -31,7 +31,8 @@ export function countCalls(registry: Registry, port: string, recorder: CallRecor
   };
   return {
     record: (call) => {
-      // Count all at the end of the turn, before any scrape: one by one among other work costs several times as much.
+      // Count all calls at the end of the turn, before any scrape. Counting each among other work costs several times
+      // as much.
       if (fresh.push(call) === 1) setImmediate(count);
       recorder.record(call);
     },

@@ -54,7 +54,7 @@ export class IdempotencyKeysRepository {
     return affected === 1;
   }
 
-  /** Stores the response in the transaction that claimed the key, in one write with the commit. */
+  /** Stores the response in the transaction that claimed the key. It is sent in the same socket write as the COMMIT. */
   complete(tx: Tx, key: IdempotencyKey & { key: string }, response: RenderedResponse): void {
     const { status, contentType, location, body } = response;
     send(tx, COMPLETE, [key.scope, key.key, status, contentType, location, body]);

@@ -96,11 +96,11 @@ export class IdempotentExecutor {
     return fresh;
   }
 
-  /** Another process may be using the same key: after the lock timeout its caller gets a refusal (D18). */
+  /** Another process may be using the same key. After the lock timeout, this call is refused (D18). */
   private async claim(tx: Tx, key: PresentKey): Promise<boolean> {
     try {
-      // A duplicate waits five seconds in total, in the mutex and for the lock, because it holds a connection others
-      // need.
+      // A duplicate waits at most five seconds in total, in the mutex and for the lock, because it holds a connection
+      // that others need.
       if (key.waitedMs === 0) return await this.store.claim(tx.manager, key);
       limitLockWait(tx, WAIT_LIMIT_MS - key.waitedMs);
       const claimed = await this.store.claim(tx.manager, key);

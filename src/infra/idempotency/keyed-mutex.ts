@@ -8,8 +8,8 @@ export const inProgress = (): AppError =>
   new AppError('idempotency_in_progress', { headers: { 'Retry-After': '1' } });
 
 /**
- * Lets the calls of this process that carry the same key go one at a time. Without it, every duplicate would
- * wait on the row lock inside PostgreSQL and hold a connection of the pool while it does (D18).
+ * Runs this process's calls with the same key one at a time. Otherwise every duplicate would hold a pooled connection
+ * while it waits for the row lock in PostgreSQL.
  */
 export class KeyedMutex {
   private readonly tails = new Map<string, Promise<void>>();
@@ -17,14 +17,14 @@ export class KeyedMutex {
   constructor(private readonly waitLimitMs: number = WAIT_LIMIT_MS) {}
 
   /**
-   * Runs `work` when everybody before it with this key has ended, and gives it the milliseconds that it waited.
+   * Runs `work` after all earlier calls with this key have ended, and passes it the milliseconds that it waited.
    * @throws AppError `idempotency_in_progress` when the key is not free within the wait limit
    */
   async runExclusive<T>(key: string, work: (waitedMs: number) => Promise<T>): Promise<T> {
     const before = this.tails.get(key);
     let finish!: () => void;
     const own = new Promise<void>((resolve) => (finish = resolve));
-    // The next in line waits for everybody before it, also when this call gives up first.
+    // The next call waits for all calls before it, even if this one gives up first.
     const tail = before ? before.then(() => own) : own;
     this.tails.set(key, tail);
     void tail.then(() => {

@@ -32,9 +32,9 @@ export class WriteSlots {
   }
 
   /**
-   * Writes with a slot of this caller: a partner and mode, all portal sessions of a partner, or an admin token.
-   * @throws AppError `rate_limited` when its own writes are in the way for the whole wait (`DATABASE_POOL_WAIT_MS`);
-   * `service_unavailable` when other callers' writes are, or the database does not respond
+   * Runs `work` in a write slot of `owner`: a partner and mode, all portal sessions of a partner, or an admin token.
+   * @throws AppError `rate_limited` if the owner's own writes hold its slots for the whole wait
+   * (`DATABASE_POOL_WAIT_MS`); `service_unavailable` if other owners' writes do, or the database does not respond
    */
   write<T>(owner: string, work: () => Promise<T>): Promise<T> {
     return this.slots.run(owner, work);

@@ -18,7 +18,7 @@ export interface JobRunnerOptions<Job> {
   readonly sweepIntervalMs: number;
   /** The heartbeat renews three times per lease, so that two beats may be lost. */
   readonly leaseMs: number;
-  /** Time that shutdown gives jobs to end by themselves. */
+  /** Time that shutdown gives running jobs to end. */
   readonly drainMs: number;
   /** Time for interrupted jobs to record their interruption; 0: they are abandoned at once. */
   readonly recordMs: number;

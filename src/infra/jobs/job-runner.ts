@@ -11,12 +11,12 @@ import { type GroupOwner, type GroupSlots, type Pace, SlotShares } from './slot-
 import { oncePerTurn } from './once-per-turn.js';
 import { WaitingGroups } from './waiting-groups.js';
 
-/** The reason with which a stop aborts the jobs that outlast its time. */
+/** Abort reason of jobs that are still running when the shutdown's time is over. */
 export class JobInterrupted extends Error {
   override readonly name = 'JobInterrupted';
 }
 
-/** A slot of a group. One of the two is to be called, once. */
+/** A reserved slot of a group. Call exactly one of the two methods, once. */
 export interface Reservation<Job> {
   begin(job: Job): void;
   giveBack(): void;
@@ -25,35 +25,37 @@ export interface Reservation<Job> {
 interface Group extends GroupSlots {
   readonly name: string;
   running: number;
-  /** Slots that are taken for jobs which are being made. */
+  /** Slots reserved for jobs that are being created. */
   reserved: number;
-  /** Of those, the ones that run longer than `slowAfterMs`. */
+  /** Running jobs that have exceeded `slowAfterMs`. */
   overdue: number;
   claiming: boolean;
-  /** A notification came during the claim. */
+  /** A notification arrived, or a job ended, during the claim. */
   again: boolean;
   /** `Claim.more` of the last claim. */
   more: boolean;
 }
 
 const GROUPS_PER_SWEEP = 1_000;
-/** One statement keeps the rows of its first group locked until it has claimed for its last. */
+/** Kept small: a statement keeps the rows of its first group locked until it has claimed for its last. */
 const GROUPS_PER_CLAIM = 24;
-/** Per mode. A claim that waits for a lock does not delay all others. */
+/** Concurrent statements per mode, so that a claim that waits for a lock does not delay all others. */
 const CLAIM_STATEMENTS = 2;
-/** Where each group needs a statement. More would leave the heartbeat and the outcomes no connection. */
+/**
+ * Concurrent claims if each group needs its own statement. More would leave no connection for heartbeat and outcomes.
+ */
 const SINGLE_CLAIMS = 6;
-/** Sandbox's maximum part of the claims under way (D41). */
+/** Maximum share of Sandbox in the running claims (D41). */
 const SANDBOX_PART = 1 / 2;
 const GROUPS_PER_OWNER_STATEMENT = 500;
-/** Groups whose pace is remembered while they have nothing to do. */
+/** Groups whose pace is remembered, even while they are idle. */
 const PACES_KEPT = 50_000;
 
 /**
- * Works off the jobs of groups (an endpoint's deliveries, a partner's orders). A notification claims from the group;
- * jobs run concurrently, and more are claimed as they end. `SlotShares` says how many a group may have, and
- * `WaitingGroups` who is next. The sweep finds groups whose notification was lost, the heartbeat keeps the leases of
- * what is under way, and the scheduler claims again when the group has something due.
+ * Runs the jobs of groups (an endpoint's deliveries, a partner's orders). A notification triggers a claim from the
+ * group. Jobs run concurrently, and more are claimed as they end. `SlotShares` limits how many jobs a group may run,
+ * and `WaitingGroups` decides which group is next. The sweep finds groups whose notification was lost, the heartbeat
+ * renews the leases of running jobs, and the scheduler claims again when the group has due work.
  */
 export class JobRunner<Job> {
   private readonly groups = new Map<string, Group>();
@@ -65,12 +67,12 @@ export class JobRunner<Job> {
   private readonly scheduler: ClaimScheduler;
   private readonly sweeper: Sweeper;
   private readonly heartbeat: Sweeper;
-  /** Live and Sandbox have statements of their own, and neither waits for the other (D41). */
+  /** Live and Sandbox have separate statements, so that neither waits for the other. */
   private readonly claims: Readonly<Record<Mode, Batcher<ClaimRequest, Claim<Job>>>>;
   private readonly claimsUnderWay: Record<Mode, number> = { live: 0, sandbox: 0 };
   private readonly maxClaims: number;
   private readonly owners: Batcher<string>;
-  /** Jobs that one transaction ends make room for one claim, and not each for a claim of its own. */
+  /** If one transaction ends several jobs, they trigger one claim instead of one each. */
   private readonly claimThisTurn = oncePerTurn(() => this.claimNext());
   private sweptTo = '';
   private stopping: Promise<void> | null = null;
@@ -120,14 +122,14 @@ export class JobRunner<Job> {
     });
   }
 
-  /** Jobs under way in this process. */
+  /** Number of running jobs in this process. */
   get inFlight(): number {
     return this.held.size;
   }
 
   /**
-   * Takes a slot for a job of the group that is being made, to begin without a claim. Null when there is none, and when
-   * others of the group come first.
+   * Reserves a slot for a job of the group that is being created, so that it can begin without a claim. Null if no slot
+   * is free, or if other jobs of the group come first.
    */
   reserve(name: string): Reservation<Job> | null {
     if (this.isStopping) return null;
@@ -153,13 +155,13 @@ export class JobRunner<Job> {
     };
   }
 
-  /** Whether the group wants to claim, and waits for a slot. */
+  /** Whether the group is waiting for a slot to claim. */
   isWaiting(name: string): boolean {
     const group = this.groups.get(name);
     return group !== undefined && this.waiting.has(group);
   }
 
-  /** From now on nothing more is claimed. */
+  /** Whether the runner has stopped claiming. */
   get isStopping(): boolean {
     return this.stopping !== null;
   }
@@ -170,12 +172,13 @@ export class JobRunner<Job> {
   }
 
   /**
-   * Claims from the group when it has room; returns at once, so that a slow group never holds a worker of the queue.
-   * False when it has none now, or is stopping: another process may.
+   * Claims from the group once it has room. Returns at once, so that a slow group never blocks a worker of the queue.
+   * False if the group has no room now or the runner is stopping: another process may claim instead.
    */
   notify(name: string): boolean {
     if (this.isStopping) return false;
-    // Claimed work does not belong to the notice that wakes the runner, which may come from a call of this process.
+    // Claimed work does not belong to the notification that triggers the claim, which may come from a call of this
+    // process.
     return runApart(() => this.askFor(name));
   }
 
@@ -188,14 +191,14 @@ export class JobRunner<Job> {
     return hasRoom;
   }
 
-  /** Claims from the group in so many milliseconds, unless it does so before. */
+  /** Makes sure that the group is claimed from within `ms` milliseconds. */
   notifyWithin(name: string, ms: number): void {
     if (!this.isStopping) this.scheduler.schedule(name, ms);
   }
 
   /**
-   * Claims nothing more and lets jobs end for `drainMs`, their leases kept alive; interrupts the rest. Every call
-   * returns the same stop. Never rejects.
+   * Stops claiming. Waits up to `drainMs` for running jobs and keeps renewing their leases, then interrupts the rest.
+   * Repeated calls return the same promise. Never rejects.
    */
   stop(): Promise<void> {
     return (this.stopping ??= this.drain().catch((error: unknown) => {
@@ -221,11 +224,14 @@ export class JobRunner<Job> {
     while (this.tasks.size > 0) await Promise.allSettled(this.tasks);
   }
 
-  /** Finds what is due without a notification: a lost job, a lost queue, a dead process (D1). Goes round the groups. */
+  /**
+   * Finds due work without a notification, after a lost job, a lost queue or a dead process (D1). Each sweep continues
+   * where the previous one ended.
+   */
   private async sweep(): Promise<void> {
     const found = await this.source.listGroupsDue(this.sweptTo, GROUPS_PER_SWEEP);
     this.sweptTo = found.length < GROUPS_PER_SWEEP ? '' : (found.at(-1) ?? '');
-    // A job without a known mode counts as Live: Sandbox would take the places of both (D41).
+    // A group without a known mode counts as Live, so unknown Sandbox groups could take the slots of both modes.
     await this.source.learnOwners?.(found);
     for (const group of found) this.notify(group);
   }
@@ -251,7 +257,7 @@ export class JobRunner<Job> {
     return this.source.ownerOf ? this.source.ownerOf(name) : { id: name, mode: 'live' };
   }
 
-  /** Claims for those that wait, as long as somebody has room; every end of a claim and of a job comes here again. */
+  /** Claims for waiting groups as long as one of them has room. Called again at the end of every claim and job. */
   private claimNext(): void {
     while (!this.isStopping) {
       const group = this.waiting.takeNext();
@@ -263,7 +269,7 @@ export class JobRunner<Job> {
   /** Never rejects. */
   private async claimFor(group: Group): Promise<void> {
     const limit = this.shares.roomFor(group);
-    // Taken at once: other groups claim at the same time.
+    // Taken now, because other groups claim concurrently.
     this.shares.take(group, limit);
     group.claiming = true;
     group.again = false;
@@ -320,7 +326,7 @@ export class JobRunner<Job> {
         if (isOverdue()) group.overdue--;
         else if (wasTimed && group.overdue === 0) this.setPace(group, 'fast');
         this.shares.giveBack(group, 1);
-        // A claim that is under way may have read the table before this end.
+        // A running claim may have read the table before this job ended.
         if (group.claiming) group.again = true;
         else if (refetch || group.more) this.waiting.add(group);
         else this.forgetIfIdle(group);
@@ -329,7 +335,10 @@ export class JobRunner<Job> {
     );
   }
 
-  /** Makes the group slow when the job that begins now takes too long; to be asked at its end whether it did. */
+  /**
+   * Marks the group as slow if the job that begins now takes too long. Call the result when the job ends: it returns
+   * whether the job took too long.
+   */
   private watchTime(group: Group): () => boolean {
     if (this.options.slowAfterMs === undefined) return () => false;
     let isOverdue = false;
@@ -337,7 +346,7 @@ export class JobRunner<Job> {
       isOverdue = true;
       group.overdue++;
       this.setPace(group, 'slow');
-      // It has left the part of the fast ones.
+      // The group's slots in the fast part have become free.
       this.claimNext();
     }, this.options.slowAfterMs);
     return () => {
@@ -383,7 +392,7 @@ export class JobRunner<Job> {
   }
 }
 
-/** Gathers the claims of a mode, if the source claims for many groups in one statement (D51). */
+/** Combines the claims of a mode if the source claims for many groups in one statement (D51). */
 function newClaims<Job>(source: JobSource<Job>): Batcher<ClaimRequest, Claim<Job>> {
   const gather = 'microtask';
   if (!source.claimMany)

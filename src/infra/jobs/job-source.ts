@@ -2,7 +2,7 @@ import type { GroupOwner } from './slot-shares.js';
 
 /** The table behind a `JobRunner`: it alone knows the due rows, their owners and their leases (D1, D40). */
 export interface JobSource<Job> {
-  /** Leases up to `limit` due jobs of the group, longest due first. Must not lease one twice. */
+  /** Leases up to `limit` due jobs of the group, longest due first. Must not lease a job twice. */
   claim(group: string, limit: number): Promise<Claim<Job>>;
   /** Same for several distinct groups in one statement; returns their claims in order. */
   claimMany?(requests: readonly ClaimRequest[]): Promise<readonly Claim<Job>[]>;
@@ -33,9 +33,9 @@ export interface Claim<Job> {
 
 /** Result of a job. */
 export interface JobEnd {
-  /** The job may have made work in its group due, now or later: the group claims again. */
+  /** Whether the job may have made work in its group due, now or later. The group then claims again. */
   readonly refetch: boolean;
-  /** Whether its duration reveals the group's speed; not when it was put back, or found interrupted. */
+  /** Whether its duration reveals the group's speed. False if it was put back, or was found to be interrupted. */
   readonly wasTimed?: boolean;
 }
 

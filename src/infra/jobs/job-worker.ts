@@ -61,7 +61,7 @@ export abstract class JobWorker<Job>
   }
 
   /**
-   * Draining begins here, so that every drain of the process has the whole time: Nest awaits hooks one by one. A BullMQ
+   * Draining begins here, because Nest awaits hooks one by one and every drain should have the whole time. A BullMQ
    * worker that is not closing when its connection ends retries without a pause, and the process never ends.
    */
   onModuleDestroy(): void {

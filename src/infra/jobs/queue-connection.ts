@@ -26,7 +26,7 @@ export interface QueueConnectionSettings {
   /** URL of PostgreSQL itself: the connection that receives signals must not go through a pooler (D51). */
   readonly listenUrl: string;
   readonly redis: RedisAddress | null;
-  /** Every worker pins one connection for LISTEN; fewer than workers + 2 hang silently. */
+  /** Every worker pins one connection for LISTEN. A pool smaller than workers + 2 hangs silently. */
   readonly poolMax: number;
   readonly contact?: ServerContact;
   readonly logger: Logger;
@@ -90,8 +90,8 @@ function openOnRedis(address: RedisAddress, logger: Logger): QueueConnection {
 }
 
 /**
- * When no sentinel helps, ioredis reports that none was reachable, even for a wrong name: this logs each sentinel's
- * reply.
+ * Logs each sentinel's reply. If no sentinel returns the primary, even because its name is wrong, ioredis reports only
+ * that none was reachable.
  */
 function reportSentinels(redis: EventEmitter, logger: Logger): void {
   let last = '';

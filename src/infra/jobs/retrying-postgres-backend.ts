@@ -15,8 +15,8 @@ interface Backend {
 
 /**
  * BullMQ's PostgreSQL backend with a connection that is retried. BullMQ 6.7 keeps the promise of the first connection
- * forever: a database that goes down while a worker starts leaves it rejected, and the worker's loop retries without
- * ever yielding the event loop, so that the process neither works nor ends.
+ * forever. If the database goes down while a worker starts, that promise stays rejected. The worker's loop then retries
+ * without ever yielding to the event loop, so that the process neither works nor ends.
  */
 export const createRetryingPostgresBackend: typeof createPostgresBackend = (
   name,

@@ -40,7 +40,7 @@ const SANDBOX_PART = 1 / 2;
 /** D42: half of the slots are closed to slow groups, and to new ones, which may turn out to be slow. */
 const FAST_PART = 1 / 2;
 const NOT_FAST_PART = 1 / 2;
-/** Leaves room for a new group beside the slow ones. */
+/** Leaves room for a new group next to the slow ones. */
 const SLOW_PART = 1 / 4;
 
 interface Part {
@@ -119,7 +119,7 @@ export class SlotShares {
     return this.options.separatesSlow && pace === 'fast' && !this.ofOwnerAndPace.has(`${pace} ${owner}`);
   }
 
-  /** An owner's limit for the number of free slots in its part: its full share when nobody else has any. */
+  /** An owner's limit at this number of free slots in its part. It is the full share while no other owner has any. */
   private boundOfOwner(free: number, size: number): number {
     const { concurrency, ownerShare, keptForOthers } = this.options;
     const shared = size * (1 - keptForOthers);

@@ -1,10 +1,13 @@
 import type { Mode } from '../../common/mode.js';
 import { type GroupSlots, modeOf, type Pace } from './slot-shares.js';
 
-/** Live before Sandbox (D41), and endpoints that answer in time before others (D42). */
+/** Live before Sandbox (D41), and groups that finish in time before others (D42). */
 const MODE_ORDER: readonly Mode[] = ['live', 'sandbox'];
 const PACE_ORDER: readonly Pace[] = ['fast', 'new', 'slow'];
-/** Every so many, the one of its mode that has waited longest is next: nobody waits forever behind faster ones. */
+/**
+ * Every fourth time, the group of its mode that has waited longest is next, so that none waits forever behind faster
+ * ones.
+ */
 const MAX_WAITING_EVERY = 4;
 
 /** Free slots, as `SlotShares` counts them. */
@@ -15,9 +18,9 @@ export interface Room<Group> {
 }
 
 /**
- * Groups that want to claim, by mode and pace, longest waiting first. Thousands that hang wait here: a mode and pace
- * without a free slot costs one question, and of the others only groups are passed over whose owner holds slots, so that
- * the next one is found in a time that does not grow with how many wait.
+ * Groups that want to claim, by mode and pace, longest waiting first. Thousands of hanging groups may wait here, so the
+ * time to find the next one must not grow with their number. A mode and pace without a free slot costs one check. In
+ * the others, only groups whose owner holds slots are skipped.
  */
 export class WaitingGroups<Group extends GroupSlots> {
   private readonly lists = new Map<string, Set<Group>>();
@@ -28,7 +31,7 @@ export class WaitingGroups<Group extends GroupSlots> {
 
   constructor(private readonly room: Room<Group>) {}
 
-  /** A group that waits already keeps its place. */
+  /** A group that is already waiting keeps its place. */
   add(group: Group): void {
     if (this.places.has(group)) return;
     const list = listOf(modeOf(group), group.pace);
@@ -40,7 +43,7 @@ export class WaitingGroups<Group extends GroupSlots> {
     return this.places.has(group);
   }
 
-  /** To be called when the group's pace or owner has become another: it keeps its place by the time that it waits. */
+  /** Call this when the group's pace or owner has changed. The group keeps its place by waiting time. */
   reorder(group: Group): void {
     const place = this.places.get(group);
     const list = listOf(modeOf(group), group.pace);
@@ -52,8 +55,8 @@ export class WaitingGroups<Group extends GroupSlots> {
   }
 
   /**
-   * Removes and returns the group to serve next, of those that have room: Live before Sandbox, endpoints that answer in
-   * time before others, then the one with the fewest jobs under way, then the longest waiting.
+   * Removes and returns the next group that has room: Live before Sandbox, groups that finish in time before others,
+   * then the one with the fewest running jobs, then the longest waiting.
    */
   takeNext(): Group | null {
     const byRank = (this.taken + 1) % MAX_WAITING_EVERY !== 0;

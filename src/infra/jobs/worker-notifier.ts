@@ -51,7 +51,7 @@ export class WorkerNotifier {
     return this.signals.attach(this.queue.name, worker);
   }
 
-  /** Waits until all signals have left, at most a second; called at a graceful shutdown. */
+  /** Waits until all signals are sent, at most one second. Called during a graceful shutdown. */
   settle(): Promise<void> {
     return this.signals.settle();
   }

@@ -73,7 +73,7 @@ class ConnectionRace {
     });
   }
 
-  /** Until the next address may begin. */
+  /** Milliseconds until the next address may be tried. */
   private waitMs(): number {
     const [oldest] = this.underWay.values();
     if (!oldest || this.underWay.size < MAX_AT_ONCE) return NEXT_ADDRESS_MS;

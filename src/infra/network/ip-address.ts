@@ -7,7 +7,7 @@ import ipaddr from 'ipaddr.js';
  * of this machine, and PostgreSQL's `inet` rejects it (D15).
  */
 export function parseAddress(text: string): string | null {
-  // First, without a parser: almost every call comes from such an address.
+  // Checked first and without a parser, because almost every call comes from such an address.
   if (isIPv4(text)) return text;
   const zone = text.indexOf('%');
   const bare = zone === -1 ? text : text.slice(0, zone);

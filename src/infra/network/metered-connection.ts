@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /**
- * Maximum bytes of TLS itself, in a handshake and again between two requests: certificates, tickets, framing. A usual
+ * Maximum bytes of TLS overhead, in a handshake and again between two requests: certificates, tickets, framing. A usual
  * handshake has 3 to 6 KB. Verifying 32 KB of certificates takes up to 0.2 s of CPU, a flood of key updates 30 ms.
  */
 export const MAX_TLS_OVERHEAD_BYTES = 32 * 1_024;
@@ -48,7 +48,7 @@ export class MeteredConnection extends Duplex {
     this.meter = meter;
   }
 
-  /** Resets the count of bytes: the handshake has ended, or another request leaves. */
+  /** Resets the byte count after the handshake, and when another request is sent. */
   renewAllowance(): void {
     this.rawBytesBefore = this.rawBytes;
     this.dataBytesBefore = this.meter?.dataBytes() ?? 0;

@@ -6,8 +6,8 @@ import { endsWithin } from '../../common/time-limit.js';
 export type ResolveAddresses = (hostname: string) => Promise<readonly LookupAddress[]>;
 
 /**
- * How long the addresses of one family wait for those of the other. RFC 8305 section 3 has 50 ms for AAAA. A host without
- * IPv6 cannot use AAAA alone, so A has as long as a slow name server takes.
+ * How long the addresses of one family wait for those of the other. RFC 8305 section 3 recommends 50 ms for AAAA. A
+ * host without IPv6 cannot use AAAA alone, so A gets as long as a slow name server takes.
  */
 const WAIT_FOR_MS: Readonly<Record<4 | 6, number>> = { 4: 2_000, 6: 50 };
 const QUERY_TIMEOUT_MS = 4_000;
@@ -18,11 +18,11 @@ const RESOLVER_MAX_AGE_MS = 60_000;
 /** Names that fail must not cost one read of `/etc/resolv.conf` each. */
 const RESOLVER_MIN_AGE_MS = 1_000;
 
-/** Our own name servers did not answer, so nothing is known about the name. */
+/** Our own name servers did not respond, so nothing is known about the name. */
 export const RESOLVER_UNAVAILABLE = 'RESOLVER_UNAVAILABLE';
 
 const ABOUT_THE_NAME = new Set(['ENOTFOUND', 'ENODATA', 'ENONAME', 'EBADNAME']);
-/** The server rejected the question, so it is up. */
+/** The server rejected the query, so it is up. */
 const REJECTED = new Set(['EREFUSED', 'ENOTIMP', 'EFORMERR']);
 
 /**
@@ -107,7 +107,10 @@ class NameServers {
     }
   }
 
-  /** The error to report: if no other name was answered meanwhile, the fault is ours and not the name's. */
+  /**
+   * The error to report. If no other name was resolved in the meantime, probes whether our own name servers are at
+   * fault.
+   */
   private async blame(error: unknown, startedAt: number): Promise<unknown> {
     if (ABOUT_THE_NAME.has(codeOf(error)) || this.answeredAt >= startedAt) return error;
     this.probe ??= this.answersAboutTheRoot().finally(() => (this.probe = null));
@@ -127,8 +130,8 @@ class NameServers {
 }
 
 /**
- * Queries both families at once. As soon as IPv4 has addresses, IPv6 gets 50 ms more: many name servers never answer
- * AAAA. IPv4 gets 2 s more. IPv4 addresses come first.
+ * Queries both families at once. Once IPv4 has addresses, IPv6 gets 50 ms more, because many name servers never respond
+ * to AAAA. Once IPv6 has addresses, IPv4 gets 2 s more. IPv4 addresses come first.
  */
 async function bothFamilies(
   query: (family: 4 | 6) => Promise<readonly LookupAddress[]>,

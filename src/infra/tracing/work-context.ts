@@ -32,7 +32,7 @@ export function runApart<T>(work: () => T): T {
   return current.getStore() ? current.run(null, work) : work();
 }
 
-/** The partner, order or eSIM that the current job is about; empty outside a job. */
+/** The request, order, top-up, delivery or endpoint that the current work concerns; empty outside any. */
 export function currentConcerns(): Concerns {
   return current.getStore()?.concerns ?? NO_FIELDS;
 }
@@ -48,7 +48,7 @@ export function currentTraceparent(): string | null {
   return span && formatTraceparent(span);
 }
 
-/** Fields of the current work for log lines; the same empty object outside of any. */
+/** Fields of the current work for log lines. Outside any work, always the same empty object. */
 export function fieldsOfWork(): Readonly<Record<string, string>> {
   const work = current.getStore();
   if (!work) return NO_FIELDS;

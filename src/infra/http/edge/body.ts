@@ -6,7 +6,7 @@ import { AppError, type FieldError, ValidationFailed } from '../../../common/err
 import { findJsonExcess, type JsonExcess } from '../../../common/json-shape.js';
 import { JSON_LIMITS, MAX_BODY_BYTES } from './contract.js';
 
-/** Makes `application/json` the only type that has a parser, and this the parser (D9). */
+/** Makes `application/json` the only type with a parser, and installs that parser (D9). */
 export function useJsonParser(fastify: FastifyInstance): void {
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser(
@@ -15,10 +15,13 @@ export function useJsonParser(fastify: FastifyInstance): void {
   );
 }
 
-/** Copies each piece of a body. Fastify keeps the pieces: a body of single bytes takes 150 times its memory. */
+/**
+ * Copies each piece of a body into one buffer. Fastify would keep the pieces, and a body sent as single bytes would
+ * take 150 times its size.
+ */
 function readBody(payload: IncomingMessage): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  // The head check refused a larger one.
+  // The head check has already refused a larger body.
   const body = Buffer.allocUnsafe(Number(payload.headers['content-length'] ?? MAX_BODY_BYTES));
   let length = 0;
   const take = (piece: Buffer): void => {
@@ -34,8 +37,8 @@ function readBody(payload: IncomingMessage): Promise<Buffer> {
 }
 
 /**
- * The value of a JSON body; undefined for an empty one. A byte order mark at the start is skipped, as RFC 8259
- * allows. Of a repeated name the last one counts.
+ * The value of a JSON body; undefined for an empty one. A byte order mark at the start is skipped, as RFC 8259 allows.
+ * If a name is repeated, the last value counts.
  */
 export function parseJsonBody(bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined;
@@ -43,7 +46,7 @@ export function parseJsonBody(bytes: Buffer): unknown {
     throw new ValidationFailed([{ pointer: '', code: 'invalid_utf8', message: 'must be well-formed UTF-8' }]);
   }
   const text = bytes.toString('utf8');
-  // Before it is parsed: 64 KB of nested or many elements would hold up every other call.
+  // Checked before parsing: 64 KB of nested or many elements would block every other call.
   const excess = findJsonExcess(text, JSON_LIMITS);
   if (excess) throw new ValidationFailed([EXCESS[excess]]);
   const value = parse(text);
@@ -71,17 +74,17 @@ const EXCESS: Readonly<Record<JsonExcess, FieldError>> = {
   },
 };
 
-/** A place in the body; a chain to the root, so that only a violation pays for the text of its pointer. */
+/** A place in the body, linked to the root, so that the text of a pointer is built only for a violation. */
 interface Place {
   readonly value: unknown;
   readonly key: string;
   readonly parent: Place | null;
 }
 
-/** A longer pointer would rather repeat the body than point into it. */
+/** A longer pointer would repeat the body rather than point into it. */
 const MAX_POINTER_LENGTH = 200;
 
-/** A NUL or a lone surrogate in a text or name, or a number beyond what can be represented (D9). */
+/** Finds a NUL or lone surrogate in a text or name, or a number that is too large to be represented (D9). */
 function findViolation(body: unknown): FieldError | null {
   const pending: Place[] = [{ value: body, key: '', parent: null }];
   for (let place = pending.pop(); place !== undefined; place = pending.pop()) {
@@ -116,7 +119,7 @@ function checkScalar(place: Place): FieldError | null {
   return null;
 }
 
-/** PostgreSQL stores neither of the two. */
+/** PostgreSQL can store neither lone surrogates nor U+0000. */
 function isCleanText(text: string): boolean {
   return text.isWellFormed() && !text.includes('\u0000');
 }

@@ -19,7 +19,7 @@ export function routeOf(request: FastifyRequest): string | null {
 
 /**
  * The first span of a new trace, named by its route. The caller's `traceparent` is linked instead of becoming the
- * parent: a stranger decides neither which of our traces are kept nor what they belong to (D53).
+ * parent, because a stranger must not decide which of our traces are kept, or what they belong to (D53).
  */
 export function startCallSpan(tracer: Tracer, request: FastifyRequest): Span {
   const { headers, method: sent = '' } = request.raw;
@@ -36,7 +36,7 @@ export function startCallSpan(tracer: Tracer, request: FastifyRequest): Span {
   });
 }
 
-/** Called when the response has left, or the caller is gone. */
+/** Called when the response was sent or the caller disconnected. */
 export function endCallSpan(span: Span, { authResult, errorCode }: FastifyRequest, status: number): void {
   span.set({
     'http.response.status_code': status,

@@ -42,10 +42,10 @@ export function pathOf(url: string): string {
 }
 
 /**
- * The target to route. A proxy may send the absolute form, `GET http://host/v1/orders`, of which the path counts. Every
- * other target without a leading slash (`*`, `*v1/orders`, `ftp://host/x`) becomes a path without a route. Otherwise
- * the router would serve `*v1/orders` as `/v1/orders`, and Nest would respond to such targets in a hook that runs
- * before the authenticator.
+ * The target to route. A proxy may send the absolute form, such as `GET http://host/v1/orders`; only its path is
+ * routed. Every other target without a leading slash (`*`, `*v1/orders`, `ftp://host/x`) becomes a path without a
+ * route. Otherwise the router would serve `*v1/orders` as `/v1/orders`, and Nest would respond to such targets in a
+ * hook that runs before the authenticator.
  */
 export function toOriginForm(target: string): string {
   if (target.charCodeAt(0) === 47 /* / */) return target;
@@ -81,7 +81,7 @@ interface ResponseFacts {
   readonly traceId?: string | null;
 }
 
-/** Reports any call whose head, at least, was read. */
+/** Reports any call whose head was read. */
 export function recordResponse(recorder: CallRecorder, call: EdgeCall, response: ResponseFacts): void {
   const clientRequestId = call.headers['x-request-id'];
   recorder.record({

@@ -12,21 +12,21 @@ const MAX_CALLS_WAITING = 256;
 export const CLIENT_GONE = 499;
 
 /**
- * Outstanding calls of one socket. It ensures "recorded exactly once" (D38) for responses, abandoned calls and
- * responses written past Fastify alike, without a listener per request.
+ * Outstanding calls of one socket. Ensures that each call is recorded exactly once (D38), including abandoned calls and
+ * responses that bypass Fastify, without a listener per request.
  */
 export class Connection {
   /** Calls without a response, oldest first; null for a call that is not recorded. */
   private readonly owed = new Map<FastifyReply, EdgeCall | null>();
-  /** Calls that wait until fewer of their connection are running, oldest first. */
+  /** Calls that wait until fewer calls of this connection are running, oldest first. */
   private readonly waiting: ((isServed: boolean) => void)[] = [];
   private newest: FastifyReply | null = null;
   private reading: FastifyReply | null = null;
   private waitingForReading: (() => void) | null = null;
   private waitingForResponses: { readonly owed: number; readonly act: () => void } | null = null;
-  /** The parser has failed: nothing more can be read from this socket. */
+  /** The parser has failed, so nothing more can be read from this socket. */
   broken = false;
-  /** The server is closing: nothing more may be read from this socket. */
+  /** The server is closing, so nothing more may be read from this socket. */
   private closing = false;
 
   constructor(
@@ -39,24 +39,24 @@ export class Connection {
     this.newest = reply;
   }
 
-  /** The connection has more calls than may run at once: the newest must wait for `turn`. */
+  /** Whether the connection has more calls than may run at once. The newest must then wait for `turn`. */
   get isCrowded(): boolean {
     return this.owed.size - this.waiting.length > MAX_CALLS_SERVED;
   }
 
   /**
-   * Resolves when the newest call may run; false when its connection has ended meanwhile. Without this, a caller that
-   * keeps sending without reading would have all its responses computed and kept in memory.
+   * Resolves to true when the newest call may run, and to false if its connection ended first. Without this limit, a
+   * caller that keeps sending without reading would have all its responses computed and kept in memory.
    */
   turn(): Promise<boolean> {
     if (this.socket.destroyed) return Promise.resolve(false);
     const turn = new Promise<boolean>((resolve) => this.waiting.push(resolve));
-    // Node keeps reading whatever waits, so this is the only limit.
+    // Node keeps reading however many calls wait, so this is the only limit.
     if (this.waiting.length > MAX_CALLS_WAITING) this.socket.resetAndDestroy();
     return turn;
   }
 
-  /** Marks the call as responded to. Later responses to it are not recorded again. */
+  /** Marks the call as finished. A later response to it is not recorded. */
   finish(reply: FastifyReply, status: number): void {
     const call = this.owed.get(reply);
     if (call === undefined) return;
@@ -97,7 +97,7 @@ export class Connection {
     return this.newest && !this.newest.request.raw.complete ? this.newest : null;
   }
 
-  /** The head of the call has passed; from here on it is refused for a broken body (D7). */
+  /** The head of the call has passed every check. From here on, a broken body refuses the call (D7). */
   startReading(reply: FastifyReply): void {
     this.reading = reply;
     const act = this.waitingForReading;
@@ -105,14 +105,16 @@ export class Connection {
     act?.();
   }
 
-  /** Runs `act` once the head of the call has passed. Otherwise the call already has its response. */
+  /**
+   * Runs `act` once the head of the call has passed every check, or not at all if the call already has its response.
+   */
   whenReading(reply: FastifyReply, act: () => void): void {
     if (!this.owed.has(reply)) this.afterResponse();
     else if (this.reading === reply) act();
     else this.waitingForReading = act;
   }
 
-  /** Runs `act` once at most `owed` responses are outstanding: responses leave in call order. */
+  /** Runs `act` once at most `owed` responses are outstanding. Responses are sent in call order. */
   whenOwed(owed: number, act: () => void): void {
     this.waitingForResponses = { owed, act };
     this.afterResponse();
@@ -184,7 +186,7 @@ export class Connections {
   }
 }
 
-/** Marks the call as responded to on its connection. */
+/** Marks the call as finished on its connection. */
 export function finishCall(reply: FastifyReply, status: number): void {
   (reply.request.raw.socket as TrackedSocket)[connectionKey]?.finish(reply, status);
 }

@@ -47,9 +47,9 @@ export interface AuthResult {
   readonly principal: unknown;
   /** Rate-limit and similar headers, set on every response of this call (D21). */
   readonly headers: Readonly<Record<string, string>>;
-  /** 401, 403, 429 or 503: ends the call. */
+  /** Ends the call with 401, 403, 429 or 503. */
   readonly refusal: AppError | null;
-  /** For the call log (D38), whether the key is known or not. */
+  /** For the call log (D38); also set if the call of a known key is refused. */
   readonly keyId: string | null;
   readonly partnerId: string | null;
   readonly mode: string | null;
@@ -73,7 +73,7 @@ export interface FinishedCall {
   readonly route: string | null;
   /** Without the query; `-` when the request could not be read. */
   readonly path: string;
-  /** 499: the client was gone before the response. */
+  /** 499: the client disconnected before the response. */
   readonly status: number;
   readonly latencyMs: number;
   readonly keyId: string | null;
@@ -119,7 +119,7 @@ export interface EdgeOptions {
   readonly tracer?: Tracer | null;
   /** Whether a handler's log lines name its call; those of a traced call always do. */
   readonly namesCalls?: boolean;
-  /** Called when the port closes: milliseconds in which calls may still be answered. Default 10 s. */
+  /** Called when the port closes: the milliseconds in which running calls may still finish. Default 10 s. */
   closeWithinMs?(): number;
   onUnexpectedError(error: unknown, requestId: string): void;
 }

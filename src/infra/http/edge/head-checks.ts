@@ -56,7 +56,7 @@ function checkBodyHead(request: FastifyRequest, idempotencyKeyRequired: boolean 
   );
 }
 
-/** Whether the head announces a body. Only then the content type matters. */
+/** Whether the head announces a body. Only then does the content type matter. */
 export function announcesBody(headers: IncomingHttpHeaders): boolean {
   if (headers['transfer-encoding'] !== undefined) return true;
   const length = headers['content-length'];
@@ -65,7 +65,7 @@ export function announcesBody(headers: IncomingHttpHeaders): boolean {
 
 function checkBody(headers: IncomingHttpHeaders): AppError | null {
   if (!announcesBody(headers)) {
-    // With a type, Fastify looks for a parser, and would return 415 for an empty text/plain.
+    // With a content type, Fastify would look for a parser, and return 415 for an empty text/plain.
     delete headers['content-type'];
     return null;
   }

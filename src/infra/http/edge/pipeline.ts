@@ -14,18 +14,18 @@ export interface Edge {
   readonly options: EdgeOptions;
   readonly connections: Connections;
   readonly anonymousPaths: ReadonlySet<string>;
-  /** The port listens at a loopback address. */
+  /** Whether the port listens on a loopback address. */
   readonly isLocal: boolean;
 }
 
-/** The request id on the response (D8), and the call on the list of those that are owed one. */
+/** Sets the request id on the response (D8), and registers the call with its connection. */
 export function openCall(
   edge: Edge,
   request: FastifyRequest,
   reply: FastifyReply,
 ): { call: EdgeCall | null; connection: Connection } {
   request.startedAtMs = performance.now();
-  // Only the catalog says something else (D46).
+  // Only the catalog overrides this (D46).
   reply.header('x-request-id', request.id).header('cache-control', NO_STORE);
   const { raw } = request;
   const { tracer } = edge.options;
@@ -46,14 +46,14 @@ function isAnonymousPath({ anonymousPaths }: Edge, { url = '' }: IncomingMessage
   return anonymousPaths.size > 0 && anonymousPaths.has(pathOf(url));
 }
 
-/** A page in a browser on this machine, whose name leads to a loopback address, must not read what needs no token. */
+/** A web page whose name was rebound to a loopback address must not be able to read the paths that need no token. */
 function refuseForeignHost(edge: Edge, raw: IncomingMessage): AppError | null {
   const { host } = raw.headers;
   if (!edge.isLocal || host === undefined || !isAnonymousPath(edge, raw) || namesLocalHost(host)) return null;
   return new AppError('forbidden', { detail: LOCAL_ONLY });
 }
 
-/** Asks who is calling. An authenticator that fails refuses: it never lets a call through. */
+/** Authenticates the call. If the authenticator fails, the call is refused. */
 export async function authenticate({ options }: Edge, call: EdgeCall): Promise<AuthResult> {
   try {
     return await options.services().authenticator.authenticate(call);
@@ -65,7 +65,7 @@ export async function authenticate({ options }: Edge, call: EdgeCall): Promise<A
   }
 }
 
-/** Makes the authenticator's decision part of the call: known to the handlers, its headers on every response. */
+/** Attaches the authenticator's decision to the call for its handlers, and its headers to the response. */
 export function applyAuthResult(request: FastifyRequest, reply: FastifyReply, result: AuthResult): void {
   request.authResult = result;
   request.principal = result.principal;
@@ -75,13 +75,13 @@ export function applyAuthResult(request: FastifyRequest, reply: FastifyReply, re
 type OnRequest = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 /**
- * The one hook of D7: request id, authenticator, then whatever else the head can be refused for, all before a byte of
- * the body is read. Nest guards run after the body is parsed, and not at all for unknown paths.
+ * The one hook of D7. It sets the request id, authenticates and checks the head, all before any byte of the body is
+ * read. Nest guards run only after the body is parsed, and not at all for unknown paths.
  */
 export function createOnRequest(edge: Edge): OnRequest {
   const { idempotencyKeyRequired } = edge.options;
   return async function onRequest(request, reply) {
-    // A call that was here before the server began to close is still served.
+    // A call that arrived before the server began to close is still served.
     const isLate = edge.connections.closing;
     const { call, connection } = openCall(edge, request, reply);
     if (connection.isCrowded && !(await connection.turn())) return void reply.hijack();
@@ -95,7 +95,7 @@ export function createOnRequest(edge: Edge): OnRequest {
       : (checkHead(request, idempotencyKeyRequired) ?? (call ? null : refuseForeignHost(edge, request.raw)));
     if (refusal) return sendProblem(reply, refusal);
     if (request.raw.method === 'GET') return;
-    // Node leaves this to us, see `createHttpServer`: who is refused need not send the body.
+    // Node leaves this to us (see `createHttpServer`), so that a refused caller need not send the body.
     if (expectsContinue(request.raw)) reply.raw.writeContinue();
     connection.startReading(reply);
   };
@@ -105,13 +105,15 @@ function expectsContinue({ headers, httpVersionMinor }: IncomingMessage): boolea
   return headers.expect !== undefined && httpVersionMinor !== 0;
 }
 
-/** Requests that the router refuses before any hook has run: bad percent-encoding in the path. */
+/**
+ * Responds to requests that the router refuses before any hook runs: those with malformed percent-encoding in the path.
+ */
 export async function respondUnroutable(
   edge: Edge,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  // Fastify makes these requests without decorations.
+  // Fastify creates these requests without decorations.
   Object.assign(request, { principal: null, replayOf: null, authResult: null, errorCode: null, span: null });
   const { call } = openCall(edge, request, reply);
   const result = call && (await authenticate(edge, call));

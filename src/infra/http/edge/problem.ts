@@ -83,8 +83,8 @@ const DATABASE_DOWN_MESSAGES = [
 ];
 
 /**
- * The response to anything thrown behind the edge (D6). An unknown error's message is never sent. Null when the caller
- * hung up during its body, because then nobody waits for a response.
+ * The response to anything thrown behind the edge (D6). An unknown error's message is never sent. Null if the caller
+ * hung up while it sent its body, because nothing waits for a response then.
  */
 export function toFailure(exception: unknown): Failure | null {
   if (exception instanceof AppError) return { error: exception, unexpected: false };
@@ -139,7 +139,7 @@ function codeOf(exception: Error): string | null {
   return typeof code === 'string' ? code : null;
 }
 
-/** Sends the one error body (D6). The header repeats the body's request id, whatever an earlier step has set. */
+/** Sends the one error body. The header repeats the body's request id, even if an earlier step has set another. */
 export function sendProblem(reply: FastifyReply, error: AppError): void {
   const { request } = reply;
   request.errorCode = error.code;
@@ -157,8 +157,9 @@ export function sendProblem(reply: FastifyReply, error: AppError): void {
 
 function sendAndKeepAlive(reply: FastifyReply, body: Buffer): void {
   const { raw: response, request } = reply;
-  // Fastify closes the connection after every body that it could not parse. A completely read body is no reason to, and
-  // closing would lose pipelined calls. (Removing the header would make Node send none at all.)
+  // Fastify closes the connection after every body that it cannot parse. If the body was read completely, keep the
+  // connection, because closing it would lose pipelined calls. (Removing the header instead would make Node send none
+  // at all.)
   if (request.raw.complete && reply.hasHeader('connection') && !response.hasHeader('connection')) {
     reply.header('connection', response.shouldKeepAlive ? 'keep-alive' : 'close');
   }
@@ -166,8 +167,8 @@ function sendAndKeepAlive(reply: FastifyReply, body: Buffer): void {
 }
 
 /**
- * Whether the rest of the body is too large, or of unknown length, to read it just to keep the connection. A caller
- * that waits for `100 Continue` may never send it.
+ * Whether the rest of the body is too long, or of unknown length, to be read only to keep the connection. A caller that
+ * waits for `100 Continue` may never send it.
  */
 function leavesMuchUnread(raw: IncomingMessage): boolean {
   if (raw.complete) return false;
@@ -179,7 +180,7 @@ function leavesMuchUnread(raw: IncomingMessage): boolean {
 }
 
 /**
- * Sends the response at once, but closes only after the caller had time to read it: closing a socket with unread bytes
+ * Sends the response at once, but closes only after the caller had time to read it. Closing a socket with unread bytes
  * sends a reset, and a caller that is still writing would never see the response.
  */
 function sendAndLinger(reply: FastifyReply, body: Buffer): void {

@@ -52,8 +52,8 @@ export function createEdgeAdapter(options: EdgeOptions): FastifyAdapter {
 }
 
 /**
- * Runs everything after it within the call's context. Placed here, because reading a body leaves the context that an
- * earlier hook entered.
+ * Runs all later steps within the call's context. It is a `preHandler` hook, because reading a body leaves the context
+ * that an earlier hook entered.
  */
 function nameCall({ span, id }: FastifyRequest, _reply: FastifyReply, done: () => void): void {
   runWithin(span?.context ?? null, { requestId: id }, done);
@@ -93,7 +93,7 @@ function decorateRequests(fastify: FastifyInstance): void {
 }
 
 /**
- * The server below Fastify. Created here, because Fastify opens a second one for `localhost`, with the limits but
+ * The server below Fastify. Created here, because for `localhost` Fastify would open a second one, with the limits but
  * without the listeners.
  */
 function createHttpServer(edge: Edge, listener: RequestListener): Server {
@@ -119,7 +119,7 @@ function createHttpServer(edge: Edge, listener: RequestListener): Server {
   server.maxHeadersCount = 0;
   limitSockets(server, socketLimits, (socket) => edge.connections.of(socket).isIdle);
   server.on('connection', (socket: Socket) => edge.connections.of(socket));
-  // Node would respond to one by itself, and to the other before the head has been checked.
+  // Without these listeners, Node would respond to the first itself, and to the second before the head is checked.
   server.on('checkExpectation', listener);
   server.on('checkContinue', listener);
   server.on('connect', (raw, socket) => {

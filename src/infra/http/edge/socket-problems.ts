@@ -47,7 +47,7 @@ function refuseUnknown({ options }: Edge, { socket }: Connection, parserError: s
   recordUnreadable(options.services().recorder, requestId, remoteAddress, error.status, error.code);
 }
 
-/** The responses to earlier calls leave first. */
+/** The responses to earlier calls are sent first. */
 function refuseArriving(connection: Connection, reply: FastifyReply, parserError: string): void {
   connection.whenOwed(1, () => {
     if (!connection.isOwed(reply) || reply.raw.headersSent || !connection.socket.writable) return;

@@ -14,9 +14,9 @@ export interface LoadedPeer {
 }
 
 /**
- * The worker processes known to this one, including itself. Every signal reaches all of them. One of them takes a group
- * first, so that the others do not claim in vain. Views may differ briefly: then two processes claim at once, or all a
- * little later.
+ * The worker processes known to this one, including itself. Every signal reaches all of them. For each group one
+ * process claims first, so that the others do not claim in vain. If views differ briefly, two processes claim at once,
+ * or all claim a little later.
  */
 export class SignalPeers {
   private readonly peers = new Map<string, Peer>();

@@ -8,21 +8,25 @@ import { type LoadedPeer, SignalPeers } from './signal-peers.js';
 
 /** A worker of this process. */
 export interface GroupWorker {
-  /** Claims from the group now; false when another process may: this one has no slot for it, or is stopping. */
+  /**
+   * Claims from the group now. False if another process may claim, because this one has no slot for it or is stopping.
+   */
   claimNow(group: string): boolean;
-  /** Claims from the group when the time is over. */
+  /** Claims from the group within `ms` milliseconds. */
   claimWithin(group: string, ms: number): void;
-  /** How many groups it has; the other processes hear it. */
+  /** Number of its groups, reported to the other processes. */
   load(): number;
 }
 
-/** Between two signals of a process: the first leaves at once, those of the next milliseconds together. */
+/** Minimum pause between two signals of a process. The first is sent at once, and those of the pause together. */
 const GATHER_MS = 4;
-/** NOTIFY takes 8,000 bytes; a group has at most some forty. */
+/** NOTIFY accepts 8,000 bytes, and a group takes at most about forty. */
 const MAX_GROUPS = 150;
-/** After this a process claims what another is to claim first: that one may be dead, frozen or full. */
+/**
+ * Delay before a process claims a group that another should claim first, because that one may be dead, frozen or full.
+ */
 const SECOND_CLAIM_MS = 150;
-/** How often worker processes say that they are there. */
+/** Interval at which worker processes announce themselves. */
 const PRESENCE_EVERY_MS = 2_000;
 const SETTLE_LIMIT_MS = 1_000;
 const LAST_WORD_LIMIT_MS = 200;
@@ -30,31 +34,31 @@ const LAST_WORD_LIMIT_MS = 200;
 /** Messages between processes: ids only, never rows (B3). */
 interface Message {
   readonly from: string;
-  /** The process that is meant; without it all are. */
+  /** The recipient; all processes if omitted. */
   readonly to?: string;
-  /** Groups with something due, by queue. */
+  /** Groups with due work, by queue. */
   readonly due?: Readonly<Record<string, readonly string[]>>;
-  /** The queues that the sender works on, with its load of each. */
+  /** The queues that the sender works on, with its load on each. */
   readonly works?: Readonly<Record<string, number>>;
 }
 
 interface DueGroup {
   readonly queue: string;
   readonly group: string;
-  /** The process that has the group; undefined: whoever has room. */
+  /** The process that has the group; undefined: any process with room. */
   readonly owner: string | undefined;
 }
 
 /**
- * Says after a commit that a group has something due (D51): to the worker of this process directly, to the others by a
- * signal when this one cannot take it. Best effort by design: what is lost, the sweep finds.
+ * Notifies workers after a commit that a group has due work (D51): this process's worker directly, the others by a
+ * signal if this one cannot take it. Best effort by design: the sweep finds work whose signal was lost.
  */
 export class WorkSignals {
-  /** This process, in messages. */
+  /** Id of this process in messages. */
   readonly id = `${process.pid}-${randomUUID()}`;
   private readonly peers = new SignalPeers();
   private readonly workers = new Map<string, GroupWorker>();
-  /** The groups that wait for the next signal. */
+  /** Groups that wait for the next signal. */
   private readonly pending = new Set<string>();
   private readonly signals = new Batcher<DueGroup>({
     maxItems: MAX_GROUPS,
@@ -71,7 +75,7 @@ export class WorkSignals {
     private readonly logger: Logger,
   ) {}
 
-  /** Signals the worker about groups of the queue, from any process. @returns stops these signals */
+  /** Passes signals about the queue's groups, from any process, to the worker. @returns a function that stops this */
   attach(queue: string, worker: GroupWorker): () => void {
     if (!this.presence) {
       this.channel.listen((text) => this.receive(text));
@@ -86,8 +90,8 @@ export class WorkSignals {
   }
 
   /**
-   * Something of the group is due. Callers do not wait.
-   * @param owner the process that has the group, where one is known: it alone is woken
+   * Notifies that the group has due work. Callers do not wait.
+   * @param owner the process that has the group, if known: only this one is notified
    */
   tell(queue: string, group: string, owner?: string): void {
     if ((owner === undefined || owner === this.id) && this.workers.get(queue)?.claimNow(group)) return;
@@ -103,7 +107,7 @@ export class WorkSignals {
     return this.peers.list(queue, performance.now()).filter(({ id }) => id !== this.id);
   }
 
-  /** Waits until all signals have left, or a second has passed; called by a graceful stop. */
+  /** Waits until all signals are sent, at most one second. Called during a graceful shutdown. */
   async settle(): Promise<void> {
     await endsWithin(this.signals.drain(), SETTLE_LIMIT_MS);
   }
@@ -112,7 +116,7 @@ export class WorkSignals {
     this.signals.discard();
     if (this.presence) {
       clearInterval(this.presence);
-      // So that the others wait for this one no longer; they find out by themselves, too.
+      // Without this message, the others would wait for this process until they miss its announcements.
       const said = this.send({ from: this.id, works: {} }).catch(() => undefined);
       await endsWithin(said, LAST_WORD_LIMIT_MS);
     }
@@ -131,7 +135,7 @@ export class WorkSignals {
 
   private sayPresence(): void {
     const works = Object.fromEntries([...this.workers].map(([queue, worker]) => [queue, worker.load()]));
-    // A server that is away must not find a queue of them when it comes back.
+    // Announcements must not pile up while the server is down.
     if (this.presenceUnderWay) return;
     this.presenceUnderWay = true;
     this.send({ from: this.id, works })
@@ -179,7 +183,7 @@ function byQueue(groups: readonly DueGroup[]): Record<string, string[]> {
   return due;
 }
 
-/** Null for what is no message of this service: anybody who reaches the server can say something on its channels. */
+/** Null for text that is not a message of this service: anyone with access to the server can send on its channels. */
 function parse(text: string): Message | null {
   try {
     const { from, to, due, works } = JSON.parse(text) as Partial<Record<keyof Message, unknown>>;
@@ -201,7 +205,9 @@ function isRecordOf<T>(value: unknown, is: (each: unknown) => each is T): value 
   return typeof value === 'object' && value !== null && Object.values(value).every(is);
 }
 
-/** Whether the server may have refused the signal for one of its groups: an error of a statement, or of a Redis command. */
+/**
+ * Whether the server may have refused the signal because of one of its groups: a statement or a Redis command failed.
+ */
 function mayBeOfOneGroup(error: unknown): boolean {
   return mayBeOfOneRow(error) || (error instanceof Error && error.name === 'ReplyError');
 }

@@ -36,7 +36,7 @@ export interface OtlpTracerSettings extends TracingConfig {
   readonly metrics: Registry;
 }
 
-/** A collector that hangs costs its spans, and the next batch does not wait for it for long. */
+/** A hanging collector loses its spans, but does not delay the next batch for long. */
 const EXPORT_TIMEOUT_MS = 5_000;
 const SEND_EVERY_MS = 1_000;
 const MAX_BATCH = 512;
@@ -56,9 +56,9 @@ const CONCERN_NAMES: Readonly<Record<keyof Concerns, string>> = {
 };
 
 /**
- * Spans by OpenTelemetry's SDK, sent as OTLP over HTTP in JSON. Nothing is registered globally, so several may live in one
- * process, and nothing is patched. The exporter reads certificates and compression from the variables that
- * OpenTelemetry defines.
+ * Creates spans with OpenTelemetry's SDK and sends them as OTLP over HTTP in JSON. Nothing is registered globally, so
+ * several tracers may live in one process, and nothing is patched. The exporter reads certificates and compression from
+ * the variables that OpenTelemetry defines.
  */
 export class OtlpTracer extends Tracer {
   readonly isOn = true;
@@ -152,7 +152,7 @@ class OtlpSpan implements Span {
   }
 }
 
-/** Random ids, but for a span whose ids were chosen: `startSpan` asks for both before it answers. */
+/** Generates random ids, except for a span whose ids were chosen. `startSpan` requests both ids before it returns. */
 class ChosenIds implements IdGenerator {
   private readonly random = new RandomIdGenerator();
   private chosen: SpanRequest['ids'];

@@ -5,7 +5,7 @@ import { counterIn } from '../../metrics.js';
 
 type ExportResult = Parameters<Parameters<SpanExporter['export']>[1]>[0];
 
-/** Maximum waiting spans: some megabytes. Further spans are dropped, and nobody waits for them. */
+/** Maximum waiting spans, some megabytes. Further spans are dropped, so that no caller waits. */
 export const MAX_WAITING_SPANS = 2_048;
 /** OpenTelemetry's number; its enumeration would need another package. */
 const SUCCESS = 0;

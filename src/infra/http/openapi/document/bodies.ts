@@ -28,9 +28,7 @@ const EXACTLY_ONE_OF: Readonly<Record<string, readonly [string, ...string[]]>> =
   ConsumeRequest: ['bytes', 'percent'],
 };
 
-/**
- * Limits the number of fields: generators turn a choice of required fields (`oneOf`) into types that do not compile.
- */
+/** Limits the number of fields instead of using `oneOf`, which generators turn into types that do not compile. */
 function requireExactlyOne(
   document: OpenAPIObject,
   name: string,

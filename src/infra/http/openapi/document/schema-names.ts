@@ -46,7 +46,7 @@ function bodyNames(document: OpenAPIObject): Set<string> {
 
 /**
  * Makes each envelope a component: `OrderResponse` contains one `Order`, `OrderPage` a list of them.
- * @throws Error when two envelopes of one name differ
+ * @throws Error when two envelopes with the same name differ
  */
 export function nameEnvelopes(document: OpenAPIObject, operations: readonly DescribedOperation[]): void {
   const schemas = ((document.components ??= {}).schemas ??= {});
