@@ -79,7 +79,7 @@ export async function startAdmin(process: ProcessResources, probe: OpsProbe | nu
 const DOCUMENTS = ['partner', 'admin', 'portal'] as const;
 const FOLDER = path.join(PACKAGE_ROOT.folder, 'docs/openapi');
 
-/** Paths of the APIs' OpenAPI documents on the admin port (D3). */
+/** Paths of the APIs' OpenAPI documents on the admin port. */
 const API_DOCUMENT_PATHS = DOCUMENTS.map((name) => `/openapi/${name}.json`);
 
 /** Serves the committed documents, which `npm run check` compares with the code. */

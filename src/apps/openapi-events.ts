@@ -116,7 +116,7 @@ export function eventSchemaName(type: EventType): string {
 const dataSchemaName = (type: EventType): string => `${eventSchemaName(type)}Data`;
 
 /**
- * The envelope with its `data` per event type (D28), and a union of all events under the class name that the feed uses.
+ * The envelope with its `data` per event type, and a union of all events under the class name that the feed uses.
  */
 export function eventSchemas(): Record<string, SchemaObject> {
   const ref = (type: EventType): string => `#/components/schemas/${eventSchemaName(type)}`;

@@ -32,7 +32,6 @@ const LICENSE = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
 /** Display names of tags whose names generators turn into class names. */
 const DISPLAY_NAMES: Readonly<Record<string, string>> = { Esims: 'eSIMs', Topups: 'Top-ups' };
 
-/** Introduction of the partner document. */
 const PARTNER_INTRODUCTION = `Catalog, orders, eSIMs and events for partners.
 
 - **Modes.** The key decides: \`svc_sk_test_...\` works on Sandbox (mock data, no charges), \`svc_sk_live_...\` on Live.
@@ -45,7 +44,6 @@ const PARTNER_INTRODUCTION = `Catalog, orders, eSIMs and events for partners.
   Data is in bytes, 1 GB = 10^9; null when unlimited.
 - **Growth.** Responses may get new fields and new enum values. Ignore those that you do not know.`;
 
-/** Introduction of the admin document. */
 const ADMIN_INTRODUCTION = `The internal API of the portal team. It is never exposed publicly.
 
 - **Who calls.** A token of \`ADMIN_TOKENS\`; its name and the optional \`X-Actor\` go to the audit log.
@@ -54,7 +52,6 @@ const ADMIN_INTRODUCTION = `The internal API of the portal team. It is never exp
 - **Responses, errors and lists** are those of the partner API. \`Idempotency-Key\` is optional on a POST.
 - **Shown once.** Only the response that created a key or signing secret contains it. A replay of that response has null.`;
 
-/** Introduction of the portal document. */
 const PORTAL_INTRODUCTION = `The API behind the pages of the partner portal. It shows one partner's data, in the modes of the session.
 
 - **Who calls.** A session. \`POST /internal/v1/partners/{pid}/portal-sessions\` of the admin API creates a link, and the

@@ -75,7 +75,7 @@ export function toBase32(bytes: Uint8Array): string {
   return bits === 0 ? text : text + CROCKFORD.charAt((held << (5 - bits)) & 31);
 }
 
-/** A new id such as `ord_01JD...` (D10). Ids sort by creation to the millisecond, not within one. */
+/** A new id such as `ord_01JD...`. Ids sort by creation to the millisecond, not within one. */
 export function newId(prefix: IdPrefix, nowMs?: number): string {
   return `${prefix}_${ulid(nowMs)}`;
 }

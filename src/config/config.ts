@@ -70,7 +70,7 @@ export interface AppConfig {
   readonly tracing: TracingConfig | null;
   /** Interval between two comparisons of all books (D27). */
   readonly reconcileIntervalMs: number;
-  /** Orders or top-ups compared with a provider between two checkpoints, at which another worker can continue (D27). */
+  /** Orders or top-ups compared with a provider between two checkpoints, at which another worker can continue. */
   readonly reconcilePageSize: number;
   readonly shutdownTimeoutMs: number;
 }
@@ -108,7 +108,7 @@ export interface ProvisioningConfig {
    * lists.
    */
   readonly livePackageRules: readonly LivePackageRule[];
-  /** An order or top-up without an outcome for this long is listed for support (D22). */
+  /** An order or top-up without an outcome for this long is listed for support. */
   readonly needsReviewAfterMs: number;
 }
 

@@ -24,7 +24,7 @@ export interface RetentionConfig {
   readonly portalSessionDays: number;
 }
 
-/** Held deliveries are kept for at least 30 days (D32). */
+/** Held deliveries are kept for at least 30 days. */
 export const MIN_HELD_DAYS = 30;
 
 const DAYS = { min: 1, max: 3_650 };

@@ -90,7 +90,7 @@ function withoutEmpty(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
 }
 
-/** Writes a file of mode 0600 atomically, so that a kill leaves no half-written file for the next start (D2). */
+/** Writes a file of mode 0600 atomically, so that a kill leaves no half-written file for the next start. */
 export function writeSecretFile(file: string, content: string): void {
   const draft = `${file}.${process.pid}.draft`;
   writeFileSync(draft, content, { mode: 0o600, flush: true });

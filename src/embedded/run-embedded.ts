@@ -36,7 +36,7 @@ const DATABASE = 'esim';
  */
 const POSTGRES_STOP_MS = 10_000;
 
-/** `npm start` on a fresh machine: PostgreSQL, every role, a demo partner and a receiver in one process (D2). */
+/** `npm start` on a fresh machine: PostgreSQL, every role, a demo partner and a receiver in one process. */
 export async function runEmbedded(): Promise<void> {
   const stops: (() => Promise<void>)[] = [];
   let stopping: Promise<void> | undefined;

@@ -11,7 +11,6 @@ export interface BatcherOptions<T, R = void> {
    * batches that contained one of these items.
    */
   handle(items: readonly T[], failures: number): Promise<Results<R>>;
-  /** Maximum number of items in a batch. */
   readonly maxItems: number;
   /**
    * When a batch starts: at the end of the running code, at the end of this turn of the event loop, or at the end of

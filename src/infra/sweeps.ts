@@ -109,7 +109,7 @@ export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy, BeforeAp
     );
   }
 
-  /** The first hook of a shutdown; the workers drain meanwhile. */
+  /** The first hook of a shutdown; the workers drain at the same time. */
   onModuleDestroy(): void {
     for (const { sweeper } of this.sweepers) void sweeper.stop();
   }

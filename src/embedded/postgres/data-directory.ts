@@ -37,7 +37,7 @@ export async function ownerOf(dataDir: string): Promise<SystemAccount | undefine
   return stat(dataDir).catch(() => undefined);
 }
 
-/** The major version of PostgreSQL that made the cluster, for example 18. */
+/** The major version of PostgreSQL that created the cluster, for example 18. */
 export async function clusterVersionOf(dataDir: string): Promise<number> {
   return Number.parseInt(await readFile(path.join(dataDir, 'PG_VERSION'), 'utf8'), 10);
 }
@@ -95,7 +95,6 @@ async function ageMs(file: string): Promise<number> {
   return found ? Date.now() - found.mtimeMs : Infinity;
 }
 
-/** Parameters for creating a cluster. */
 export interface InitializeOptions {
   readonly dataDir: string;
   readonly initdb: string;

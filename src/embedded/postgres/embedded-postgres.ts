@@ -13,7 +13,7 @@ import { forkedProcessesOf, isPostgresOf, readLock, removeMeaninglessLock } from
 
 /** A PostgreSQL server owned by this process. */
 export interface EmbeddedPostgres {
-  /** On 127.0.0.1. An adopted server keeps its port, whatever port was requested. */
+  /** On 127.0.0.1. An adopted server keeps its port, even if another one was requested. */
   readonly port: number;
   /**
    * A connection URL with the superuser's password, over a Unix-domain socket if possible.
@@ -31,7 +31,7 @@ export interface EmbeddedPostgres {
 
 export interface EmbeddedPostgresOptions {
   /**
-   * Folder of the cluster, for example `./.data/postgres`. Its password is stored beside it in `<dataDir>.password`.
+   * Folder of the cluster, for example `./.data/postgres`. Its password is stored next to it in `<dataDir>.password`.
    */
   dataDir: string;
   /** A fixed port; undefined means the cluster's last port, or a free one. */
@@ -115,7 +115,7 @@ async function removeObstacle(
 }
 
 /**
- * Ends the sessions of a killed server. Idle ones end by themselves, but one in a long computation holds the old shared
+ * Ends the sessions of a killed server. Idle ones end on their own, but one in a long computation holds the old shared
  * memory, and with it the cluster, until it finishes.
  */
 async function endOrphans(dataDir: string): Promise<void> {

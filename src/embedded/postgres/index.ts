@@ -1,7 +1,7 @@
 /**
  * A PostgreSQL server owned by this process, from npm's binaries (D2). Independent of the service.
- * `embedded-postgres` adopts or starts a server; `cluster` opens or creates the data; `running-server` implements both
- * ways, starting and adopting; `privileges` lets it run as root; the rest are their tools.
+ * `embedded-postgres` adopts or starts a server, and `cluster` opens or creates the data. `running-server` implements
+ * starting and adopting, and `privileges` allows it to run as root. The other files are helpers.
  */
 export {
   type EmbeddedPostgres,

@@ -24,7 +24,6 @@ export interface ProcessEnd {
   readonly how: string;
 }
 
-/** Options for running a PostgreSQL executable. */
 export interface RunOptions {
   /** From `commandPrefix`. */
   readonly prefix: readonly string[];

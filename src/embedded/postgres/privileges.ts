@@ -71,7 +71,7 @@ function identityFlags(account: SystemAccount): string[] {
 
 /**
  * Lets the unprivileged account pass through root's folders of mode 0700, such as /root, which may contain the project
- * and its node_modules (D2).
+ * and its node_modules.
  */
 async function capabilityFlags(): Promise<string[]> {
   const held = await heldCapabilities();

@@ -28,7 +28,6 @@ export type ServerSettings = Readonly<Record<string, string | number>>;
 /** Why a server did not start, when another attempt may succeed. */
 export type Obstacle = 'locked' | 'orphans' | 'meaningless-lock' | 'port-taken';
 
-/** Options of one server start. */
 export interface ServerOptions {
   readonly port: number;
   readonly settings: ServerSettings;
@@ -145,7 +144,7 @@ const OPERATOR_INTERVENTION = /^57P/;
 const INVALID_PASSWORD = '28P01';
 
 /**
- * Adopts a running server of this cluster (D2), after querying which data it serves. While the process that started it
+ * Adopts a running server of this cluster, after querying which data it serves. While the process that started it
  * lives, the server is shared: `stop` then leaves it running.
  * @returns undefined when it is starting, stopping or already gone: check again a little later
  * @throws EmbeddedPostgresError when it rejects the stored password or serves other data
@@ -228,7 +227,7 @@ function throwIfFinal(error: unknown, cluster: Cluster, lock: ServerLock): void 
 const TIME_LIMIT_MS = 3_000;
 
 /**
- * Ends a server that has outlived its owner but neither serves nor stops (D2). PostgreSQL 18.4 hangs like this when the
+ * Ends a server that has outlived its owner but neither serves nor stops. PostgreSQL 18.4 hangs like this when the
  * fast shutdown arrives while it restarts after one of its processes was killed.
  */
 export class HungServerWatch {

@@ -17,7 +17,7 @@ interface Listed extends ObjectLiteral {
   readonly id: string;
 }
 
-/** Lists are newest first (D11), except work queues, which are oldest first. */
+/** Lists are newest first, except work queues, which are oldest first. */
 export type ListOrder = 'newest_first' | 'oldest_first';
 
 /** How to page through a table partitioned by day. */
@@ -29,7 +29,8 @@ interface ListedDays<T extends Listed> {
   /** Id prefix when ids are the partition key; null when it is `created_at`. */
   readonly ids: IdPrefix | null;
   /**
-   * Queries of a partition that belongs to no day; read once and first, because its rows may move into a day meanwhile.
+   * Queries of a partition that belongs to no day. It is read once and first, because its rows may move into a day in
+   * the meantime.
    */
   readonly besides?: readonly SelectQueryBuilder<T>[];
 }
@@ -63,7 +64,7 @@ const SORTINGS: Readonly<Record<ListOrder, Sorting>> = {
 
 const AT = `to_char(t.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
-/** Pages through a table by (created_at, id): stable under concurrent inserts, no OFFSET (D11). */
+/** Pages through a table by (created_at, id): stable under concurrent inserts, no OFFSET. */
 @Injectable()
 export class KeysetPages {
   constructor(private readonly cursors: CursorCodec) {}

@@ -38,7 +38,6 @@ async function assertUtf8(client: ClientBase): Promise<void> {
   );
 }
 
-/** Checks the session's own settings. */
 async function assertOwnSettings(client: ClientBase, asked: Settings): Promise<void> {
   // A Unix socket has no TCP keepalive settings: they read as 0.
   const wanted = Object.entries(asked).filter(([name]) => !name.startsWith('tcp_'));

@@ -115,7 +115,7 @@ export const bigintColumn: ValueTransformer = {
   from: (value: string | null) => toSafeIntegerOrNull(value),
 };
 
-/** The database's current time, which is the clock of due times, leases and expiry (D40). */
+/** The database's current time, which is the clock of due times, leases and expiry. */
 export async function databaseNow(tx: Tx): Promise<Date> {
   const { rows } = await sql<{ now: Date }>(tx.manager, 'SELECT clock_timestamp() AS now');
   return rows[0]!.now;

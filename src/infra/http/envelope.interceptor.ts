@@ -27,7 +27,7 @@ export class SerializedListResponse {
   ) {}
 }
 
-/** 304: the one response without a body (D5). */
+/** 304: the one response without a body. */
 export class NotModified {}
 
 const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';

@@ -77,7 +77,7 @@ function text(max: number, pattern: RegExp, message: string): PropertyDecorator 
   );
 }
 
-/** A partner's own id of an order or top-up: 1 to 64 printable ASCII characters (D10). */
+/** A partner's own id of an order or top-up: 1 to 64 printable ASCII characters. */
 export function Reference(): PropertyDecorator {
   return compose(
     IsString({ message: 'must be text' }),
@@ -100,7 +100,7 @@ export const METADATA_SCHEMA = {
   example: { traveler: 'A-17' },
 } as const;
 
-/** At most 20 string pairs, keys of 1 to 40, values of up to 500 characters (D10). */
+/** At most 20 string pairs, keys of 1 to 40, values of up to 500 characters. */
 export function Metadata(): PropertyDecorator {
   return ValidateBy({
     name: 'metadata',

@@ -10,7 +10,7 @@ export function isLoopback(address: string): boolean {
 }
 
 /**
- * Whether a `Host` header names this machine: `localhost`, a name below it, or a loopback address. A page whose name
+ * Whether a `Host` header names this machine: `localhost`, a subdomain of it, or a loopback address. A page whose name
  * was rebound to 127.0.0.1 sends its own name, and must not be able to read the response.
  */
 export function namesLocalHost(host: string): boolean {

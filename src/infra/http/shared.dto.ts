@@ -59,7 +59,7 @@ export class MoneyDto {
   currency!: string;
 }
 
-/** Money of a response (D10). */
+/** Money of a response. */
 export class MoneyResponse {
   @ApiProperty({ type: 'integer', example: 450, description: 'Minor units.' })
   amount!: number;

@@ -12,7 +12,6 @@ export type CutReason = (typeof CUT_REASONS)[number];
 export interface SocketLimits {
   /** How long a caller may leave response bytes unread, in milliseconds. */
   readonly writeTimeoutMs: number;
-  /** Maximum concurrent connections of the port. */
   readonly maxConnections: number;
   /**
    * Maximum connections per address (an IPv6 /64 counts as one); null behind a proxy, whose address all callers share.

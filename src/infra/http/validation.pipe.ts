@@ -63,7 +63,7 @@ export class StrictValidationPipe extends ValidationPipe {
 
 /**
  * `toString`, `constructor` and similar names exist in every object: class-transformer treats them as inherited and
- * drops them before the whitelist sees them, so they are refused here. Bodies have at most 32 levels (D9).
+ * drops them before the whitelist sees them, so they are refused here. Bodies have at most 32 levels.
  */
 function refuseInheritedNames(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;

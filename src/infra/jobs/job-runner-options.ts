@@ -13,7 +13,7 @@ export interface JobRunnerOptions<Job> {
   readonly ownerShare?: number;
   /** Share of the slots reserved for owners without any; default none. */
   readonly keptForOthers?: number;
-  /** A job that runs longer marks its group as slow, which excludes it from half of the slots (D42); default: never. */
+  /** A job that runs longer marks its group as slow, which excludes it from half of the slots; default: never. */
   readonly slowAfterMs?: number;
   readonly sweepIntervalMs: number;
   /** The heartbeat renews three times per lease, so that two beats may be lost. */

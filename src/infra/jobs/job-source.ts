@@ -6,7 +6,7 @@ export interface JobSource<Job> {
   claim(group: string, limit: number): Promise<Claim<Job>>;
   /** Same for several distinct groups in one statement; returns their claims in order. */
   claimMany?(requests: readonly ClaimRequest[]): Promise<readonly Claim<Job>[]>;
-  /** Groups after `after`, in order, with due and unleased jobs: their notification was lost (D1). */
+  /** Groups after `after`, in order, with due and unleased jobs: their notification was lost. */
   listGroupsDue(after: string, limit: number): Promise<readonly string[]>;
   /** The owner of the group's jobs (D41); null while unknown. Without this method each group is its own owner. */
   ownerOf?(group: string): GroupOwner | null;
@@ -25,7 +25,7 @@ export interface ClaimRequest {
 /** Result of one claim from a group. */
 export interface Claim<Job> {
   readonly items: readonly Job[];
-  /** Milliseconds until the next useful claim; 0 or less for now; null when this process knows no time. */
+  /** Milliseconds until the next useful claim; 0 or less for now; null if unknown to this process. */
   readonly nextDueInMs: number | null;
   /** More work may be due but no slot is free; claim again when a job finishes. */
   readonly more: boolean;

@@ -35,7 +35,7 @@ export interface SlotSharesOptions {
 const KEPT_FOR_OTHER_GROUPS = 1 / 2;
 /** Maximum share for one group of the slots that its owner's other groups leave free. */
 const GROUP_SHARE = 1 / 2;
-/** Maximum share of Sandbox in any part: the rest is reserved for Live (D41). */
+/** Maximum share of Sandbox in any part: the rest is reserved for Live. */
 const SANDBOX_PART = 1 / 2;
 /** D42: half of the slots are closed to slow groups, and to new ones, which may turn out to be slow. */
 const FAST_PART = 1 / 2;

@@ -24,8 +24,8 @@ function isKnown(ecdhCurve: string): boolean {
 
 /**
  * TLS 1.3, or TLS 1.2 with ECDHE. A server chooses what a client computes before it has proven who it is, so nothing
- * costly is offered: no renegotiation, no rare curves or signatures, and no finite-field Diffie-Hellman. A TLS 1.2 server
- * may choose a group of 10,000 bits, which takes the client 0.9 s per connection.
+ * costly is offered: no renegotiation, no rare curves or signatures, and no finite-field Diffie-Hellman. A TLS 1.2
+ * server may choose a group of 10,000 bits, which takes the client 0.9 s per connection.
  */
 export const OUTGOING_TLS = {
   minVersion: 'TLSv1.2',

@@ -26,9 +26,9 @@ const ABOUT_THE_NAME = new Set(['ENOTFOUND', 'ENODATA', 'ENONAME', 'EBADNAME']);
 const REJECTED = new Set(['EREFUSED', 'ENOTIMP', 'EFORMERR']);
 
 /**
- * Queries the name servers of the operating system directly. `dns.lookup` would run on libuv's four threads, where a few
- * hosts whose name servers hang would delay every other host (D34).
- * @param servers `address:port` of each server; called for every new resolver; without it, `/etc/resolv.conf` decides
+ * Queries the name servers of the operating system directly. `dns.lookup` would run on libuv's four threads, where a
+ * few hosts whose name servers hang would delay every other host (D34).
+ * @param servers `address:port` of each server, called for every new resolver. Without it, `/etc/resolv.conf` decides
  */
 export function nameServerResolver(servers?: () => readonly string[]): ResolveAddresses {
   const nameServers = new NameServers(servers);

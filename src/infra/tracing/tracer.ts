@@ -50,7 +50,7 @@ export interface Span {
   end(): void;
 }
 
-/** Creates spans explicitly, at the few places that matter. Without tracing it does nothing (D53). */
+/** Creates spans explicitly, at the few places that matter. Without tracing it does nothing. */
 export abstract class Tracer {
   /** Whether spans are exported. */
   abstract readonly isOn: boolean;

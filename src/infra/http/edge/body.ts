@@ -84,7 +84,7 @@ interface Place {
 /** A longer pointer would repeat the body rather than point into it. */
 const MAX_POINTER_LENGTH = 200;
 
-/** Finds a NUL or lone surrogate in a text or name, or a number that is too large to be represented (D9). */
+/** Finds a NUL or lone surrogate in a text or name, or a number that is too large to be represented. */
 function findViolation(body: unknown): FieldError | null {
   const pending: Place[] = [{ value: body, key: '', parent: null }];
   for (let place = pending.pop(); place !== undefined; place = pending.pop()) {

@@ -123,7 +123,7 @@ export class Connection {
   /** Ends the connection once every call has its response. */
   close(): void {
     this.closing = true;
-    // Only on the last response: sent earlier, it would cut off the responses after it.
+    // Set only on the last response: on an earlier one, it would cut off the responses after it.
     if (this.newest && this.owed.has(this.newest) && !this.newest.raw.headersSent) {
       this.newest.raw.setHeader('connection', 'close');
     }

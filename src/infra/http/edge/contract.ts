@@ -13,7 +13,7 @@ export const MAX_URL_LENGTH = 4096;
 /** Maximum size of request line and header lines together; beyond it 431. */
 export const MAX_HEADER_BYTES = 16_384;
 /**
- * The largest valid body is a price list with 962 names and 240 elements (D9). Validating 1,000 objects would take 30
+ * The largest valid body is a price list with 962 names and 240 elements. Validating 1,000 objects would take 30
  * ms.
  */
 export const JSON_LIMITS: JsonLimits = { depth: 32, names: 1_000, elements: 256 };
@@ -57,7 +57,7 @@ export interface AuthResult {
   readonly slotOwner?: string;
 }
 
-/** Authenticates and limits a call before anything else is examined (D7). */
+/** Authenticates and limits a call before anything else is examined. */
 export interface Authenticator {
   authenticate(call: EdgeCall): Promise<AuthResult>;
 }
@@ -101,7 +101,7 @@ export interface EdgeServices {
 export interface EdgeOptions {
   /** Called at each request, because the app that creates the services is built on top of the edge. */
   services(): EdgeServices;
-  /** `TRUST_PROXY`: number of proxies that append to `X-Forwarded-For` (D15). */
+  /** `TRUST_PROXY`: number of proxies that append to `X-Forwarded-For`. */
   readonly trustProxyHops: number;
   /** True on the partner port. False on the admin port, where a sent key must still be valid. Null: never checked. */
   readonly idempotencyKeyRequired: boolean | null;

@@ -83,7 +83,7 @@ const DATABASE_DOWN_MESSAGES = [
 ];
 
 /**
- * The response to anything thrown behind the edge (D6). An unknown error's message is never sent. Null if the caller
+ * The response to anything thrown behind the edge. An unknown error's message is never sent. Null if the caller
  * hung up while it sent its body, because nothing waits for a response then.
  */
 export function toFailure(exception: unknown): Failure | null {

@@ -48,13 +48,13 @@ export interface RespondsOptions extends Described {
 
 export interface PageOptions extends Described {
   /**
-   * The list has no last page: `next_cursor` is never null (D39). Its handler takes `ListSlots` itself, because it may
+   * The list has no last page: `next_cursor` is never null. Its handler takes `ListSlots` itself, because it may
    * wait without a slot.
    */
   readonly endless?: true;
 }
 
-/** The operation responds with one `model` in the envelope (D5). */
+/** The operation responds with one `model` in the envelope. */
 export function Responds(model: Type<unknown>, options: RespondsOptions): MethodDecorator {
   return responds(model, options, { status: options.status ?? 200, schema: envelopeOf(model) });
 }
@@ -100,7 +100,7 @@ const SUCCESS: Readonly<Record<number, string>> = {
 
 export const REQUEST_ID_SCHEMA = 'RequestId';
 
-/** `{ request_id, data }` with one `model` (D5). */
+/** `{ request_id, data }` with one `model`. */
 export function envelopeOf(model: Type<unknown>): SchemaObject {
   return envelope({ data: { $ref: getSchemaPath(model) } });
 }

@@ -114,7 +114,6 @@ function headersOf(described: DescribedOperation, status: number, codes: readonl
   ];
 }
 
-/** One example body of every code. */
 export function problemExamples(): NonNullable<ComponentsObject['examples']> {
   const codes = Object.keys(ERROR_CATALOG) as ErrorCode[];
   return Object.fromEntries(
