@@ -2,5 +2,5 @@ import 'reflect-metadata';
 import { runRole } from './apps/role-process.js';
 import { runEmbedded } from './embedded/run-embedded.js';
 
-// D2: without DATABASE_URL everything runs here, including PostgreSQL.
+// Without DATABASE_URL, everything runs in this process, including PostgreSQL (D2).
 await (process.env['DATABASE_URL'] ? runRole('all') : runEmbedded());

@@ -17,7 +17,7 @@ interface Obstacle {
 
 /**
  * Tries every address of the process before anything starts.
- * @throws Error with each port that is not free, its variable, and a command with free ports
+ * @throws Error that names each port that is not free, its variable, and a command with free ports
  */
 export async function assertPortsAreFree(role: Role, config: AppConfig): Promise<void> {
   const addresses = addressesOf(role, config);

@@ -185,7 +185,6 @@ function directOf(dataSources: DataSources, own: DataSource): DataSource {
   return dataSources.get('direct') ?? own;
 }
 
-/** Parameters for opening a process's DataSources. */
 interface Opening {
   readonly config: AppConfig;
   readonly role: ProcessName;

@@ -85,7 +85,7 @@ export function idFloor(prefix: IdPrefix, at: Date): string {
   return `${prefix}_${encodeTime(Math.max(0, at.getTime()))}`;
 }
 
-/** Creation time of an id by its process's clock. */
+/** Creation time of an id, by the clock of the process that created it. */
 export function timeOfId(id: string): Date {
   const digits = id.slice(-26, -16);
   return new Date([...digits].reduce((ms, digit) => ms * 32 + CROCKFORD.indexOf(digit), 0));

@@ -8,7 +8,7 @@ const CONTROLS = String.raw`\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\
 
 /** JSON Schema pattern of one line with at least one character and no controls. */
 export const LINE_PATTERN = `^[^${CONTROLS}]+$`;
-/** Same with line breaks, LF or CRLF. */
+/** The same with line breaks, LF or CRLF. */
 export const LINES_PATTERN = String.raw`^([^${CONTROLS}]|\r?\n)+$`;
 
 const LINE = new RegExp(LINE_PATTERN);

@@ -17,7 +17,7 @@ export interface StatementTimeouts {
   readonly apiMs: number;
   readonly adminMs: number;
   readonly workerMs: number;
-  /** Limit of one check of the books. */
+  /** Limit of one reconciliation check. */
   readonly reconcileMs: number;
 }
 

@@ -153,8 +153,8 @@ const QUOTAS = { min: 1, max: 1_000_000_000 };
 const PORTAL_ROLES = ['portal', 'admin', 'all'];
 
 /**
- * Parses `env` for a process of the role; null for a process without a role. @throws ConfigError that lists every wrong
- * variable
+ * Parses `env` for a process of `role`, which is null for a process without one.
+ * @throws ConfigError that lists every wrong variable
  */
 export function loadConfig(env: NodeJS.ProcessEnv, role: string | null = null): AppConfig {
   const read = new EnvReader(env);

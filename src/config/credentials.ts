@@ -44,7 +44,7 @@ export function parseAdminTokens(
   return tokens;
 }
 
-/** `ADMIN_TOKEN_SCOPES=support=orders:read+requests:read,audit=`: an unnamed token holds every scope. */
+/** `ADMIN_TOKEN_SCOPES=support=orders:read+requests:read,audit=`: a token that it does not name holds every scope. */
 function parseTokenScopes(read: EnvReader): Map<string, readonly AdminScope[]> {
   const scopes = new Map<string, readonly AdminScope[]>();
   for (const part of (read.text('ADMIN_TOKEN_SCOPES') ?? '')

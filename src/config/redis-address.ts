@@ -40,7 +40,7 @@ const HOST_AND_PORT = /^(?:\[([0-9a-f:.]+)\]|([^:[\]\s]+))(?::([0-9]{1,5}))?$/i;
 /** A sentinel primary name and an optional database. */
 const PRIMARY = /^([\w.-]+)(?:\/([0-9]{1,4})?)?$/;
 
-/** Why a value is refused. Never repeats a part of the value, which may belong to an unencoded password. */
+/** A value is refused. The message never repeats any part of the value, which may belong to an unencoded password. */
 class WrongAddress extends Error {}
 
 /** `REDIS_URL`; null when it is unset, or wrong and reported. */

@@ -128,8 +128,8 @@ export class DailyPartitions {
   }
 
   /**
-   * Creates a separate table and then attaches it. CREATE TABLE ... PARTITION OF would lock the whole table, and wait
-   * for every reader to do so.
+   * Creates a separate table and then attaches it. CREATE TABLE ... PARTITION OF would need an exclusive lock on the
+   * whole table, and would wait for every reader.
    */
   private async create(daily: DailyTable, name: string, day: Date): Promise<boolean> {
     const { table } = daily;

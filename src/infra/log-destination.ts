@@ -29,8 +29,8 @@ export class LogDestination implements DestinationStream {
   private reports: NodeJS.Timeout | undefined;
 
   constructor({ dest = 1, maxWaitingBytes = MAX_WAITING_BYTES }: LogDestinationOptions = {}) {
-    // Accessing it makes Node set the pipe to non-blocking. Otherwise a write to a full pipe blocks a thread, and exit
-    // with it.
+    // Reading this property makes Node set the pipe to non-blocking. Otherwise a write to a full pipe would block a
+    // thread, and with it the exit of the process.
     if (dest === 1) void process.stdout;
     this.stream = pino.destination({
       dest,
@@ -40,7 +40,7 @@ export class LogDestination implements DestinationStream {
       retryEAGAIN: () => performance.now() < this.writesUntilMs,
     });
     this.stream.on('drop', () => this.drop());
-    // For example a full disk: lines stay buffered until there are too many.
+    // Ignores errors such as a full disk: lines stay buffered until there are too many.
     this.stream.on('error', () => undefined);
     this.endInTime();
   }

@@ -32,7 +32,7 @@ export interface DailyTable {
  * so writes survive a week without any such run.
  */
 export const LAST_DAY = 7;
-/** Maximum days that ids used as ranges may be ahead of the database's clock, because later ones have no partition. */
+/** Maximum days that an id used as partition key may be ahead of the database's clock. Later ids have no partition. */
 export const MAX_DAYS_AHEAD = LAST_DAY + 1;
 /** Midnight UTC, `days` after the day of `at`. */
 export function dayOf(at: Date, days = 0): Date {

@@ -8,7 +8,7 @@ import { lockSession, releaseSession } from './partition-locks.js';
 const TRY_MS = 80;
 const PAUSE_MS = 20;
 const STEP_MS = 60_000;
-/** Total time limit; then the next maintenance finishes. */
+/** Total time limit, after which the next maintenance continues. */
 const TIME_LIMIT_MS = 2_000;
 
 /** A day's partition to be dropped. */
@@ -20,7 +20,7 @@ interface OldDay {
 
 /**
  * Detaches and drops a partition and returns whether it is gone. Readers and writers continue in the meantime. Waits
- * briefly for transactions that already use the table. If they take longer, the next maintenance finishes.
+ * briefly for transactions that already use the table. If they take longer, the next maintenance continues.
  * @param direct separate connections, because no transaction may be open around DETACH ... CONCURRENTLY
  */
 export async function dropPartition(
@@ -58,7 +58,7 @@ async function detachAndDrop(
     (await daily.isNeeded?.(manager, partition, day, stopping)) ?? false;
   if (state === 'attached' && (await isNeeded())) return false;
   await patiently(manager, () => detach(manager, table, partition));
-  // Transactions that came to need the day before it was detached have committed by now, and no new one can need it.
+  // Every transaction that could come to need the day has committed by now, and no new one can need it.
   if (await isNeeded()) {
     const [from, to] = boundsOf(daily, day);
     await patiently(manager, () =>

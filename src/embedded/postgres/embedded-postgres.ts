@@ -25,7 +25,7 @@ export interface EmbeddedPostgres {
    * Resolves when the server has ended. A server that belongs to another living process keeps running.
    */
   stop(): Promise<void>;
-  /** Resolves with a short text when the server ends without a call of `stop`; never rejects. */
+  /** Resolves with a short text when the server ends without a call to `stop`; never rejects. */
   readonly crashed: Promise<string>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Why the embedded PostgreSQL cannot be used (D2). The message is one line for the person who typed `npm start`;
- * `cause` keeps the original error if there is one.
+ * The embedded PostgreSQL cannot be used (D2). The message is one line for the person who typed `npm start`; `cause`
+ * keeps the original error if there is one.
  */
 export class EmbeddedPostgresError extends Error {
   override readonly name = 'EmbeddedPostgresError';

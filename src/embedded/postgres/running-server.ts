@@ -25,7 +25,7 @@ export interface RunningServer {
 
 export type ServerSettings = Readonly<Record<string, string | number>>;
 
-/** Why a server did not start, when another attempt may succeed. */
+/** Reasons for a failed start after which another attempt may succeed. */
 export type Obstacle = 'locked' | 'orphans' | 'meaningless-lock' | 'port-taken';
 
 export interface ServerOptions {

@@ -14,7 +14,7 @@ interface Sample {
   readonly sealed: string;
 }
 
-/** Why stored secrets cannot be decrypted. */
+/** The reason why stored secrets cannot be decrypted. */
 export interface KeyFault {
   readonly keyId: string;
   /** `missing`: the ring has no key with this id. `wrong`: the key's bytes differ from those that encrypted. */

@@ -109,7 +109,7 @@ export class OpenTransaction {
    * Rethrows the original error, not that of a statement that failed because of it.
    */
   async behindSavepoint<T>(work: () => Promise<T>): Promise<T> {
-    // With equal names, the outer of two would roll back to the inner one.
+    // With equal names, the outer work would roll back only to the inner savepoint.
     const name = `attempt_${++this.savepoints}`;
     this.send(`SAVEPOINT ${name}`);
     const kept = this.sent.length;
@@ -154,7 +154,7 @@ export class OpenTransaction {
   }
 
   private async rollBack(): Promise<void> {
-    // A lost connection has rolled back.
+    // If this fails, the connection is lost, and PostgreSQL has rolled back.
     await this.connection.query('ROLLBACK').catch(() => undefined);
     await Promise.all(this.answers());
   }

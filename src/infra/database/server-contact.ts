@@ -19,12 +19,12 @@ export interface ServerSession {
  * them.
  */
 const REPLACE_EVERY_MS = 5_000;
-/** How long calls that waited for lost connections may still queue up. */
+/** After connections were lost, the calls that waited for them may queue up for this long. */
 const AFTERMATH_MS = 10_000;
 
 /**
- * All open sessions of a process with the same server. If one proves dead or read-only, the others that are as old are
- * too: a firewall drops all of its connections at once, and a failover invalidates all sessions.
+ * All open sessions of a process with the same server. If one proves dead or read-only, the others probably are too: a
+ * firewall drops all connections at once, and a failover invalidates all sessions.
  */
 export class ServerContact {
   private readonly clients = new Set<ServerSession>();

@@ -68,7 +68,7 @@ export class MoneyResponse {
   currency!: string;
 }
 
-/** Why an accepted order or top-up failed (D22). */
+/** The reason why an accepted order or top-up failed (D22). */
 export class FailureResponse {
   @ApiProperty({ type: String, example: 'package_unavailable' })
   code!: string;

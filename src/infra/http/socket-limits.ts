@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 import { callerNetwork } from '../network/ip-address.js';
 
 /**
- * Why a connection was closed: its caller read no bytes, its address has too many connections, the port has too many,
- * or another caller needs its place.
+ * Reasons for closing a connection: its caller read no bytes, its address has too many connections, the port has too
+ * many, or another caller needs its place.
  */
 export const CUT_REASONS = ['write_timeout', 'address_limit', 'port_limit', 'evicted'] as const;
 export type CutReason = (typeof CUT_REASONS)[number];

@@ -103,8 +103,7 @@ function isIdempotent({ controller, handler }: RouteHandler): boolean {
 }
 
 /**
- * Closed by default: a POST without the interceptor stops the boot, because it would take effect with every retry
- *.
+ * Closed by default: a POST without the interceptor stops the boot, because it would take effect with every retry.
  * @throws Error that names every such route
  */
 export function assertEveryPostIsIdempotent(discovery: DiscoveryService): void {

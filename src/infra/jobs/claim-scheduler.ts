@@ -4,7 +4,7 @@ const NEAR_MS = 1_000;
 const SAME_MS = 100;
 /** Minimum wait: a due but unclaimed job is locked by another transaction, and polling it must not be a hot loop. */
 const MIN_MS = 25;
-/** From this many groups on, past times are removed before one is added. */
+/** From this many groups on, past entries are removed before a new one is added. */
 const MANY = 1_000;
 
 export interface ClaimSchedulerOptions {

@@ -33,11 +33,11 @@ export interface SlotSharesOptions {
 
 /** Share of an owner's slots that is reserved for its groups without any. */
 const KEPT_FOR_OTHER_GROUPS = 1 / 2;
-/** Maximum share for one group of the slots that its owner's other groups leave free. */
+/** Maximum share of one group in the slots that its owner's other groups leave free. */
 const GROUP_SHARE = 1 / 2;
 /** Maximum share of Sandbox in any part: the rest is reserved for Live. */
 const SANDBOX_PART = 1 / 2;
-/** D42: half of the slots are closed to slow groups, and to new ones, which may turn out to be slow. */
+/** Half of the slots are closed to slow groups, and to new ones, which may turn out to be slow. */
 const FAST_PART = 1 / 2;
 const NOT_FAST_PART = 1 / 2;
 /** Leaves room for a new group next to the slow ones. */

@@ -24,7 +24,7 @@ export class WorkerNotifier {
 
   /**
    * Notifies now: this process's worker directly, others by a signal.
-   * @param owner the process that owns the group, if known: only this one is woken
+   * @param owner the process that has the group, if known: only this one is notified
    */
   notify(group: string, owner?: string): void {
     this.signals.tell(this.queue.name, group, owner);

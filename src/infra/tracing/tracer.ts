@@ -72,7 +72,7 @@ const NO_SPAN: Span = {
   end: () => undefined,
 };
 
-/** Tracer of a process without an endpoint. Log lines name the subject of the work all the same. */
+/** Tracer of a process without an endpoint. Log lines still name the subject of the work. */
 class NoTracer extends Tracer {
   readonly isOn = false;
 

@@ -97,7 +97,7 @@ export class Connection {
     return this.newest && !this.newest.request.raw.complete ? this.newest : null;
   }
 
-  /** The head of the call has passed every check. From here on, a broken body refuses the call (D7). */
+  /** The head of the call has passed every check. From here on, the call is refused if its body is broken (D7). */
   startReading(reply: FastifyReply): void {
     this.reading = reply;
     const act = this.waitingForReading;

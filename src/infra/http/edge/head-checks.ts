@@ -79,7 +79,7 @@ function checkDeclaredSize(contentLength: string | undefined): AppError | null {
   });
 }
 
-/** D17. Node joins repeated lines with a comma, which the pattern does not permit. */
+/** Node joins repeated lines with a comma, which the pattern does not permit (D17). */
 function checkIdempotencyKey(key: string | string[] | undefined, required: boolean): AppError | null {
   if (key === undefined ? !required : typeof key === 'string' && IDEMPOTENCY_KEY.test(key)) return null;
   return new AppError('idempotency_key_required', {

@@ -1,4 +1,4 @@
-/** The channel of every queue and process of one deployment. */
+/** The one channel for all queues and processes of a deployment. */
 export const SIGNAL_CHANNEL = 'partner_esim_work';
 
 /** Pauses between two attempts to listen, in milliseconds; each is twice the one before. */

@@ -18,7 +18,9 @@ export interface GroupWorker {
   load(): number;
 }
 
-/** Minimum pause between two signals of a process. The first is sent at once, and those of the pause together. */
+/**
+ * Minimum pause between two signals of a process. The first is sent at once; those due during the pause are combined.
+ */
 const GATHER_MS = 4;
 /** NOTIFY accepts 8,000 bytes, and a group takes at most about forty. */
 const MAX_GROUPS = 150;
