@@ -54,7 +54,7 @@ export async function startCallbacks(
   if (config.trustProxyHops > 0 && trustProxyHops === 0)
     logger.warn(
       { event: 'callback.proxies_not_trusted' },
-      'TRUST_PROXY is set and CALLBACK_TRUST_PROXY is not: a sender is who connects to the callbacks’ port',
+      'TRUST_PROXY is set but CALLBACK_TRUST_PROXY is not: callback senders are told apart by the address that connects',
     );
   return running;
 }
