@@ -39,6 +39,7 @@ import { CreateSandboxQuotas1763700000052 } from './1763700000052-create-sandbox
 import { OwnEndpoints1763700000060 } from './1763700000060-own-endpoints.js';
 import { JoinBacklogJobs1763700000061 } from './1763700000061-join-backlog-jobs.js';
 import { IndexOpenDeliveries1763700000062 } from './1763700000062-index-open-deliveries.js';
+import { StatePackageTerms1763700000063 } from './1763700000063-state-package-terms.js';
 
 /** Every migration, oldest first. Listed explicitly: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -83,4 +84,5 @@ export const MIGRATIONS = [
   OwnEndpoints1763700000060,
   JoinBacklogJobs1763700000061,
   IndexOpenDeliveries1763700000062,
+  StatePackageTerms1763700000063,
 ];

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   type CatalogPackage,
+  NAME_LENGTH,
   NOTES_LENGTH,
   priceWithMargin,
   type Region,
@@ -64,6 +65,11 @@ export function toLivePackage(
       networks: offered.networks,
       speedPolicy: toShownText(offered.speedPolicy, SPEED_POLICY_LENGTH),
       notes: toShownText(offered.notes, NOTES_LENGTH),
+      terms: {
+        ...offered.terms,
+        regionName: toShownText(offered.terms.regionName, NAME_LENGTH),
+        variant: toShownText(offered.terms.variant, NAME_LENGTH),
+      },
       price: { amount: priceWithMargin(cost.micros, marginBps), currency },
       costMicros: cost.micros,
       retailPrice:

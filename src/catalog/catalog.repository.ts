@@ -27,6 +27,7 @@ const VALUES: Record<
   networks: (item) => item.networks,
   speedPolicy: (item) => item.speedPolicy,
   notes: (item) => item.notes,
+  terms: (item) => item.terms,
   priceAmount: (item) => item.price.amount,
   currency: (item) => item.price.currency,
   retailAmount: (item) => item.retailPrice?.amount ?? null,

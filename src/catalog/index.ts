@@ -13,6 +13,7 @@ export { assertSold, CatalogService } from './catalog.service.js';
 export {
   type ActivationPolicy,
   type CatalogPackage,
+  NAME_LENGTH,
   NOTES_LENGTH,
   type PackageKind,
   type Region,
@@ -20,6 +21,13 @@ export {
   lookOf,
   type PackageLook,
 } from './package.js';
+export {
+  dataLabel,
+  GENERATIONS,
+  type Generation,
+  type PackageTerms,
+  UNSTATED_TERMS,
+} from './package-terms.js';
 export { PackageEntity } from './package.entity.js';
 export { priceWithMargin } from './price-list.js';
 export { MAGIC_PACKAGES, SandboxCatalogSeed } from './sandbox/sandbox-packages.js';

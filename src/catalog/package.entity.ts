@@ -1,6 +1,7 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import type { Mode } from '../common/mode.js';
 import { bigintColumn } from '../infra/database/index.js';
+import type { PackageTerms } from './package-terms.js';
 import type { ActivationPolicy, PackageKind, PackageNetwork, PackageType, Region } from './package.js';
 
 @Entity({ name: 'packages' })
@@ -55,6 +56,9 @@ export class PackageEntity {
 
   @Column({ type: 'text', nullable: true })
   notes!: string | null;
+
+  @Column({ type: 'jsonb' })
+  terms!: PackageTerms;
 
   @Column({ name: 'price_amount', type: 'bigint', transformer: bigintColumn })
   priceAmount!: number;

@@ -1,5 +1,6 @@
 import type { Money } from '../common/money.js';
 import type { Mode } from '../common/mode.js';
+import { type PackageTerms, termsAsList } from './package-terms.js';
 
 export const REGIONS = [
   'africa',
@@ -26,6 +27,7 @@ export type ActivationPolicy = (typeof ACTIVATION_POLICIES)[number];
 /** Maximum length of the provider's texts that are shown. */
 export const SPEED_POLICY_LENGTH = 200;
 export const NOTES_LENGTH = 500;
+export const NAME_LENGTH = 100;
 
 /** A visited network on which a package roams. */
 export interface PackageNetwork {
@@ -45,7 +47,7 @@ export interface CatalogPackage {
   /** ISO 3166-1 alpha-2, sorted. */
   readonly coverage: readonly string[];
   readonly kind: PackageKind;
-  /** 1 GB = 10^9 bytes; null when unlimited or when a top-up adds days only (D10). */
+  /** Exact bytes, whatever the unit (`terms.dataUnit`); null when unlimited or when a top-up adds days only (D10). */
   readonly dataBytes: number | null;
   readonly unlimited: boolean;
   readonly voiceMinutes: number | null;
@@ -57,6 +59,7 @@ export interface CatalogPackage {
   /** How and when speed is reduced, as text for people; null when unknown. */
   readonly speedPolicy: string | null;
   readonly notes: string | null;
+  readonly terms: PackageTerms;
   readonly price: Money;
   /** Our cost in micros of the price's currency; null in Sandbox. */
   readonly costMicros: number | null;
@@ -82,6 +85,7 @@ export type PackageLook = Pick<
   | 'networks'
   | 'speedPolicy'
   | 'notes'
+  | 'terms'
 >;
 
 /** Equal for packages that a partner could not distinguish. */
@@ -90,6 +94,7 @@ export function lookOf(item: PackageLook & { readonly currency: string }): strin
     [item.title, item.type, item.region, item.coverage, item.kind],
     [item.dataBytes, item.unlimited, item.voiceMinutes, item.smsCount, item.validityDays],
     [item.activationPolicy, item.topupSupported, item.speedPolicy, item.notes, item.currency],
+    termsAsList(item.terms),
     item.networks.map(({ country, operator, generations }) => [country, operator, generations]),
   ]);
 }

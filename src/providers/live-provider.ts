@@ -1,4 +1,4 @@
-import type { CatalogPackage } from '../catalog/index.js';
+import type { CatalogPackage, PackageTerms } from '../catalog/index.js';
 import type { LiveProviderName } from '../config/index.js';
 import type { PlacementKind } from './placement-reference.js';
 import type { EsimProvider, ProviderCost, ProviderEsimRef, ProviderOrderRequest } from './esim-provider.js';
@@ -76,6 +76,7 @@ export interface ProviderPackage {
   readonly speedPolicy: string | null;
   /** Further remarks of the provider; null when there are none. */
   readonly notes: string | null;
+  readonly terms: PackageTerms;
 }
 
 export interface PackagePage {

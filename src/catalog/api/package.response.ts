@@ -1,7 +1,25 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { MoneyResponse } from '../../infra/http/index.js';
 import {
+  AFTER_FAIR_USE,
+  DATA_UNITS,
+  dataLabel,
+  type DataUnit,
+  FAIR_USE_PERIODS,
+  FAIR_USE_RESETS,
+  type FairUse,
+  type Generation,
+  GENERATIONS,
+  PLAN_KINDS,
+  type PlanKind,
+  TOPUP_BEHAVIORS,
+  TOPUP_KINDS,
+  type TopupBehavior,
+  type TopupKind,
+} from '../package-terms.js';
+import {
   ACTIVATION_POLICIES,
+  NAME_LENGTH,
   NOTES_LENGTH,
   PACKAGE_KINDS,
   PACKAGE_TYPES,
@@ -25,6 +43,45 @@ export class PackageNetworkResponse {
   generations!: readonly string[];
 }
 
+export class PackagePlanResponse {
+  @ApiProperty({
+    enum: PLAN_KINDS,
+    description: '`total`: one allowance for the whole validity. `daily`: an allowance per day.',
+  })
+  kind!: PlanKind;
+}
+
+export class FairUseResponse {
+  @ApiProperty({ type: 'integer', nullable: true, example: 2_000_000_000 })
+  full_speed_bytes!: number | null;
+
+  @ApiProperty({ enum: FAIR_USE_PERIODS })
+  per!: FairUse['per'];
+
+  @ApiProperty({ enum: AFTER_FAIR_USE, description: 'What happens after `full_speed_bytes`.' })
+  then!: FairUse['then'];
+
+  @ApiProperty({ type: 'integer', nullable: true, example: 1_000, description: 'The reduced speed.' })
+  kbps!: number | null;
+
+  @ApiProperty({ enum: FAIR_USE_RESETS, description: 'When a day begins.' })
+  resets!: FairUse['resets'];
+}
+
+export class PackageTopupResponse {
+  @ApiProperty({ enum: TOPUP_KINDS, isArray: true, example: ['data'] })
+  kinds!: readonly TopupKind[];
+
+  @ApiProperty({
+    enum: TOPUP_BEHAVIORS,
+    description: '`adds` to the running plan, or `queues` until it ends.',
+  })
+  behavior!: TopupBehavior;
+
+  @ApiProperty({ type: 'integer', nullable: true, example: 10, description: 'Maximum top-ups per eSIM.' })
+  max_count!: number | null;
+}
+
 export class EsimPackageResponse {
   @ApiProperty({ type: String, example: 'pkg_fr_1gb_7d' })
   id!: string;
@@ -44,8 +101,74 @@ export class EsimPackageResponse {
   @ApiProperty({ enum: PACKAGE_KINDS })
   kind!: PackageKind;
 
-  @ApiProperty({ type: 'integer', nullable: true, example: 1_000_000_000, description: '1 GB = 10^9 bytes.' })
+  @ApiProperty({ type: 'integer', nullable: true, example: 1_000_000_000 })
   data_bytes!: number | null;
+
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: '1 GB',
+    description: 'The allowance for display, such as `500 MB`, `1 GB/day` or `Unlimited`.',
+  })
+  data_label!: string | null;
+
+  @ApiProperty({
+    enum: DATA_UNITS,
+    description: 'How `data_bytes` was counted: `decimal` (1 GB = 10^9) or `binary` (1 GB = 2^30).',
+  })
+  data_unit!: DataUnit;
+
+  @ApiProperty({ type: PackagePlanResponse })
+  plan!: PackagePlanResponse;
+
+  @ApiProperty({ type: FairUseResponse, nullable: true })
+  fair_use!: FairUseResponse | null;
+
+  @ApiProperty({
+    type: [String],
+    nullable: true,
+    example: null,
+    description: 'Countries where the traffic reaches the internet; null if unknown.',
+  })
+  exit_countries!: readonly string[] | null;
+
+  @ApiProperty({ enum: GENERATIONS, nullable: true, type: String, example: '5G' })
+  max_generation!: Generation | null;
+
+  @ApiProperty({ type: Boolean, nullable: true, example: null })
+  hotspot!: boolean | null;
+
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: 180,
+    description: 'Days after issue within which the eSIM must be installed; null if unknown.',
+  })
+  install_within_days!: number | null;
+
+  @ApiProperty({ type: [String], example: [], description: 'Requirements for the traveler. Empty today.' })
+  requirements!: readonly string[];
+
+  @ApiProperty({ type: PackageTopupResponse })
+  topup!: PackageTopupResponse;
+
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    maxLength: NAME_LENGTH,
+    example: null,
+    description: "The wholesaler's name of a regional plan.",
+  })
+  region_name!: string | null;
+
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    maxLength: NAME_LENGTH,
+    example: null,
+    description: "The wholesaler's name of a network or speed variant.",
+  })
+  variant!: string | null;
 
   @ApiProperty({ type: Boolean })
   unlimited!: boolean;
@@ -100,6 +223,7 @@ export class EsimPackageResponse {
 }
 
 export function toPackageResponse(item: PackageEntity): EsimPackageResponse {
+  const { fairUse, topup, ...terms } = item.terms;
   return {
     id: item.id,
     title: item.title,
@@ -108,6 +232,24 @@ export function toPackageResponse(item: PackageEntity): EsimPackageResponse {
     coverage: item.coverage,
     kind: item.kind,
     data_bytes: item.dataBytes,
+    data_label: dataLabel(item, terms),
+    data_unit: terms.dataUnit,
+    plan: { kind: terms.plan },
+    fair_use: fairUse && {
+      full_speed_bytes: fairUse.fullSpeedBytes,
+      per: fairUse.per,
+      then: fairUse.then,
+      kbps: fairUse.kbps,
+      resets: fairUse.resets,
+    },
+    exit_countries: terms.exitCountries,
+    max_generation: terms.maxGeneration,
+    hotspot: terms.hotspot,
+    install_within_days: terms.installWithinDays,
+    requirements: [],
+    topup: { kinds: topup.kinds, behavior: topup.behavior, max_count: topup.maxCount },
+    region_name: terms.regionName,
+    variant: terms.variant,
     unlimited: item.unlimited,
     voice_minutes: item.voiceMinutes,
     sms_count: item.smsCount,

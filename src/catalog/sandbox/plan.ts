@@ -7,6 +7,7 @@ import type {
   PackageType,
   Region,
 } from '../package.js';
+import { type FairUse, type PackageTerms, UNSTATED_TERMS } from '../package-terms.js';
 import type { SandboxCountry } from './countries.js';
 
 /** A package without its destination. Every destination combines some plans with its own price level. */
@@ -27,7 +28,10 @@ export interface Plan {
   readonly available: boolean;
   /** Set as on live unlimited plans; null for plans that are never throttled. */
   readonly speedPolicy: string | null;
+  readonly fairUse: FairUse | null;
 }
+
+const BYTES_PER_GB = 1_000_000_000;
 
 const BASE = {
   kind: 'base',
@@ -40,6 +44,7 @@ const BASE = {
   suggestsRetailPrice: true,
   available: true,
   speedPolicy: null,
+  fairUse: null,
 } as const;
 
 // A top-up extends an eSIM that is already running: there is nothing to install or to wait for.
@@ -60,6 +65,13 @@ export function unlimitedPlan(validityDays: number, pricePercent: number): Plan 
     pricePercent,
     activationPolicy: 'on_install',
     speedPolicy,
+    fairUse: {
+      fullSpeedBytes: 2 * BYTES_PER_GB,
+      per: 'day',
+      then: 'slower',
+      kbps: 1_000,
+      resets: 'midnight',
+    },
   };
 }
 
@@ -142,8 +154,6 @@ function planRetailPrice(plan: Plan, price: Money): Money | null {
   return { amount: Math.ceil((price.amount * 16) / 100) * 10 - 1, currency: price.currency };
 }
 
-const BYTES_PER_GB = 1_000_000_000;
-
 /** A sales destination: one country, one region or the world. */
 export interface Destination {
   /** The middle of the package ids: `fr`, `latin_america`, `global`. */
@@ -179,10 +189,23 @@ export function packageFor(destination: Destination, plan: Plan): CatalogPackage
     networks: destination.countries.flatMap((country) => networksIn(country, destination.type)),
     speedPolicy: plan.speedPolicy,
     notes: null,
+    terms: termsOf(destination, plan),
     price,
     costMicros: null,
     retailPrice: planRetailPrice(plan, price),
     available: plan.available,
+  };
+}
+
+function termsOf(destination: Destination, plan: Plan): PackageTerms {
+  return {
+    ...UNSTATED_TERMS,
+    plan: plan.unlimited ? 'unlimited' : 'total',
+    fairUse: plan.fairUse,
+    topup: plan.topupSupported
+      ? { kinds: ['data', 'days'], behavior: 'adds', maxCount: null }
+      : UNSTATED_TERMS.topup,
+    regionName: destination.type === 'country' ? null : destination.title,
   };
 }
 

@@ -12,6 +12,7 @@ import {
   textOrNullAt,
 } from '../http/index.js';
 import { ESIM_ACCESS, type EsimAccessApi } from './esim-access-api.js';
+import { SLOWER_AFTER_DAILY_DATA, termsOf, TOTAL_DATA, UNLIMITED_DATA } from './package-terms.js';
 
 type Kind = ProviderPackage['kind'];
 
@@ -97,9 +98,6 @@ const ACTIVATION_POLICIES = { 1: 'on_install', 2: 'on_first_use' } as const;
 const ON_FIRST_USE = 2;
 const DAYS_OF_UNIT: Readonly<Record<string, number>> = { DAY: 1, WEEK: 7, MONTH: 30, YEAR: 365 };
 const MICROS_PER_PRICE = 100;
-const TOTAL_DATA = 1;
-const SLOWER_AFTER_DAILY_DATA = 2;
-const UNLIMITED_DATA = 4;
 const NO_TOPUP = 1;
 /** Reserved for the Canary Islands; not a country of ISO 3166-1. */
 const CANARY_ISLANDS = 'IC';
@@ -129,12 +127,13 @@ export function toPackage(sold: ResponseObject, kind: ProviderPackage['kind']): 
   // Orders name their price in USD: a package in another currency could be listed but never bought.
   if (currency !== 'USD') return null;
   const retail = countOrNullAt(sold, 'retailPrice');
+  const regionName = coverage.length > 1 ? regionNameOf(sold) : null;
   return {
     upstreamId: textAt(sold, 'packageCode'),
     kind,
     title: textAt(sold, 'name'),
     coverage,
-    regionName: coverage.length > 1 ? regionNameOf(sold) : null,
+    regionName,
     dataBytes: dataType === UNLIMITED_DATA ? null : volume,
     unlimited: dataType === UNLIMITED_DATA,
     voiceMinutes: null,
@@ -148,6 +147,7 @@ export function toPackage(sold: ResponseObject, kind: ProviderPackage['kind']): 
     available: true,
     speedPolicy: speedPolicyOf(sold, dataType),
     notes: notesOf(sold),
+    terms: termsOf(sold, regionName),
   };
 }
 

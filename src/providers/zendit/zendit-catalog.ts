@@ -20,6 +20,7 @@ import {
 import type { PackageList, PackagePage, ProviderPackage } from '../live-provider.js';
 import { gigabytesToBytes, moneyAt, saleCostOf } from './zendit-amounts.js';
 import type { ZenditApi } from './zendit-api.js';
+import { termsOf } from './zendit-terms.js';
 
 /** Zendit allows 1,024. An offer with a hundred countries takes about 20 kB, and known clients use 50. */
 const PAGE_SIZE = 100;
@@ -117,6 +118,12 @@ export function toPackages(value: unknown): readonly ProviderPackage[] {
     available: booleanAt(offer, 'enabled'),
     speedPolicy,
     notes,
+    terms: termsOf(offer, {
+      unlimited: allowance.unlimited,
+      regionName: statedRegionOf(offer),
+      tier,
+      speedPolicy,
+    }),
   };
   return [base, { ...base, kind: 'topup' }];
 }
@@ -129,11 +136,15 @@ function placeOf(offer: ResponseObject): Pick<ProviderPackage, 'title' | 'covera
     .sort();
   if (coverage.length === 0) throw new ProviderResponseInvalid('roaming');
   if (country !== null) return { title: COUNTRY_NAMES.of(country) ?? country, coverage, regionName: null };
+  const regionName = statedRegionOf(offer) ?? 'Global';
+  return { title: regionName, coverage, regionName };
+}
+
+function statedRegionOf(offer: ResponseObject): string | null {
   const regions = arrayOrEmptyAt(offer, 'regions').filter(
     (region) => typeof region === 'string' && region !== '',
   );
-  const regionName = regions.length === 0 ? 'Global' : regions.join(', ');
-  return { title: regionName, coverage, regionName };
+  return regions.length === 0 ? null : regions.join(', ');
 }
 
 function allowanceOf(
