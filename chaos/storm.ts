@@ -76,7 +76,6 @@ export async function runStorm(
     await rage(bed, { load, disturber, readers }, options, say);
     const { bySupport, seconds, stuck } = await settle(bed, say);
     const missedPolls = readers.reduce((sum, { failed }) => sum + failed, 0);
-    for (const reader of readers) await reader.finish();
     const verdict = [
       { promise: 'nothing is open any more', breaches: stuck, count: 1 },
       ...(await judge(bed, load, readers)),

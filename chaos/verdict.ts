@@ -183,6 +183,8 @@ async function feeds(bed: ChaosBed, readers: readonly FeedReader[]): Promise<Che
   const rows = await bed.postgres.rows<{ id: string; partner_id: string; mode: string }>(
     'SELECT id, partner_id, mode FROM events',
   );
+  // After the query: work that did not settle may still record events.
+  for (const reader of readers) await reader.finish();
   const breaches = readers.flatMap(({ partner, mode, seen, repeated }) => {
     const own = rows.filter((row) => row.partner_id === partner.id && row.mode === mode);
     const missed = own.filter(({ id }) => !seen.has(id)).map(({ id }) => `${id} was never in the feed`);

@@ -9,6 +9,7 @@ import { newestFirst } from './newest-first.js';
 import { type PartnerCatalog, PartnerCatalogs } from './partner-catalogs.js';
 import type { PackageKind, PackageType, Region } from './package.js';
 import type { PackageEntity } from './package.entity.js';
+import type { PlanKind } from './package-terms.js';
 
 export interface CatalogFilters {
   readonly country?: string | undefined;
@@ -18,6 +19,12 @@ export interface CatalogFilters {
   readonly minDataBytes?: number | undefined;
   readonly maxPriceAmount?: number | undefined;
   readonly updatedSince?: Date | undefined;
+  readonly plan?: PlanKind | undefined;
+  readonly exitCountry?: string | undefined;
+  /** Packages whose exit countries are unknown do not match. */
+  readonly notExitCountry?: string | undefined;
+  readonly maxValidityDays?: number | undefined;
+  readonly topupSupported?: boolean | undefined;
 }
 
 /** One page whose packages are already serialized to JSON, once for all partners that request the same page. */
@@ -125,8 +132,12 @@ export class CatalogList {
 }
 
 /** Free-form values are not cached: a caller could create a page with every call, and evict the pages of others. */
-function isFreeValued({ minDataBytes, maxPriceAmount, updatedSince }: CatalogFilters): boolean {
-  return minDataBytes !== undefined || maxPriceAmount !== undefined || updatedSince !== undefined;
+function isFreeValued(filters: CatalogFilters): boolean {
+  const { minDataBytes, maxPriceAmount, updatedSince, exitCountry, notExitCountry, maxValidityDays } =
+    filters;
+  return [minDataBytes, maxPriceAmount, updatedSince, exitCountry, notExitCountry, maxValidityDays].some(
+    (value) => value !== undefined,
+  );
 }
 
 function select(
@@ -152,7 +163,20 @@ function matches(item: PackageEntity, filters: CatalogFilters): boolean {
     (region === undefined || item.region === region) &&
     (type === undefined || item.type === type) &&
     (kind === undefined || item.kind === kind) &&
-    (minDataBytes === undefined || item.unlimited || (item.dataBytes ?? 0) >= minDataBytes)
+    (minDataBytes === undefined || item.unlimited || (item.dataBytes ?? 0) >= minDataBytes) &&
+    matchesPlan(item, filters)
+  );
+}
+
+function matchesPlan(item: PackageEntity, filters: CatalogFilters): boolean {
+  const { plan, exitCountry, notExitCountry, maxValidityDays, topupSupported } = filters;
+  const exits = item.terms.exitCountries;
+  return (
+    (plan === undefined || item.terms.plan === plan) &&
+    (exitCountry === undefined || (exits?.includes(exitCountry) ?? false)) &&
+    (notExitCountry === undefined || (exits !== null && !exits.includes(notExitCountry))) &&
+    (maxValidityDays === undefined || item.validityDays <= maxValidityDays) &&
+    (topupSupported === undefined || item.topupSupported === topupSupported)
   );
 }
 

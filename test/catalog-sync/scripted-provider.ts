@@ -1,3 +1,4 @@
+import { UNSTATED_TERMS } from '../../src/catalog/index.js';
 import type { LiveProviderName } from '../../src/config/index.js';
 import type {
   EsimProvider,
@@ -110,6 +111,7 @@ export function offer(upstreamId: string, more: Partial<ProviderPackage> = {}): 
     available: true,
     speedPolicy: null,
     notes: null,
+    terms: UNSTATED_TERMS,
     ...more,
   };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { UNSTATED_TERMS } from '../../src/catalog/index.js';
 import { LookAlikes } from '../../src/catalog-sync/list-in-progress.js';
 import { regionOf, toLivePackage, toShownText } from '../../src/catalog-sync/live-packages.js';
 import { offer } from './scripted-provider.js';
@@ -81,6 +82,11 @@ describe('identical packages', () => {
       true,
       true,
     ]);
+    const exits = ['HK', 'JP'].map((country, at) =>
+      look(`X${at}`, 500 + at, { terms: { ...UNSTATED_TERMS, exitCountries: [country] } }),
+    );
+    for (const each of exits) looks.put(each);
+    expect(exits.map((each) => looks.isCheapest(each))).toEqual([true, true]);
     looks.drop(cheap.id);
     looks.drop(same.id);
     expect(looks.isCheapest(dear)).toBe(true);

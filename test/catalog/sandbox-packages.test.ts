@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { dataLabel } from '../../src/catalog/package-terms.js';
 import { REGIONS, type CatalogPackage } from '../../src/catalog/package.js';
 import { SANDBOX_COUNTRIES } from '../../src/catalog/sandbox/countries.js';
 import { MAGIC_PACKAGES, sandboxPackages } from '../../src/catalog/sandbox/sandbox-packages.js';
@@ -52,10 +53,10 @@ describe('sandbox catalog', () => {
     expect(offenders((pkg) => pkg.mode === 'sandbox')).toEqual([]);
   });
 
-  it('counts data in whole gigabytes of 10^9 bytes and has null, not 0, where there is no amount', () => {
+  it('counts data in whole gigabytes of its unit and has null, not 0, where there is no amount', () => {
     expect(
       offenders(
-        (pkg) => pkg.dataBytes === null || (pkg.dataBytes > 0 && pkg.dataBytes % 1_000_000_000 === 0),
+        (pkg) => pkg.dataBytes === null || (pkg.dataBytes > 0 && /^\d+ GB$/.test(dataLabel(pkg, pkg.terms)!)),
       ),
     ).toEqual([]);
     expect(offenders((pkg) => (pkg.dataBytes === null) === pkg.unlimited, bases)).toEqual([]);

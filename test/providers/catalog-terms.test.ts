@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { offerLike, unlimitedTier } from '../../simulators/zendit/offers.js';
+import { dataLabel } from '../../src/catalog/index.js';
 import { toPackage } from '../../src/providers/esim-access/package-listing.js';
 import { toPackages } from '../../src/providers/zendit/zendit-catalog.js';
 
@@ -112,5 +113,87 @@ describe('an entry of eSIM Access', () => {
   ])('maps the location code %s to the region %s', (locationCode, regionName) => {
     const entry = { ...LISTED_2026, location: 'FR,DE', locationCode };
     expect(toPackage(entry, 'base')).toMatchObject({ coverage: ['DE', 'FR'], regionName });
+  });
+});
+
+describe('stated terms', () => {
+  const CASES: readonly [string, object, object, string][] = [
+    [
+      'a day pass that goes on slower',
+      { ipExport: 'NL/FR', speed: '3G/4G/5G' },
+      {
+        dataUnit: 'binary',
+        plan: 'daily',
+        fairUse: {
+          fullSpeedBytes: 1_073_741_824,
+          per: 'day',
+          then: 'slower',
+          kbps: 1_000,
+          resets: 'unknown',
+        },
+        exitCountries: ['FR', 'NL'],
+        maxGeneration: '5G',
+        installWithinDays: 180,
+        topup: { kinds: ['days'], behavior: 'adds', maxCount: 10 },
+      },
+      '1 GB/day',
+    ],
+    [
+      'a day pass that stops',
+      { dataType: 3, fupPolicy: '' },
+      { plan: 'daily', fairUse: { fullSpeedBytes: 1_073_741_824, then: 'stopped', kbps: null } },
+      '1 GB/day',
+    ],
+    [
+      'a total of 3 x 2^30 bytes',
+      { dataType: 1, fupPolicy: '', volume: 3_221_225_472, duration: 30, supportTopUpType: 2 },
+      { plan: 'total', fairUse: null, topup: { kinds: ['data'], behavior: 'adds', maxCount: 10 } },
+      '3 GB',
+    ],
+    [
+      'unlimited data with words that state no speed',
+      { dataType: 4, fupPolicy: 'fair use applies' },
+      { plan: 'unlimited', fairUse: { fullSpeedBytes: null, then: 'unknown', kbps: null } },
+      'Unlimited',
+    ],
+    [
+      'an entry that says nothing',
+      {
+        ...{ dataType: undefined, fupPolicy: '', ipExport: '', speed: '', volume: 524_288_000 },
+        ...{ unusedValidTime: undefined, supportTopUpType: undefined },
+      },
+      {
+        ...{ plan: 'total', fairUse: null, exitCountries: null, maxGeneration: null, hotspot: null },
+        ...{
+          installWithinDays: null,
+          topup: { kinds: [], behavior: 'unknown', maxCount: null },
+          variant: null,
+        },
+      },
+      '500 MB',
+    ],
+  ];
+
+  it.each(CASES)('of eSIM Access contain %s', (_entry, change, terms, label) => {
+    const item = toPackage({ ...LISTED_2026, ...change }, 'base')!;
+    expect(item.terms).toMatchObject(terms);
+    expect(dataLabel(item, item.terms)).toBe(label);
+  });
+
+  it('of Zendit contain the fair use of a sentence, the tier and the generation, and nothing else', () => {
+    const offer = {
+      ...unlimitedTier('Faster', '1.25 Mbps', 900),
+      roaming: [{ country: 'ES', dataSpeeds: ['3G', '4G'] }],
+    };
+    expect(toPackages(offer)[0]!.terms).toEqual({
+      ...{ dataUnit: 'decimal', plan: 'unlimited', exitCountries: null, maxGeneration: '4G', hotspot: null },
+      fairUse: { fullSpeedBytes: 1_000_000_000, per: 'day', then: 'slower', kbps: 1_250, resets: 'midnight' },
+      ...{ installWithinDays: null, topup: { kinds: ['plan'], behavior: 'queues', maxCount: null } },
+      ...{ regionName: null, variant: 'Faster' },
+    });
+    const silent = toPackages({ ...offer, notes: 'Fast internet, then slower.', subTypes: [] })[0]!;
+    expect(silent.terms).toMatchObject({ fairUse: null, variant: null });
+    const nowhere = toPackages({ ...offer, country: '', regions: [] })[0]!;
+    expect(nowhere).toMatchObject({ title: 'Global', terms: { regionName: null } });
   });
 });

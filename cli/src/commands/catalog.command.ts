@@ -3,7 +3,7 @@ import type { Context } from '../context.js';
 import { EXIT, type ExitCode, usageError } from '../exit-codes.js';
 import { DEFAULT_SORT, SORTS, sortPackages } from '../package-order.js';
 import type { Package } from '../partner-api.js';
-import { bytesText, counted, moneyText } from '../terminal/values.js';
+import { counted, moneyText } from '../terminal/values.js';
 import { oneOf, wholeNumber } from './values.js';
 
 export const catalog: Command = {
@@ -86,9 +86,7 @@ export function showPackages({ output }: Context, packages: readonly Package[]):
     packages.map((found) => [
       found.id,
       moneyText(found.price),
-      found.data_bytes === null && !found.unlimited
-        ? 'no data'
-        : bytesText(found.unlimited ? null : found.data_bytes),
+      found.data_label ?? 'no data',
       counted(found.validity_days, 'day'),
       found.available ? found.title : `${found.title} (not available)`,
     ]),

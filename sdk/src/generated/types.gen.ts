@@ -138,10 +138,40 @@ export type EsimPackage = {
      */
     coverage: Array<string>;
     kind: 'base' | 'topup';
-    /**
-     * 1 GB = 10^9 bytes.
-     */
     data_bytes: number | null;
+    /**
+     * The allowance for display, such as `500 MB`, `1 GB/day` or `Unlimited`.
+     */
+    data_label: string | null;
+    /**
+     * How `data_bytes` was counted: `decimal` (1 GB = 10^9) or `binary` (1 GB = 2^30).
+     */
+    data_unit: 'decimal' | 'binary';
+    plan: PackagePlan;
+    fair_use: FairUse | null;
+    /**
+     * Countries where the traffic reaches the internet; null if unknown.
+     */
+    exit_countries: Array<string> | null;
+    max_generation: '3G' | '4G' | '5G' | null;
+    hotspot: boolean | null;
+    /**
+     * Days after issue within which the eSIM must be installed; null if unknown.
+     */
+    install_within_days: number | null;
+    /**
+     * Requirements for the traveler. Empty today.
+     */
+    requirements: Array<string>;
+    topup: PackageTopup;
+    /**
+     * The wholesaler's name of a regional plan.
+     */
+    region_name: string | null;
+    /**
+     * The wholesaler's name of a network or speed variant.
+     */
+    variant: string | null;
     unlimited: boolean;
     voice_minutes: number | null;
     sms_count: number | null;
@@ -294,6 +324,23 @@ export type EventResponse = {
 export type Failure = {
     code: string;
     reason: string;
+};
+
+export type FairUse = {
+    full_speed_bytes: number | null;
+    per: 'day' | 'plan';
+    /**
+     * What happens after `full_speed_bytes`.
+     */
+    then: 'slower' | 'stopped' | 'unknown';
+    /**
+     * The reduced speed.
+     */
+    kbps: number | null;
+    /**
+     * When a day begins.
+     */
+    resets: '24h' | 'midnight' | 'unknown';
 };
 
 export type InstallLinks = {
@@ -579,6 +626,25 @@ export type PackageNetwork = {
     country: string;
     operator: string;
     generations: Array<string>;
+};
+
+export type PackagePlan = {
+    /**
+     * `total`: one allowance for the whole validity. `daily`: an allowance per day.
+     */
+    kind: 'total' | 'daily' | 'unlimited';
+};
+
+export type PackageTopup = {
+    kinds: Array<'data' | 'days' | 'plan'>;
+    /**
+     * `adds` to the running plan, or `queues` until it ends.
+     */
+    behavior: 'adds' | 'queues' | 'replaces' | 'unknown';
+    /**
+     * Maximum top-ups per eSIM.
+     */
+    max_count: number | null;
 };
 
 export type PlaceOrderRequest = {
@@ -879,6 +945,17 @@ export type ListPackagesData = {
          * Changed at or after this time. Pass the latest `updated_at` that you received, not the time of your clock: a change may show up a moment after its `updated_at`.
          */
         updated_since?: string;
+        plan?: 'total' | 'daily' | 'unlimited';
+        /**
+         * A country where the traffic reaches the internet.
+         */
+        exit_country?: string;
+        /**
+         * Only packages with known exit countries, none of which is this one.
+         */
+        not_exit_country?: string;
+        max_validity_days?: number;
+        topup_supported?: 'true' | 'false';
     };
     url: '/v1/catalog';
 };

@@ -2,6 +2,7 @@ import { ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, Matches } from 'class-validator';
 import { ListQueryDto, Optional, QueryInteger, Rfc3339 } from '../../infra/http/index.js';
 import type { CatalogFilters } from '../catalog-list.js';
+import { PLAN_KINDS, type PlanKind } from '../package-terms.js';
 import {
   PACKAGE_KINDS,
   PACKAGE_TYPES,
@@ -63,6 +64,41 @@ export class CatalogQueryDto extends ListQueryDto {
   @Optional()
   @Rfc3339()
   updated_since?: string;
+
+  @ApiPropertyOptional({ enum: PLAN_KINDS })
+  @Optional()
+  @IsIn(PLAN_KINDS, { message: 'must be total, daily or unlimited' })
+  plan?: PlanKind;
+
+  @ApiPropertyOptional({
+    type: String,
+    pattern: '^[A-Z]{2}$',
+    example: 'JP',
+    description: 'A country where the traffic reaches the internet.',
+  })
+  @Optional()
+  @Matches(/^[A-Z]{2}$/, { message: 'must be two upper-case letters' })
+  exit_country?: string;
+
+  @ApiPropertyOptional({
+    type: String,
+    pattern: '^[A-Z]{2}$',
+    example: 'HK',
+    description: 'Only packages with known exit countries, none of which is this one.',
+  })
+  @Optional()
+  @Matches(/^[A-Z]{2}$/, { message: 'must be two upper-case letters' })
+  not_exit_country?: string;
+
+  @ApiPropertyOptional({ type: 'integer', minimum: 1 })
+  @Optional()
+  @QueryInteger({ min: 1, max: 10_000 })
+  max_validity_days?: number;
+
+  @ApiPropertyOptional({ enum: ['true', 'false'] })
+  @Optional()
+  @IsIn(['true', 'false'], { message: 'must be true or false' })
+  topup_supported?: 'true' | 'false';
 }
 
 export function toCatalogFilters(query: CatalogQueryDto): CatalogFilters {
@@ -74,5 +110,10 @@ export function toCatalogFilters(query: CatalogQueryDto): CatalogFilters {
     minDataBytes: query.min_data_bytes,
     maxPriceAmount: query.max_price_amount,
     updatedSince: query.updated_since === undefined ? undefined : new Date(query.updated_since),
+    plan: query.plan,
+    exitCountry: query.exit_country,
+    notExitCountry: query.not_exit_country,
+    maxValidityDays: query.max_validity_days,
+    topupSupported: query.topup_supported && query.topup_supported === 'true',
   };
 }

@@ -7,13 +7,13 @@ import type {
   PackageType,
   Region,
 } from '../package.js';
-import { type FairUse, type PackageTerms, UNSTATED_TERMS } from '../package-terms.js';
+import { type DataUnit, type FairUse, type PackageTerms, UNSTATED_TERMS } from '../package-terms.js';
 import type { SandboxCountry } from './countries.js';
 
 /** A package without its destination. Every destination combines some plans with its own price level. */
 export interface Plan {
   readonly kind: PackageKind;
-  /** Whole gigabytes of 10^9 bytes (D10); null when unlimited or when the plan adds days only. */
+  /** Whole gigabytes of `dataUnit`; null when unlimited or when the plan adds days only. */
   readonly dataGb: number | null;
   readonly unlimited: boolean;
   readonly voiceMinutes: number | null;
@@ -29,9 +29,13 @@ export interface Plan {
   /** Set as on live unlimited plans; null for plans that are never throttled. */
   readonly speedPolicy: string | null;
   readonly fairUse: FairUse | null;
+  /** `binary`: gigabytes of 2^30 bytes, as one of the live wholesalers counts. */
+  readonly dataUnit: DataUnit;
+  /** Country where the traffic reaches the internet; null when the wholesaler does not say. */
+  readonly exitCountry: string | null;
 }
 
-const BYTES_PER_GB = 1_000_000_000;
+const BYTES_PER_GB: Readonly<Record<DataUnit, number>> = { decimal: 1e9, binary: 2 ** 30 };
 
 const BASE = {
   kind: 'base',
@@ -45,6 +49,8 @@ const BASE = {
   available: true,
   speedPolicy: null,
   fairUse: null,
+  dataUnit: 'decimal',
+  exitCountry: null,
 } as const;
 
 // A top-up extends an eSIM that is already running: there is nothing to install or to wait for.
@@ -66,7 +72,7 @@ export function unlimitedPlan(validityDays: number, pricePercent: number): Plan 
     activationPolicy: 'on_install',
     speedPolicy,
     fairUse: {
-      fullSpeedBytes: 2 * BYTES_PER_GB,
+      fullSpeedBytes: 2 * BYTES_PER_GB.decimal,
       per: 'day',
       then: 'slower',
       kbps: 1_000,
@@ -109,6 +115,16 @@ export function daysTopup(validityDays: number, pricePercent: number): Plan {
   return { ...TOPUP, validityDays, pricePercent, suggestsRetailPrice: false };
 }
 
+/** The plan in gigabytes of 2^30 bytes. */
+export function binary(plan: Plan): Plan {
+  return { ...plan, dataUnit: 'binary' };
+}
+
+/** The plan with a stated exit country, which changes its price. */
+export function exitingIn(exitCountry: string, plan: Plan): Plan {
+  return { ...plan, exitCountry };
+}
+
 /** A plan that is no longer sold. It stays listed, because eSIMs sold with it continue. */
 export function withdrawn(plan: Plan): Plan {
   return { ...plan, available: false };
@@ -120,8 +136,9 @@ function planSlug(plan: Plan): string {
     ...(plan.kind === 'topup' ? ['topup'] : []),
     ...(plan.voiceMinutes === null ? [] : ['voice']),
     ...(plan.unlimited ? ['unlimited'] : []),
-    ...(plan.dataGb === null ? [] : [`${plan.dataGb}gb`]),
+    ...(plan.dataGb === null ? [] : [`${plan.dataGb}${plan.dataUnit === 'binary' ? 'gib' : 'gb'}`]),
     `${plan.validityDays}d`,
+    ...(plan.exitCountry === null ? [] : [`exit_${plan.exitCountry.toLowerCase()}`]),
   ].join('_');
 }
 
@@ -179,7 +196,7 @@ export function packageFor(destination: Destination, plan: Plan): CatalogPackage
     region: destination.region,
     coverage: destination.countries.map((country) => country.code),
     kind: plan.kind,
-    dataBytes: plan.dataGb === null ? null : plan.dataGb * BYTES_PER_GB,
+    dataBytes: plan.dataGb === null ? null : plan.dataGb * BYTES_PER_GB[plan.dataUnit],
     unlimited: plan.unlimited,
     voiceMinutes: plan.voiceMinutes,
     smsCount: plan.smsCount,
@@ -200,6 +217,8 @@ export function packageFor(destination: Destination, plan: Plan): CatalogPackage
 function termsOf(destination: Destination, plan: Plan): PackageTerms {
   return {
     ...UNSTATED_TERMS,
+    dataUnit: plan.dataUnit,
+    exitCountries: plan.exitCountry === null ? null : [plan.exitCountry],
     plan: plan.unlimited ? 'unlimited' : 'total',
     fairUse: plan.fairUse,
     topup: plan.topupSupported

@@ -4,11 +4,13 @@ import { CatalogRepository } from '../catalog.repository.js';
 import { type CatalogPackage, type Region, REGIONS } from '../package.js';
 import { type PriceTier, SANDBOX_COUNTRIES, type SandboxCountry } from './countries.js';
 import {
+  binary,
   dataPlan,
   dataTopup,
   dayPass,
   daysTopup,
   type Destination,
+  exitingIn,
   packageFor,
   type Plan,
   unlimitedPlan,
@@ -66,6 +68,12 @@ const POPULAR_PLANS = [
   dataTopup(5, 30, 380),
   daysTopup(7, 60),
 ];
+/** Packages that differ only in where the traffic leaves, and in how a gigabyte is counted. */
+const JAPAN_PLANS = [
+  exitingIn('HK', dataPlan(3, 30, 210)),
+  exitingIn('JP', dataPlan(3, 30, 290)),
+  binary(dataPlan(5, 30, 400)),
+];
 const VOICE_PLANS = [voicePlan(5, 100, 50, 30, 550)];
 const REGIONAL_PLANS = [
   dataPlan(1, 7, 100),
@@ -106,6 +114,7 @@ function countryPackages(country: SandboxCountry): CatalogPackage[] {
     ...(country.priceTier === 'remote' ? [] : LARGE_PLANS),
     ...(POPULAR_COUNTRIES.has(country.code) ? POPULAR_PLANS : []),
     ...(VOICE_COUNTRIES.has(country.code) ? VOICE_PLANS : []),
+    ...(country.code === 'JP' ? JAPAN_PLANS : []),
     ...(country.code === 'GR' ? WITHDRAWN_PLANS : []),
   ];
   const destination: Destination = {
