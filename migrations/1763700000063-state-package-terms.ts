@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What wholesalers state about a package (D57). The next synchronization fills in rows written before it. */
+/** Adds the wholesaler's statements about a package (D57). The next synchronization fills in rows written before it. */
 export class StatePackageTerms1763700000063 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -41,7 +41,7 @@ const PARTNER_INTRODUCTION = `Catalog, orders, eSIMs and events for partners.
   same key and request within 24 hours gets the original response, with \`Idempotent-Replayed: true\`.
 - **Limits.** 60 requests per minute and key, bursts up to 120; beyond that 429 with \`Retry-After\`.
 - **Values.** Times are RFC 3339 in UTC with milliseconds. Money is \`{ "amount", "currency" }\` in integer minor units.
-  Data is in bytes, 1 GB = 10^9; null when unlimited.
+  Data is in bytes; null when unlimited. \`data_label\` and \`data_unit\` say how to show it.
 - **Growth.** Responses may get new fields and new enum values. Ignore those that you do not know.`;
 
 const ADMIN_INTRODUCTION = `The internal API of the portal team. It is never exposed publicly.

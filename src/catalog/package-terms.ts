@@ -19,7 +19,7 @@ export const FAIR_USE_PERIODS = ['day', 'plan'] as const;
 export const AFTER_FAIR_USE = ['slower', 'stopped', 'unknown'] as const;
 export const FAIR_USE_RESETS = ['24h', 'midnight', 'unknown'] as const;
 
-/** What happens to an allowance's speed, and when. */
+/** Limit of the full speed, and the state after it. */
 export interface FairUse {
   /** Bytes at full speed per `per`; null if the wholesaler does not say. */
   readonly fullSpeedBytes: number | null;
@@ -30,7 +30,7 @@ export interface FairUse {
 }
 
 /**
- * What the wholesaler states about a package beyond its allowance. Null and empty lists mean that it says nothing:
+ * The wholesaler's statements about a package beyond its allowance. Null and empty lists mean that it says nothing:
  * nothing is inferred (D57).
  */
 export interface PackageTerms {

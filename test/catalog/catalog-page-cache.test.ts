@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { CatalogList, type CatalogFilters } from '../../src/catalog/catalog-list.js';
 import type { CatalogRepository } from '../../src/catalog/catalog.repository.js';
+import { UNSTATED_TERMS } from '../../src/catalog/package-terms.js';
 import { PackageEntity } from '../../src/catalog/package.entity.js';
 import { CatalogSnapshots, PartnerCatalogs } from '../../src/catalog/partner-catalogs.js';
 import type { PriceList } from '../../src/catalog/price-list.js';
@@ -20,6 +21,7 @@ function newPackage(id: string): PackageEntity {
     costMicros: 1_000_000,
     currency: 'USD',
     coverage: ['FR', 'DE'],
+    terms: UNSTATED_TERMS,
     createdAt: AT,
     updatedAt: AT,
   });

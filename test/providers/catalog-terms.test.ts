@@ -194,6 +194,6 @@ describe('stated terms', () => {
     const silent = toPackages({ ...offer, notes: 'Fast internet, then slower.', subTypes: [] })[0]!;
     expect(silent.terms).toMatchObject({ fairUse: null, variant: null });
     const nowhere = toPackages({ ...offer, country: '', regions: [] })[0]!;
-    expect(nowhere).toMatchObject({ title: 'Global', terms: { regionName: null } });
+    expect(nowhere).toMatchObject({ title: 'Global, Faster', terms: { regionName: null } });
   });
 });

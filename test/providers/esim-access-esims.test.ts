@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { UNSTATED_TERMS } from '../../src/catalog/index.js';
 import { callProvider, type ProviderEsimRef, ProviderOutcomeUnknown } from '../../src/providers/index.js';
 import { eventually, startReceiver } from '../harness/index.js';
 import { type EsimAccessWorld, useEsimAccess } from './esim-access-world.js';
@@ -260,6 +261,14 @@ describe('an eSIM of eSIM Access', () => {
         available: true,
         speedPolicy: null,
         notes: null,
+        terms: {
+          ...UNSTATED_TERMS,
+          dataUnit: 'binary',
+          exitCountries: ['HK'],
+          maxGeneration: '5G',
+          installWithinDays: 180,
+          topup: { kinds: ['data'], behavior: 'adds', maxCount: 10 },
+        },
       });
       const byId = (id: string) => packages.find((p) => p.upstreamId === id);
       expect(byId('DE_UNL_1')).toMatchObject({ dataBytes: null, unlimited: true, validityDays: 1 });

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { UNSTATED_TERMS } from '../../src/catalog/index.js';
 import { gigabytesToBytes, toProviderCost } from '../../src/providers/zendit/zendit-amounts.js';
 import { eventually, startReceiver } from '../harness/index.js';
 import { listPackages } from './listed-packages.js';
@@ -42,6 +43,11 @@ describe('catalog and callbacks of Zendit', () => {
         available: true,
         speedPolicy: null,
         notes: '1 GB for 7 days',
+        terms: {
+          ...UNSTATED_TERMS,
+          maxGeneration: '5G',
+          topup: { kinds: ['plan'], behavior: 'queues', maxCount: null },
+        },
       });
       expect(get('ESIM-ASIA-15D-1.5GB')).toMatchObject({
         title: 'Asia',

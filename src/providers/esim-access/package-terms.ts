@@ -21,7 +21,7 @@ const TOPUP_KINDS: ReadonlyMap<number, PackageTerms['topup']['kinds']> = new Map
 /** An eSIM takes at most this many top-ups (help pages of the wholesaler's console). */
 const MAX_TOPUPS = 10;
 
-/** What an entry of `package/list` states beyond its allowance (D57). @throws ProviderResponseInvalid */
+/** Statements of a `package/list` entry beyond its allowance (D57). @throws ProviderResponseInvalid */
 export function termsOf(sold: ResponseObject, regionName: string | null): PackageTerms {
   const dataType = countOrNullAt(sold, 'dataType') ?? TOTAL_DATA;
   const kinds = TOPUP_KINDS.get(countOrNullAt(sold, 'supportTopUpType') ?? 1) ?? [];

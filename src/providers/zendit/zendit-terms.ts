@@ -5,7 +5,7 @@ import { gigabytesToBytes } from './zendit-amounts.js';
 
 const FULL_SPEED_A_DAY = /(\d+(?:\.\d+)?)\s*GB\s+(?:a|per)\s+day\s+at\s+(?:full|high)\s+speed/i;
 
-/** What an offer states beyond its allowance (D57). @throws ProviderResponseInvalid */
+/** An offer's statements beyond its allowance (D57). @throws ProviderResponseInvalid */
 export function termsOf(
   offer: ResponseObject,
   said: {
