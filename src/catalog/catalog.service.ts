@@ -14,6 +14,9 @@ import { type PackageSource, type SellablePackage, SellablePackages } from './se
 /** A package that can be sold now. */
 export type SoldPackage = SellablePackage & { readonly source: PackageSource };
 
+/** A top-up, and the maximum that its eSIM takes; null if the wholesaler states none. */
+export type SoldTopup = SoldPackage & { readonly maxTopups: number | null };
+
 /** Also used for a package that only the other mode has. */
 const NO_PACKAGE = 'This key cannot sell a package with this id. GET /v1/catalog lists its packages.';
 /** The refusal is stored under the Idempotency-Key, so another body with the same key returns 422. */
@@ -60,7 +63,7 @@ export class CatalogService {
   async getSellableTopup(
     tx: Tx,
     wanted: TenantScope & { id: string; baseId: string; provider: string; maxPrice: Money | null },
-  ): Promise<SoldPackage> {
+  ): Promise<SoldTopup> {
     const { mode, id, baseId, provider } = wanted;
     const item = PACKAGE_ID.test(id) ? await this.catalog.findPackage(mode, id, tx.manager) : null;
     if (!item) throw new NotFound(NO_PACKAGE_TO_BUY);
@@ -71,7 +74,8 @@ export class CatalogService {
     if (!found) throw new NotFound(NO_PACKAGE_TO_BUY);
     // Without a source the top-up is unavailable, whichever provider sold it before.
     if (found.source && found.source.provider !== provider) throw new AppError('topup_not_supported');
-    return assertSold(found, { kind: 'topup', maxPrice: wanted.maxPrice });
+    const sold = assertSold(found, { kind: 'topup', maxPrice: wanted.maxPrice });
+    return { ...sold, maxTopups: base.terms.topup.maxCount };
   }
 
   /**

@@ -155,11 +155,11 @@ function statusAfter(
 }
 
 /**
- * Crossing all thresholds means that all data is used. Unlimited plans have no thresholds: there the newest report
- * decides.
+ * Crossing all thresholds means that all data is used. Unlimited plans have no thresholds, and a plan that goes on
+ * slower has not stopped after the last one (D59): there the newest report decides.
  */
 function isSpent(esim: EsimEntity, reading: ProviderUsageReport, usage: Usage, isNewest: boolean): boolean {
-  if (esim.totalBytes !== null) return usage.crossed.includes(100);
+  if (esim.totalBytes !== null && !reading.slowsDown) return usage.crossed.includes(100);
   return isNewest ? reading.status === 'depleted' : esim.status === 'depleted';
 }
 

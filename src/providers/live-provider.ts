@@ -12,6 +12,8 @@ export interface ProviderUsageReport {
   /** Null for unlimited plans, and if the provider does not say. */
   readonly usedBytes: number | null;
   readonly totalBytes: number | null;
+  /** Whether the plan goes on slower after its data (D59). */
+  readonly slowsDown: boolean;
   readonly activatedAt: Date | null;
   readonly expiresAt: Date | null;
   /** When the provider read its counters; the time of the call if it does not say. */

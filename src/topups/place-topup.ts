@@ -60,6 +60,7 @@ export class PlaceTopup {
       provider: esim.provider,
       maxPrice: command.maxPrice,
     });
+    await this.assertBelowMaximum(tx, esim.id, item.maxTopups);
     const { price, source } = item;
     // A provider that is not connected could not be called: return 503 before holding anything.
     this.providers.nameForNew(scope.mode, source.provider);
@@ -98,6 +99,16 @@ export class PlaceTopup {
     this.sandboxQuota.take(scope, 1, command.metadata);
     tx.afterCommit(() => this.notifier.notify(partnerGroup(scope)));
     return topup;
+  }
+
+  /** Locks the eSIM's row, so that concurrent top-ups count each other. */
+  private async assertBelowMaximum(tx: Tx, esimId: string, max: number | null): Promise<void> {
+    if (max === null) return;
+    await this.esims.findByIdForUpdate(tx, esimId);
+    if ((await this.topups.countOfEsim(tx, esimId)) < max) return;
+    throw new AppError('topup_not_supported', {
+      detail: `This eSIM has received its maximum of ${max} top-ups. Order another eSIM instead.`,
+    });
   }
 
   private async assertTakesTopups(tx: Tx, esim: EsimEntity): Promise<void> {

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import type { EntityManager, SelectQueryBuilder } from 'typeorm';
+import { type EntityManager, Not, type SelectQueryBuilder } from 'typeorm';
 import { NotFound } from '../common/errors/index.js';
 import { KeysetPages, sql, type Tx } from '../infra/database/index.js';
 import { PurchasesRepository } from '../purchases/index.js';
-import { type TopupEntity, type TopupFilters, TOPUPS } from './topup.js';
+import { TopupEntity, type TopupFilters, TOPUPS } from './topup.js';
 
 /** Properties set at acceptance, in addition to those of every purchase. */
 const ACCEPTED = ['esimId', 'iccid', 'priceAmount', 'dataAddedBytes', 'validityAddedDays'] as const;
@@ -43,6 +43,11 @@ export class TopupsRepository extends PurchasesRepository<
     );
     if (!rows[0]) throw new NotFound();
     return rows[0].ends;
+  }
+
+  /** The number of an eSIM's top-ups that have not failed. */
+  async countOfEsim(tx: Tx, esimId: string): Promise<number> {
+    return tx.manager.countBy(TopupEntity, { esimId, status: Not('failed') });
   }
 
   protected override narrow(query: SelectQueryBuilder<TopupEntity>, { esimId }: TopupFilters): void {

@@ -54,6 +54,7 @@ export function newReading(changes: Partial<ProviderUsageReport> = {}): Provider
     profileStatus: 'released',
     usedBytes: 0,
     totalBytes: GB,
+    slowsDown: false,
     activatedAt: null,
     expiresAt: null,
     asOf: minute(1),

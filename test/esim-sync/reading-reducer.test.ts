@@ -102,6 +102,15 @@ describe('a reading', () => {
     expect(names(events).slice(-1)).toEqual(['threshold 100']);
   });
 
+  it('keeps a plan that goes on slower active until the provider says that it stopped', () => {
+    const slower = { ...ACTIVE, slowsDown: true, usedBytes: 1.12 * GB, asOf: minute(200) };
+    const { esim, events } = apply(newEsim(), [slower]);
+    expect(esim).toMatchObject({ status: 'active', thresholdsCrossed: [50, 80, 100] });
+    expect(names(events)).toEqual(['esim.activated', 'threshold 50', 'threshold 80', 'threshold 100']);
+    const stopped = apply(esim, [{ ...slower, status: 'depleted', asOf: minute(300) }]);
+    expect(stopped).toMatchObject({ esim: { status: 'depleted' }, events: [] });
+  });
+
   it('never announces levels of an unlimited plan', () => {
     const start = newEsim({ unlimited: true, totalBytes: null });
     const { esim, events } = apply(start, [{ ...ACTIVE, usedBytes: 50 * GB, totalBytes: null }]);

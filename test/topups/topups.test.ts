@@ -158,6 +158,28 @@ describe('POST /v1/topups', () => {
     expectProblem(await api.post('/v1/topups', body), 409, 'reference_taken');
   });
 
+  it('refuses a top-up beyond the maximum that the wholesaler states, even when several arrive at once', async () => {
+    const { pool } = service.database;
+    const setMaximum = (max: number | null) =>
+      pool.query(`UPDATE packages SET terms = jsonb_set(terms, '{topup,maxCount}', $1) WHERE id = $2`, [
+        JSON.stringify(max),
+        BASE,
+      ]);
+    const esimId = await device.activeEsim();
+    await topUp(api, esimId, TOPUP_FAIL);
+    await setMaximum(3);
+    try {
+      const body = { esim_id: esimId, package_id: TOPUP_1GB_7D };
+      const answers = await Promise.all(Array.from({ length: 8 }, () => api.post('/v1/topups', body)));
+      expect(answers.filter(({ status }) => status === 202)).toHaveLength(3);
+      const refused = answers.filter(({ status }) => status !== 202);
+      for (const answer of refused) expectProblem(answer, 409, 'topup_not_supported');
+      expect(refused[0]!.body.detail).toContain('maximum of 3 top-ups');
+    } finally {
+      await setMaximum(null);
+    }
+  });
+
   it('creates one top-up, applied once, for fifty concurrent calls with the same key', async () => {
     const esimId = await device.activeEsim();
     const body = { esim_id: esimId, package_id: TOPUP_1GB_7D };

@@ -161,6 +161,7 @@ export class EsimReader {
       profileStatus: profileStatusOf(esim),
       usedBytes: isUsageNewer ? usage.dataUsage : esim.orderUsage,
       totalBytes: esim.unlimited ? null : esim.totalVolume,
+      slowsDown: esim.slowsDown,
       activatedAt: esim.activatedAt,
       expiresAt: esim.expiresAt,
       asOf: isUsageNewer ? usage.lastUpdateTime : readAt,

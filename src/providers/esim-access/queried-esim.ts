@@ -11,6 +11,7 @@ import {
   textOrNullAt,
   valueAt,
 } from '../http/index.js';
+import { SLOWER_AFTER_DAILY_DATA, UNLIMITED_DATA } from './package-terms.js';
 
 /** One package on an eSIM: the first is the order's; the others are top-ups. */
 export interface QueriedPackage {
@@ -35,6 +36,7 @@ export interface QueriedEsim {
   readonly totalVolume: number | null;
   readonly orderUsage: number | null;
   readonly unlimited: boolean;
+  readonly slowsDown: boolean;
   readonly topupSupported: boolean;
   readonly activatedAt: Date | null;
   readonly expiresAt: Date | null;
@@ -42,8 +44,6 @@ export interface QueriedEsim {
   readonly packages: readonly QueriedPackage[] | null;
 }
 
-/** Daily plans with unlimited data. */
-const UNLIMITED_DATA_TYPE = 4;
 const NO_TOPUP = 1;
 const ACTIVATION_CODE = /^(?:LPA:)?1\$([A-Za-z0-9.:-]{1,255})\$([A-Za-z0-9-]{1,255})(?:\$[^$]*)*$/i;
 
@@ -61,7 +61,8 @@ export function toQueriedEsim(value: unknown): QueriedEsim {
     apn: textOrNullAt(esim, 'apn'),
     totalVolume: totalBytesAt(esim, 'totalVolume'),
     orderUsage: usedBytesAt(esim, 'orderUsage'),
-    unlimited: figureOrNullAt(esim, 'dataType') === UNLIMITED_DATA_TYPE,
+    unlimited: figureOrNullAt(esim, 'dataType') === UNLIMITED_DATA,
+    slowsDown: figureOrNullAt(esim, 'dataType') === SLOWER_AFTER_DAILY_DATA,
     topupSupported: figureOrNullAt(esim, 'supportTopUpType') !== NO_TOPUP,
     activatedAt: instantOrNullAt(esim, 'activateTime'),
     expiresAt: instantOrNullAt(esim, 'expiredTime'),
