@@ -7,8 +7,6 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
-  callProvider,
-  type EsimProvider,
   ProviderOutcomeUnknown,
   ProviderUnavailable,
 } from '../../src/providers/index.js';
@@ -143,10 +141,10 @@ describe('the client of a provider', () => {
 
   it('counts a call that ends with the deadline of its caller as a timeout', async () => {
     const registry = new Registry();
-    const url = await serve(() => undefined);
+    const deadline = new AbortController();
+    const url = await serve(() => deadline.abort(new ProviderOutcomeUnknown()));
     const { get } = newClient(url, { metrics: new ProviderMetrics(registry) });
-    const call = callProvider({ timeoutMs: 50 } as EsimProvider, (signal) => get('/things', signal));
-    await expect(call).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    await expect(get('/things', deadline.signal)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
     await eventually('its log line', () => logLines.length > 0);
     expect(logLines).toMatchObject([{ event: 'provider.call', code: 'timeout' }]);
     expect(await registry.metrics()).toMatch(/^provider_calls_total\{.*outcome="timeout"\} 1$/m);
