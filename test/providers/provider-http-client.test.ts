@@ -6,10 +6,7 @@ import tls, { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import {
-  ProviderOutcomeUnknown,
-  ProviderUnavailable,
-} from '../../src/providers/index.js';
+import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
 import {
   CircuitBreaker,
   ProviderHealthRepository,
