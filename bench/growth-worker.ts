@@ -28,7 +28,7 @@ type Sweep = Omit<SweeperOptions, 'logger'>;
 const STEP_ROWS = 100;
 /** Sweeps that another subject measures, that read everything by design, or that call a provider. */
 const NOT_MEASURED = /^(reconciliation|catalog|providers|retention|database\.partitions$)|purge/;
-/** Sample count for operations that would slow down the ones after them. */
+/** Sample count for operations that would slow down the operations after them. */
 const FEW = 40;
 
 /** The worker's classes, wired as in production, with its connections. No loop runs and no queue is read. */

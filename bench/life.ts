@@ -295,7 +295,7 @@ interface Layout {
   readonly redis?: RedisServer | null;
 }
 
-/** Starts a layout's processes on their own database. Calls are spread over all processes that serve the API. */
+/** Starts a layout's processes on their own database. Calls are spread across all processes that serve the API. */
 async function openBed(
   { server, database, roles, profile, redis }: Layout,
   cleanups: Cleanups,

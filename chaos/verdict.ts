@@ -34,7 +34,7 @@ interface OrderRow {
 }
 
 /**
- * Maximum attempts to one endpoint at once, over all workers (D34). A frozen worker's attempts stay open next to its
+ * Maximum attempts to one endpoint at once, across all workers (D34). A frozen worker's attempts stay open next to its
  * successor's.
  */
 const MAX_OPEN = 16;

@@ -108,7 +108,7 @@ function childrenOf(pid: number): number[] {
     .filter((candidate) => Number(statOf(candidate)?.[1]) === pid);
 }
 
-/** @returns the fields of /proc/pid/stat from the state on. The process name before it may contain spaces. */
+/** @returns the fields of /proc/pid/stat, starting with the state. The process name before it may contain spaces. */
 function statOf(pid: number): string[] | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -95,7 +95,7 @@ export interface ProvisioningConfig {
   readonly providerTimeoutMs: number;
   /** Time limit for a provider's whole catalog; independent of orders. */
   readonly providerCatalogTimeoutMs: number;
-  /** Calls per second to one provider, over all processes. */
+  /** Calls per second to one provider, across all processes. */
   readonly providerRequestsPerSecond: number;
   /** How long after a placement a provider's lookups may still not find it. */
   readonly providerReadLagMs: number;

@@ -207,7 +207,7 @@ export interface EsimProvider {
   readonly name: string;
   /** Time limit of one call, after which its outcome counts as unknown. */
   readonly timeoutMs: number;
-  /** How long after a placement the provider may still deny knowing it (read lag). */
+  /** How long after a placement the provider may not show it yet (read lag). */
   readonly readLagMs: number;
   /** Its documented treatment of repeated placements, each with its source. */
   readonly repeats: Readonly<Record<PlacementOperation, RepeatPolicy>>;

@@ -19,7 +19,7 @@ import type {
 
 /** Provider calls for one purchase. */
 interface PurchaseCalls<State> {
-  /** Null when the provider denies knowing it. */
+  /** Null when the provider says that it does not know it. */
   find(provider: EsimProvider, signal: AbortSignal): Promise<State | null>;
   place(provider: EsimProvider, placement: Placement, signal: AbortSignal): Promise<State>;
 }

@@ -25,7 +25,7 @@ interface PurchaseJobsOptions {
   /** Whether the claim records the first placement, which then needs no statement of its own. */
   readonly claimRecordsPlacement: boolean;
   /**
-   * SQL assignments that end row `p`, of which `h.fulfilled` pieces were delivered. A constant in the code, never
+   * SQL assignments that end row `p`, of which `h.fulfilled` units were delivered. A constant in the code, never
    * input.
    */
   readonly endAssignments: string;
@@ -62,11 +62,11 @@ export interface ClaimedPurchase<P extends Purchase> extends PurchaseLease {
 export interface PurchaseVersion {
   readonly status: 'processing' | 'canceling';
   readonly fence: number;
-  /** How long the provider may deny the effect of a call. */
+  /** How long after a call the provider may not show its effect yet. */
   readonly readLagMs: number;
   /** Unix seconds as text, because a Date would drop the microseconds. Null when nothing was ever sent. */
   readonly placedAt: string | null;
-  /** How long the provider may still deny the effect of the last call; 0 when it no longer can. */
+  /** How much longer the provider may not show the effect of the last call; 0 once the lag has passed. */
   readonly lagLeftMs: number;
 }
 
@@ -79,9 +79,9 @@ export interface AcquiredLease extends PurchaseLease {
 /** Final result of a purchase. */
 interface PurchaseEnd {
   readonly lease: PurchaseLease;
-  /** Number of delivered pieces; 0 when it failed. */
+  /** Number of units delivered; 0 if the purchase failed. */
   readonly fulfilled: number;
-  /** Set when fewer pieces than ordered were delivered. */
+  /** Set when fewer units were delivered than ordered. */
   readonly failure: ProviderFailure | null;
 }
 

@@ -17,7 +17,7 @@ import type { ClaimedPurchase, PurchaseJobsRepository } from './purchase-jobs.re
 const KEPT_FOR_OTHERS = 1 / 4;
 
 interface PurchaseWorkerOptions {
-  /** Maximum concurrent purchases in one worker process, over all partners. */
+  /** Maximum concurrent purchases in one worker process, across all partners. */
   readonly concurrency: number;
   readonly notifier: WorkerNotifier;
   readonly config: ProviderWorkerConfig;

@@ -60,7 +60,7 @@ export class InspectProviderTopup {
     version: PurchaseVersion,
   ): Promise<ProviderState> {
     if (version.placedAt === null) return { state: 'not_applied' };
-    // Within its read lag the provider may deny an applied top-up.
+    // During its read lag, the provider may not show an applied top-up yet.
     if (version.lagLeftMs > 0) return { state: 'too_early' };
     if (!provider) return { state: 'silent' };
     const esim = await this.esims.getById(topup.esimId);

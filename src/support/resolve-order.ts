@@ -125,7 +125,7 @@ function seenCanceled({ cancelStatuses }: CancelingSnapshot): CancelOutcome['isC
   return (esim) => ids.has(esim.providerEsimId);
 }
 
-/** @throws AppError `conflict` while the provider may still deny the effect of the last call */
+/** @throws AppError `conflict` while the provider may not show the effect of the last call yet */
 function refuseTooEarly(lagLeftMs: number): void {
   if (lagLeftMs <= 0) return;
   const seconds = Math.ceil(lagLeftMs / 1_000);

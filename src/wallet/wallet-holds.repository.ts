@@ -26,7 +26,7 @@ const HOLD = prepared(`
 
 /**
  * Locks holds, then wallets, each in id order (D40). Updates a wallet's row once, however many of its holds end. Its
- * transactions still look sequential: each is later than the one before and continues from its balance. Returns the
+ * transactions still look sequential: each is later than the previous one and continues from its balance. Returns the
  * subjects of captures that were never held.
  */
 const settleStatement = (column: string): string => `

@@ -47,8 +47,8 @@ export class BacklogJobs {
   ) {}
 
   /**
-   * Releases held deliveries and resends failed ones, as chosen. Replaces an earlier release. An earlier resend
-   * continues unless the held deliveries are discarded and the failed ones left. The caller has locked the endpoint.
+   * Releases held deliveries and resends failed ones, as chosen. Replaces an earlier release. Also cancels an earlier
+   * resend if held deliveries are discarded and failed ones stay as they are. The caller has locked the endpoint.
    * Returns the number of deliveries resent immediately.
    */
   async settle(tx: Tx, key: EndpointKey, { held, failed }: BacklogChoice): Promise<number> {

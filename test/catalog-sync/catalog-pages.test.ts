@@ -187,7 +187,7 @@ describe('identical offers', () => {
       return { ...offer, cost: { ...offer.cost, fixed } };
     });
 
-  it('sells one of them at the cheapest price, also after a price change, and keeps tiers apart', async () => {
+  it('sells one of them at the cheapest price, even after a price change, and keeps tiers apart', async () => {
     const tiers = [unlimitedTier('Fast', '512 kbps', 900), unlimitedTier('Faster', '1.25 Mbps', 1_200)];
     const one = await worker(overZendit());
     const sellAll = async (...cents: number[]) => {

@@ -67,8 +67,8 @@ export class CliUser {
   }
 
   /**
-   * Starts `listen` for a local server and returns once it waits for events.
-   * @throws Error with its output when it exits before
+   * Starts `listen` for a local server and returns once it is waiting for events.
+   * @throws Error with its output if it exits first
    */
   async listen(url: string, args: readonly string[], started: NodeChild[]): Promise<NodeChild> {
     const child = this.launch(['listen', '--forward-to', url, '--json', ...args]);

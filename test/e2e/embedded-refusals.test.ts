@@ -94,13 +94,13 @@ describe('a failing npm start', () => {
     });
   });
 
-  it('names a DATA_DIR below a file in one line', async () => {
+  it('explains in one line that DATA_DIR is inside a file', async () => {
     writeFileSync(place.dataDir, 'in the way');
     const below = path.join(place.dataDir, 'deeper');
     expect(await refusalAsOneLine({ DATA_DIR: below })).toContain(below);
   });
 
-  it('names a file in place of the cluster in one line', async () => {
+  it('explains in one line that a file is where the cluster should be', async () => {
     mkdirSync(place.dataDir);
     writeFileSync(path.join(place.dataDir, 'postgres'), 'in the way');
     expect(await refusalAsOneLine()).toContain(path.join(place.dataDir, 'postgres'));

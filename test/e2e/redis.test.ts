@@ -35,7 +35,7 @@ describe.skipIf(missing !== null)('with REDIS_URL', () => {
     await redis.kill();
   });
 
-  it('limits calls, issues orders and delivers events, also while Redis is down and after it returns', async () => {
+  it('limits calls, issues orders and delivers events, even while Redis is down and after it is back', async () => {
     const limited = await service.createPartner('Limited');
     const startedAt = performance.now();
     const answers = await Promise.all(Array.from({ length: 400 }, () => limited.sandbox.get('/v1/me')));

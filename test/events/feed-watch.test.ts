@@ -42,7 +42,7 @@ describe('a wait on the feed (D39)', () => {
     expect(await other).toBe('over');
   });
 
-  it('ends for an event after the drop, although its position is lower than the one before', async () => {
+  it('ends for an event after the drop, although its position is lower than the previous one', async () => {
     const state = { head: 0, events: [] as number[] };
     const watch = watchFeed(state);
     const waiting = waitAt(watch, 100);

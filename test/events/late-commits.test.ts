@@ -334,7 +334,7 @@ describe('assigning positions', () => {
     await expectWholeFeed(poller);
   });
 
-  it('changes no position that another reader has seen while two readers assign', async () => {
+  it('never changes a position that a reader has seen, even when two readers assign concurrently', async () => {
     const poller = new Poller(partner.sandbox);
     let other = Promise.resolve();
     await whileGateIsShut('api', async () => {

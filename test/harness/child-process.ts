@@ -49,7 +49,7 @@ export class NodeChild {
 
   /**
    * Waits for the line `ready` on stdout.
-   * @throws Error with its output when it exits before
+   * @throws Error with its output if it exits first
    */
   async ready(withinMs = PATIENCE_MS): Promise<void> {
     await eventually(

@@ -41,7 +41,7 @@ const SETTINGS = {
 /** A worker process that is restarted whenever it was stopped or killed. */
 class Worker {
   readonly deaths: { readonly at: string; readonly how: 'stop' | 'kill' }[] = [];
-  /** Serializes the ends, so that each waits for the restart after the previous one. */
+  /** Serializes stops and kills, so that each waits for the restart after the previous one. */
   private turn: Promise<void> = Promise.resolve();
 
   constructor(private readonly child: RoleChild) {}

@@ -92,7 +92,7 @@ async function expectStatement(buyer: Buyer): Promise<void> {
 }
 
 /**
- * Expects one event per end of an order or top-up, with exactly the documented fields (D28), in the feed and as a
+ * Expects one event for each order or top-up that has ended, with exactly the documented fields (D28), in the feed and as a
  * webhook.
  */
 async function expectEvents({ receiver }: LiveShop, buyer: Buyer): Promise<void> {

@@ -169,7 +169,7 @@ describe('a batch of orders whose provider responds at the same time', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('ends with the later of two leases of one order, whichever result came first', async () => {
+  it('applies only the result of an order's newer lease, whichever result arrives first', async () => {
     const buyer = await shop.buyer(20 * PRICE);
     const [orderId] = (await placeMany([buyer], 1)) as [string];
     const { dataSource } = shop.api.process.resources;

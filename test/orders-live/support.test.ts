@@ -259,7 +259,7 @@ describe('reconcile', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('mark_issued never issues without profiles: it returns 409, also in the replay, and the order stays open', async () => {
+  it('mark_issued never issues without profiles: it returns 409, even on a replay, and the order stays open', async () => {
     const order = await desk.stuckOrder(buyer);
     const key = randomUUID();
     const refused = await desk.reconcile(order['id'] as string, 'mark_issued', key);

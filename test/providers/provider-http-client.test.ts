@@ -92,7 +92,7 @@ describe('the client of a provider', () => {
     };
   }
 
-  it('returns the status and the JSON of a response, also of a refusal', async () => {
+  it('returns the status and the JSON of a response, even of a refusal', async () => {
     const url = await serve(
       (_request, response) => void response.writeHead(404).end('{"errorCode":"NOT_FOUND"}'),
     );

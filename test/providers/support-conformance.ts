@@ -40,7 +40,7 @@ export async function cancelable(
 
 /** Read-only lookups that every provider guarantees to support, which resolves orders by hand. */
 export function describeSupport(get: () => ProviderWorld): void {
-  it('shows support every profile of an order, also in a fresh process', async () => {
+  it('shows support every profile of an order, even in a fresh process', async () => {
     const order = newOrder(get(), 2);
     const { profiles } = await provision(get().provider, order);
     const parts = await findParts(get().anotherProvider(), order);

@@ -10,8 +10,8 @@ import { TOPUP, ZenditBench } from './zendit-world.js';
 const UNKNOWN: WireAnswer = { status: 404, json: { errorCode: 'NOT_FOUND', message: 'not found' } };
 const REFUSED: WireAnswer = { status: 400, json: { errorCode: 'INVALID_REQUEST', message: 'no such offer' } };
 
-/** 4xx responses of a proxy in front of Zendit, none of which has an `errorCode`. */
-const OF_A_PROXY: readonly WireAnswer[] = [
+/** 4xx responses from a proxy in front of Zendit. None has a usable `errorCode`. */
+const PROXY_RESPONSES: readonly WireAnswer[] = [
   { status: 400, json: { message: 'Bad Request' } },
   { status: 400, json: { error: 'request blocked by policy' } },
   { status: 400, json: { errorCode: '' } },
@@ -48,14 +48,14 @@ function newTopup() {
 }
 
 describe('a 4xx without an errorCode', () => {
-  it.each(OF_A_PROXY)('is not a refusal of a purchase, which may have taken effect: %j', async (post) => {
+  it.each(PROXY_RESPONSES)('is not a refusal of a purchase, which may have taken effect: %j', async (post) => {
     const provider = await zendit({ post, get: UNKNOWN });
     await expect(provider.placeOrder(newOrder(), 'first', signal)).rejects.toThrow(ProviderOutcomeUnknown);
     await expect(provider.placeOrder(newOrder(), 'again', signal)).rejects.toThrow(ProviderOutcomeUnknown);
     await expect(provider.placeTopup(newTopup(), 'first', signal)).rejects.toThrow(ProviderOutcomeUnknown);
   });
 
-  it.each(OF_A_PROXY)('does not prove that a purchase is unknown: %j', async (get) => {
+  it.each(PROXY_RESPONSES)('does not prove that a purchase is unknown: %j', async (get) => {
     const provider = await zendit({ post: REFUSED, get });
     await expect(provider.findOrder(newOrder(), signal)).rejects.toThrow(ProviderUnavailable);
     await expect(provider.findTopup(newTopup(), signal)).rejects.toThrow(ProviderUnavailable);

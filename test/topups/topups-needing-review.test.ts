@@ -280,7 +280,7 @@ describe('reconcile', () => {
       working,
       'The wholesaler is still working on the top-up. Try again later.',
     ],
-  ])('%s returns 409 when the provider %s, also in the replay', async (action, _what, answer, detail) => {
+  ])('%s returns 409 when the provider %s, and so does the replay', async (action, _what, answer, detail) => {
     const topup = await stuck.topupThen(answer);
     const before = await stuck.state(topup);
     const key = randomUUID();

@@ -441,7 +441,7 @@ describe('a refused top-up', () => {
     [{ reference: '' }, '/reference'],
     [{ max_price: 100 }, '/max_price'],
     [{ metadata: { a: 1 } }, '/metadata'],
-  ])('is a validation failure with %j', async (body, pointer) => {
+  ])('fails validation when the request is wrong at $1', async (body, pointer) => {
     const request = { esim_id: esimId, package_id: TOPUP_1GB_7D, ...body };
     expect(new Set(invalidFields(await api.post('/v1/topups', request)))).toEqual(new Set([pointer]));
   });

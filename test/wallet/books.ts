@@ -22,7 +22,7 @@ const BREACHES: Readonly<Record<string, string>> = {
     SELECT w.id, w.held, coalesce(sum(h.amount), 0) AS holds
     FROM wallets w LEFT JOIN wallet_holds h ON h.wallet_id = w.id AND h.status = 'active'
     GROUP BY w.id HAVING w.held <> coalesce(sum(h.amount), 0)`,
-  'balances that do not follow from the one before': `
+  'balances that do not follow from the previous one': `
     SELECT * FROM (
       SELECT id, amount, balance_after,
              coalesce(lag(balance_after) OVER (PARTITION BY wallet_id ORDER BY created_at, id), 0) AS before

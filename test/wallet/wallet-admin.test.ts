@@ -130,7 +130,7 @@ describe('a deposit or adjustment', () => {
     await expectBooksToAddUp(service.database);
   });
 
-  it('never takes more than is available: 409, also for a wallet that does not exist', async () => {
+  it('returns 409 when more than the available balance is taken, even from a wallet that does not exist', async () => {
     expectProblem(await post('adjustments', -1), 409, 'conflict');
     await post('deposits', 500);
     await service.database.pool.query(`UPDATE wallets SET held = 200 WHERE partner_id = $1`, [partnerId]);

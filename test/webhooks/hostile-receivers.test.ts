@@ -246,7 +246,7 @@ describe('a response that is longer than our limit', () => {
       204,
       bytes('HTTP/1.1 100 Continue\r\n\r\n', `HTTP/1.1 204 Ok\r\nX-A: ${'a'.repeat(1_000_000)}\r\n\r\n`),
     ],
-  ])('counts by its status line: %s', async (_what, statusCode, speak) => {
+  ])('is judged by its status line: %s', async (_what, statusCode, speak) => {
     expect(await attempt(speak)).toMatchObject({
       outcome: 'delivered',
       statusCode,
@@ -255,12 +255,12 @@ describe('a response that is longer than our limit', () => {
     });
   });
 
-  it('fails by its status line', async () => {
+  it('is a failure if its status line is not a 2xx', async () => {
     const result = await attempt(bytes(`HTTP/1.1 503 No\r\nX-A: ${'a'.repeat(1_000_000)}\r\n\r\n`));
     expect(result).toMatchObject({ outcome: 'failed', statusCode: 503, error: 'http_status' });
   });
 
-  it('counts by the status of an overlong status line', async () => {
+  it('is judged by the status code of an overlong status line', async () => {
     const result = await attempt(bytes(`HTTP/1.1 200 ${'a'.repeat(1_000_000)}\r\n\r\n`));
     expect(result).toMatchObject({ outcome: 'delivered', statusCode: 200 });
   });
@@ -296,7 +296,7 @@ describe('a response with unreadable headers', () => {
     ['a negative length', 'Content-Length: -1\r\n\r\n'],
     ['a length of 2^64', 'Content-Length: 18446744073709551616\r\n\r\n'],
     ['a length and chunks', 'Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
-  ])('counts by its status line: %s', async (_what, rest) => {
+  ])('is judged by its status line: %s', async (_what, rest) => {
     for (const before of ['', '\r\n', 'HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n'])
       expect(await attempt(bytes(`${before}${OK}${rest}`))).toMatchObject({
         ...{ outcome: 'delivered', statusCode: 200, error: null, responseHeaders: null, responseBody: null },
@@ -314,7 +314,7 @@ describe('a response with unreadable headers', () => {
       (socket: Socket) =>
         void socket.write(`${OK}X-A: b`, () => setTimeout(() => socket.resetAndDestroy(), 50)),
     ],
-  ])('counts by its status line when the receiver %s during the headers', async (_what, speak) => {
+  ])('is judged by its status line when the receiver %s during the headers', async (_what, speak) => {
     expect(await attempt(speak)).toMatchObject({
       outcome: 'delivered',
       statusCode: 200,

@@ -99,13 +99,13 @@ async function finish(): Promise<number> {
   return Date.now();
 }
 
-/** Waits for twenty webhooks of events that started after `time`. */
+/** Waits for twenty webhooks whose events were recorded after `time`. */
 async function seenAfter(time: number): Promise<void> {
   const late = (): ReceivedWebhook[] => receiver.received.filter((w) => traffic.earliestClaimOf(w) > time);
   await eventually('twenty webhooks', () => late().length >= 20);
 }
 
-/** Signers of the webhooks whose event started and which arrived in [from, to), in milliseconds since the epoch. */
+/** Signers of the webhooks recorded at or after `from` that arrived before `to`, in milliseconds since the epoch. */
 function signersBetween(from: number, to: number): string[] {
   const within = receiver.received.filter((w) => traffic.earliestClaimOf(w) >= from && arrivedAt(w) < to);
   expect(within.length, 'traffic in the period').toBeGreaterThan(5);

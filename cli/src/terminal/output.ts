@@ -45,7 +45,7 @@ export class Output {
     if (!this.json) this.print(this.streams.stderr, this.dim(text));
   }
 
-  /** Prints text that must not be lost even if the command fails: to stderr, also with `--json`. */
+  /** Prints text to stderr that must not be lost even if the command fails. `--json` does not suppress it. */
   keep(text: string): void {
     this.print(this.streams.stderr, text);
   }

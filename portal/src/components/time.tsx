@@ -26,7 +26,7 @@ export function Time({ at, short = false }: { at: string; short?: boolean }) {
 
 const MOMENT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
 
-/** A sentence of the API with its times formatted like all others. */
+/** Text from the API, with its timestamps formatted like all other times. */
 export function TextWithTimes({ text }: { text: string }) {
   return text.split(MOMENT).map((part, at) => (MOMENT.test(part) ? <Time key={at} at={part} /> : part));
 }

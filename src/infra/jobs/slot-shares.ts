@@ -19,7 +19,7 @@ export interface GroupSlots {
 
 export interface SlotSharesOptions {
   readonly concurrencyPerGroup: number;
-  /** Number of slots of the process. */
+  /** Number of slots in the process. */
   readonly concurrency: number;
   /** Maximum share of the slots for one owner. It shrinks with the number of free slots. */
   readonly ownerShare: number;

@@ -19,8 +19,8 @@ export interface Room<Group> {
 
 /**
  * Groups that want to claim, by mode and pace, longest waiting first. Thousands of hanging groups may wait here, so the
- * time to find the next one must not grow with their number. A mode and pace without a free slot costs one check. In
- * the others, only groups whose owner holds slots are skipped.
+ * time to find the next one must not grow with their number. A mode and pace without a free slot costs one check. In a
+ * mode and pace with a free slot, a group is skipped only if its owner already holds slots.
  */
 export class WaitingGroups<Group extends GroupSlots> {
   private readonly lists = new Map<string, Set<Group>>();

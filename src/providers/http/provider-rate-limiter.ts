@@ -60,7 +60,7 @@ interface SlotRow {
 }
 
 /**
- * Permits at most `requestsPerSecond` calls per second to one provider over all processes, counted when they are sent.
+ * Permits at most `requestsPerSecond` calls per second to one provider across all processes, counted when they are sent.
  * It is a GCRA row per provider in PostgreSQL on the database's clock (D40). The table is UNLOGGED: a database crash
  * forgets one backlog.
  */

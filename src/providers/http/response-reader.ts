@@ -154,7 +154,7 @@ function isStorable(text: string): boolean {
 export type NoResponseReason = 'silent' | 'unreadable';
 
 const ASK_AGAIN_MS = 5_000;
-/** Share of a call's deadline that a lookup of many calls may use. */
+/** Share of the provider's time limit that a lookup made of several calls may use. */
 const LOOKUP_SHARE = 0.7;
 
 /** Some lookups of an order got a response and others did not: the provider is not silent, so look again. */

@@ -75,7 +75,7 @@ async function pause(signal: AbortSignal): Promise<void> {
 /**
  * States of eSIMs that were to be canceled: the refund of each, or its use if there is no refund; `unknown` when
  * unreadable.
- * @throws ProviderUnavailable, also when only some lookups get a response
+ * @throws ProviderUnavailable, even when only some lookups get a response
  * @throws ProviderOutcomeUnknown when none gets a readable response
  */
 export async function findCancelStatuses(

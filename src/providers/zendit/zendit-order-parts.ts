@@ -25,7 +25,7 @@ const CALLS_AT_ONCE = 6;
 
 /**
  * State of each of an order's purchases, for support before it ends the order by hand: one call per eSIM.
- * @throws ProviderUnavailable, also when only some purchases can be read
+ * @throws ProviderUnavailable, even when only some purchases can be read
  * @throws ProviderOutcomeUnknown when none can be read
  */
 export async function findParts(

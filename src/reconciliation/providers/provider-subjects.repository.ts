@@ -115,7 +115,7 @@ export interface ComparisonWindow {
   readonly provider: string;
   /** Changed at or after this time. */
   readonly since: Date;
-  /** Time for which a provider may not yet show its own actions. */
+  /** Time after a call during which the provider may not report its effect yet. */
   readonly readLagMs: number;
 }
 

@@ -32,7 +32,7 @@ interface Walk {
 /**
  * Deletes Sandbox orders with their eSIMs and top-ups past their retention (D44). An order is deleted as a whole in one
  * transaction, including the simulated provider's records. If it has too many top-ups for one transaction, some of them
- * are deleted in advance. An order stays while it is open or has a recent or open top-up.
+ * are deleted in advance. An order is kept while it is open or has a recent or open top-up.
  */
 @Injectable()
 export class PurgeSandboxOrders {

@@ -115,7 +115,10 @@ export class BacklogRunner {
     this.logger.warn(line, 'not replayed: past retention');
   }
 
-  /** Records the end once per enabling of an endpoint: a release that a resend follows is not the end. */
+  /**
+   * Records, once per enabling of the endpoint, that its backlog is settled. A release does not count while a resend is
+   * still running.
+   */
   private async recordSettled(tx: Tx, job: BacklogJobEntity): Promise<void> {
     const { kind, partnerId, endpointId, created: resent } = job;
     if (kind === 'replay' || (kind === 'release' && (await this.jobs.isResending(tx, endpointId)))) return;

@@ -98,7 +98,7 @@ describe('a role whose SECRETS_KEYS does not open the stored secrets', () => {
     expect(refused?.message).not.toContain(bytesOf(keys));
   });
 
-  it('starts with the right keys in any order, also when one secret was altered', async () => {
+  it('starts with the right keys in any order, even when one secret was altered', async () => {
     for (const keys of [OLD, `${OLD},${NEW}`, `${NEW},${OLD}`]) await (await start(keys)).stop();
     const altered = await database.pool.query<{ sealed: string }>(
       'SELECT install_secrets AS sealed FROM esims WHERE id = $1',

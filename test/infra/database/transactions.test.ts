@@ -53,7 +53,7 @@ const failureOf = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 describe('the connection of a transaction', () => {
-  it('is released without a transaction, also when the work throws synchronously', async () => {
+  it('is released without a transaction, even when the work throws synchronously', async () => {
     const failure = await failureOf(
       transactions.run(() => {
         throw new Error('at once');

@@ -86,7 +86,7 @@ describe('a stdout reader that never reads (D43)', () => {
         () => null,
       ),
     );
-    // A pipe holds about 200 KB, and a call's line has about 350 bytes.
+    // A pipe holds about 200 KB, and a call's log line is about 350 bytes.
     for (let round = 0; round < 20; round++) {
       await Promise.all(Array.from({ length: 100 }, () => client.get(`/v1/${'x'.repeat(300)}`)));
     }

@@ -95,7 +95,7 @@ describe('a purge in steps (D44)', () => {
     expect(left).toBe(0);
   });
 
-  it('ends after the current step on a stop, also while it pauses', async () => {
+  it('ends after the current step on a stop, even during a pause', async () => {
     const stop = new AbortController();
     let steps = 0;
     const step = async (limit: number): Promise<number> => {

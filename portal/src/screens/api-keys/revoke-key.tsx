@@ -27,7 +27,7 @@ export function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () 
       open
       onClose={onClose}
       title={`Revoke ${apiKey.name ?? 'the key'} …${apiKey.last4}`}
-      description="Calls with this key fail with 401 immediately. This cannot be undone. If something still uses the key, rotate it instead."
+      description="Calls with this key will start to fail with 401 immediately. This cannot be undone. If something still uses the key, rotate it instead."
     >
       <form
         className="stack"
