@@ -2,8 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
  * Removes the id from the list indexes of open deliveries, and drops the index by status. Without the id, rows with
- * equal times are sorted at query time. Once PostgreSQL has seen the queue empty, it may look up an id in any index that
- * contains the id, and reads all of that index.
+ * equal times are sorted at query time. Once PostgreSQL has seen the queue empty, it may look up an id in any index
+ * that contains the id, and reads all of that index.
  */
 export class IndexOpenDeliveries1763700000062 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -35,7 +35,7 @@ function throttlerFor(rateOf: (config: AppConfig) => RateLimitConfig): DynamicMo
 @Module({ providers: [RateBucketsRepository, PurgeRateBuckets], exports: [PurgeRateBuckets] })
 export class RateBucketPurgeModule {}
 
-/** Key check and rate limit of the partner port. */
+/** Key check and rate limit for the partner port. */
 @Module({
   imports: [RateLimitStorageModule, throttlerFor((config) => config.rateLimit)],
   controllers: [MeController],
@@ -49,7 +49,7 @@ export class RateBucketPurgeModule {}
 })
 export class PartnerAuthModule {}
 
-/** Token check and rate limit of the admin port. */
+/** Token check and rate limit for the admin port. */
 @Module({
   imports: [RateLimitStorageModule, throttlerFor((config) => config.adminRateLimit)],
   providers: [AdminAuthenticator, { provide: APP_GUARD, useClass: AdminRateLimitGuard }],
@@ -57,7 +57,7 @@ export class PartnerAuthModule {}
 })
 export class AdminAuthModule {}
 
-/** Session check and rate limit of the portal. */
+/** Session check and rate limit for the portal. */
 @Module({
   imports: [RateLimitStorageModule],
   providers: [PortalSessionAuthRepository, PortalAuthenticator],

@@ -1,4 +1,4 @@
-/** Limits of a parsed JSON text. */
+/** Limits on parsed JSON. */
 export interface JsonLimits {
   /** Maximum nesting of objects and lists. */
   readonly depth: number;

@@ -21,7 +21,7 @@ export interface StatementTimeouts {
   readonly reconcileMs: number;
 }
 
-/** Socket limits of a port. */
+/** Socket limits per port. */
 export interface SocketConfig {
   /** How long a caller may leave response bytes unread. */
   readonly writeTimeoutMs: number;

@@ -23,7 +23,7 @@ export interface PollBatch {
 export interface PollClaim {
   readonly provider: string;
   readonly limit: number;
-  /** Time limit of the reading; the lease lasts longer. */
+  /** Time limit for the reading; the lease lasts longer. */
   readonly timeoutMs: number;
 }
 

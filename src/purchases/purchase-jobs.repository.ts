@@ -328,7 +328,7 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
 
   /**
    * The version of a row in `status` that no worker holds; null when one does, or the status differs. While the
-   * provider may still deny the last call, postpones the row to at least three read lags after that call. This gives
+   * provider may not show the last call yet, postpones the row to at least three read lags after that call. This gives
    * support time to decide: a worker's retry would restart the read lag forever.
    */
   async deferRetries(

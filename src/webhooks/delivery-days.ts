@@ -13,8 +13,8 @@ export const DELIVERY_TABLES: Readonly<Record<Mode, string>> = {
 };
 
 /**
- * The daily partitions of ended deliveries and their retention (D44). A day is kept while one of its deliveries is open,
- * and until its last ended delivery has passed the retention.
+ * The daily partitions of ended deliveries and their retention (D44). A day is kept while one of its deliveries is
+ * open, and until its last ended delivery has passed the retention.
  */
 export function deliveryDays(retentionDays: Readonly<Record<Mode, number>>): readonly DailyTable[] {
   return (['sandbox', 'live'] as const).map((mode) => ({

@@ -129,7 +129,7 @@ export function afterAttempts<Endpoint extends EndpointState>(
     }, endpoint);
 }
 
-/** Limit of an endpoint's attempts in flight. */
+/** Limit on an endpoint's attempts in flight. */
 export interface SendWindow {
   /** Null: the configured limit applies. */
   readonly width: number | null;

@@ -127,7 +127,7 @@ describe('creating a key', () => {
 });
 
 describe('the limit of 10 active keys', () => {
-  it('holds exactly under 30 concurrent creations', async () => {
+  it('is enforced exactly under 30 concurrent creations', async () => {
     const owner = await office.newPartner();
     // A busy machine may have no connection in time. It then returns 503 and changes nothing.
     const post = async (): Promise<ApiAnswer> => {

@@ -111,7 +111,7 @@ describe('rotating a key', () => {
     expect(await office.listed(old['partner_id']!)).toHaveLength(2);
   });
 
-  it('ends the key that the rotated one replaced, so that at most two keys of a slot are valid', async () => {
+  it('ends the key that the rotated one replaced, so that at most two keys per slot are valid', async () => {
     const first = await office.create();
     let newest: ShownKey = first;
     const made = [first];

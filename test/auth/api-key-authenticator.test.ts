@@ -90,7 +90,7 @@ describe('concurrent key checks', () => {
     expect(statements).toHaveBeenCalledTimes(1);
   });
 
-  it('charges a token also for an address that is not allowed (D45)', async () => {
+  it('charges a token even for an address that is not allowed (D45)', async () => {
     const key = await newKey();
     // No token is refilled between the two statements, however slow the machine is.
     const filling = new ApiKeyAuthenticator(repository, { available: false } as RedisBuckets, {

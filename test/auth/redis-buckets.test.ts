@@ -79,7 +79,7 @@ describe.skipIf(missing !== null)('a bucket in Redis', () => {
 });
 
 describe.skipIf(missing !== null)('a failing Redis behind the rate limit', () => {
-  it('shows in the metric and receives no charges until it responds again, with or without calls', async () => {
+  it('is reported by the metric and receives no charges until it responds again, with or without calls', async () => {
     const metrics = new Registry();
     const shown = async () => (await metrics.getSingleMetric('rate_limit_fallback')!.get()).values[0]!.value;
     const first = await startRedis();

@@ -58,7 +58,7 @@ afterEach(() => {
 });
 
 describe('batches', () => {
-  it('writes nothing in the event loop turn of a call, and the calls of 200 ms in one statement', async () => {
+  it("writes nothing during a call's event loop turn, and the calls of 200 ms in one statement", async () => {
     const { pool, recordMany } = startAccessLog();
     const rowsOfStatements = () => pool.statements.map(({ name, requestIds }) => [name, requestIds.length]);
     recordMany(many(3));
@@ -292,7 +292,7 @@ describe('a graceful stop', () => {
     expect(pool.written).toHaveLength(10);
   });
 
-  it('skips a pause, retries for 2 s, then logs what was lost', async () => {
+  it('skips a pause, retries for 2 s, and then logs what was lost', async () => {
     const { pool, accessLog, recordMany, linesOf } = startAccessLog();
     pool.answer = () => Promise.reject(new Error('gone'));
     recordMany(many(10));
@@ -305,7 +305,7 @@ describe('a graceful stop', () => {
     expect(linesOf('call_log.dropped')).toMatchObject([{ calls: 10 }]);
   });
 
-  it('ends although a statement hangs', async () => {
+  it('ends even if a statement hangs', async () => {
     const { pool, accessLog, recordMany } = startAccessLog();
     pool.answer = () => new Promise(() => undefined);
     recordMany(many(10));

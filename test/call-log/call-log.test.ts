@@ -133,7 +133,7 @@ describe("a partner's call list", () => {
   const listed = async (query = '') =>
     ((await requestsOf(owner.id, query)).body.data as Row[]).map((row) => row['request_id']);
 
-  it('is newest first, page by page, stable while calls are made', async () => {
+  it('is newest first, and its pages are stable while calls are made', async () => {
     const ids = calls.map(requestId).reverse();
     const first = await requestsOf(owner.id, '?limit=2');
     await logged(await owner.sandbox.get('/v1/me'));

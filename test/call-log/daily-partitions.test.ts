@@ -95,7 +95,7 @@ describe('daily partitions', () => {
     expect(results.flatMap((changes) => changes.created).sort()).toEqual(expected());
   });
 
-  it('creates them all in a process that gets no CPU for seconds midway', async () => {
+  it('creates them all even if the process gets no CPU for seconds midway', async () => {
     const { logger } = dataSource;
     const held = vi.spyOn(logger, 'logQuery').mockImplementation((text) => {
       if (!text.startsWith(`CREATE TABLE ${partitionOf(0)}`)) return;
@@ -174,7 +174,7 @@ describe('daily partitions', () => {
     expect(await existing()).toEqual(expected());
   });
 
-  it('drops a partition after its vacuum by waiting in short tries, so that the server does not cancel the vacuum', async () => {
+  it("waits for a partition's vacuum in short attempts, so that the server does not cancel it, and then drops the partition", async () => {
     await addPartition(-RETENTION_DAYS - 1);
     await partitions.ensure(CALLS);
     const old = partitionOf(-RETENTION_DAYS - 1);

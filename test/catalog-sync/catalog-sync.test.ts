@@ -152,7 +152,7 @@ describe('an implausible list', () => {
 });
 
 describe('changed settings', () => {
-  it('applies once, when a worker starts with them, and older workers do not revert them', async () => {
+  it('apply once, when a worker starts with them, and older workers do not revert them', async () => {
     expect(await worker.runIfDue(), 'nothing is due').toBe(false);
     const same = await bench.startWorker(MARGIN);
     expect(await same.runIfDue(), 'a restart with the same settings reads no list').toBe(false);

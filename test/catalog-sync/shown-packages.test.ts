@@ -20,7 +20,7 @@ describe('provider texts', () => {
     expect(toShownText(text, 200)).toBe(shown);
   });
 
-  it('truncates texts to the limits of the contract', () => {
+  it("truncates texts to the contract's limits", () => {
     const packed = toLivePackage(
       'zendit',
       offer('A', { speedPolicy: 'y'.repeat(999), notes: 'z'.repeat(999) }),
@@ -67,7 +67,7 @@ describe('identical packages', () => {
     return { ...packed, priceAmount: packed.price.amount, currency: 'USD' };
   };
 
-  it('sells only the cheapest, and keeps packages apart that differ in any shown field', () => {
+  it('are sold once, at the cheapest price, and those that differ in any shown field are kept apart', () => {
     const looks = new LookAlikes();
     const [cheap, dear, same] = [look('A', 100), look('B', 200), look('C', 100)];
     const [tier, policy] = [

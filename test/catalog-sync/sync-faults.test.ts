@@ -141,7 +141,7 @@ describe('a failed synchronization', () => {
 });
 
 describe('a provider that is not connected', () => {
-  it('sells nothing, including top-ups, until it is connected again', async () => {
+  it('sells nothing, not even top-ups, until it is connected again', async () => {
     bench.esimAccess.packages = [offer('A')];
     bench.zendit.packages = [offer('Z'), offer('Z', { kind: 'topup' })];
     const everything = ['pkg_a_A', 'pkg_z_Z', 'pkg_z_topup_Z'];
@@ -339,7 +339,7 @@ describe('a listed package that PostgreSQL rejects (D43)', () => {
     expect(await bench.available()).toContain('pkg_a_A3');
   });
 
-  it('does not hide a more expensive package with the same look', async () => {
+  it('does not hide a more expensive package that looks the same', async () => {
     bench.esimAccess.packages = [offer('A', { title: 'Same' }), offer('B', { title: 'Same', ...DEARER })];
     const worker = await bench.startWorker();
     await worker.runIfDue();

@@ -52,7 +52,7 @@ afterAll(async () => {
 });
 
 describe('rules that select the provider', () => {
-  it('applies from startup: orders follow the rules, and eSIMs that were already sold can be topped up', async () => {
+  it('apply from startup: orders follow the rules, and eSIMs that were already sold can be topped up', async () => {
     const [esimId] = esimIdsOf(await buy(buyer(), esimAccess.packageId));
     await service.stop();
     service = await start(`DE=zendit,${OF_THE_UNITED_STATES}=none,*=esim_access`);

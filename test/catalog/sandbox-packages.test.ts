@@ -66,7 +66,7 @@ describe('sandbox catalog', () => {
 });
 
 describe('sandbox top-ups', () => {
-  it('exists for every base that supports top-ups, with data unless the base is unlimited', () => {
+  it('exist for every base that supports top-ups, with data unless the base is unlimited', () => {
     expect(
       offenders(
         (base) =>
@@ -125,7 +125,7 @@ describe('topupPackageMatches', () => {
 });
 
 describe('magic packages', () => {
-  it('exists with the documented ids, available, 1 GB for 7 days, and identifies itself as a test', () => {
+  it('exist with the documented ids, are available with 1 GB for 7 days, and identify themselves as tests', () => {
     expect(magicIds.toSorted()).toEqual([
       'pkg_test_insufficient_balance',
       'pkg_test_out_of_stock',
@@ -147,7 +147,7 @@ describe('magic packages', () => {
     }
   });
 
-  it('includes a top-up that every sandbox eSIM accepts and no Live eSIM does', () => {
+  it('include a top-up that every sandbox eSIM accepts and no Live eSIM does', () => {
     const topupFail = byId(MAGIC_PACKAGES.topupFail);
     expect(offenders((base) => topupPackageMatches(base, topupFail), bases)).toEqual([]);
     expect(topupPackageMatches({ ...byId('pkg_fr_1gb_7d'), mode: 'live' }, topupFail)).toBe(false);

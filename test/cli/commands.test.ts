@@ -37,13 +37,13 @@ describe('exit codes', () => {
     ['two packages', ['orders', 'place', 'pkg_fr_1gb_7d', '-p', 'pkg_gr_1gb_7d'], 2],
     ['an order that fails', ['orders', 'place', '-p', 'pkg_test_out_of_stock', '--wait'], 1],
     ['an unreachable service', ['catalog', '--base-url', 'http://127.0.0.1:1'], 5],
-  ] as const)('distinguishes %s', async (_what, args, code) => {
+  ] as const)('distinguish %s', async (_what, args, code) => {
     const finished = await user.run(args);
     expect(finished.code).toBe(code);
     if (code !== 1) expect(finished.stderr).toMatch(/^error: /);
   });
 
-  it('distinguishes a missing, malformed or unknown key', async () => {
+  it('distinguish a missing, malformed or unknown key', async () => {
     const nobody = new CliUser({ ESIM_BASE_URL: service.process.api?.url ?? '' });
     expect(await nobody.run(['catalog'])).toMatchObject({
       code: 3,
@@ -57,7 +57,7 @@ describe('exit codes', () => {
     nobody.remove();
   });
 
-  it('accompanies a JSON object when --json is given', async () => {
+  it('accompany a JSON object when --json is given', async () => {
     const { stdout } = await user.run(['orders', 'get', 'ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7', '--json']);
     expect(jsonLines(stdout)).toEqual([
       {

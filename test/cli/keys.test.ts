@@ -73,7 +73,7 @@ describe('a stored key', () => {
     expect(await user.run([...args, '--base-url', sameUrl])).toMatchObject({ code: 0 });
   });
 
-  it('is used from an earlier version if it was the only one, and refused if there were several', async () => {
+  it('is used if an earlier version stored it alone, and refused if that version stored several', async () => {
     const file = path.join(user.home, '.config/partner-esim/credentials.json');
     mkdirSync(path.dirname(file), { recursive: true });
     const keep = (keys: object): void => writeFileSync(file, JSON.stringify({ baseUrl: laptop.url, keys }));

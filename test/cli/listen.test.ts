@@ -269,7 +269,7 @@ describe('esim listen', () => {
     expect(new Set(files).size).toBe(1);
   });
 
-  it('exits with a code when the key is revoked', async () => {
+  it('exits with code 3 when the key is revoked', async () => {
     const child = await listen();
     const me = await partner.sandbox.get('/v1/me');
     const keyId = me.body.data.key_id as string;

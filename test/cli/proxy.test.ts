@@ -119,7 +119,7 @@ describe('a proxy from the environment', () => {
   });
 
   it.each([[['--version']], [['help']], [['verify', '--help']], [['orders']]])(
-    'does not stop %j, which makes no call, when it is unsupported',
+    'does not stop %j, which makes no call, when the proxy is unsupported',
     async (args) => {
       const env = { HTTP_PROXY: 'socks5://127.0.0.1:1', ALL_PROXY: 'socks5://127.0.0.1:1' };
       const { stdout, stderr } = await user.run(args, { env });

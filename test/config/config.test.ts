@@ -106,7 +106,7 @@ describe('loadConfig', () => {
     expect(loadConfig(testEnvironment(DATABASE_URL, timing)).provisioning.providerReadLagMs).toBe(5_000);
   });
 
-  it('parses LIVE_PACKAGE_PROVIDERS: the first match wins, none excludes, and unset means no rules', () => {
+  it('parses LIVE_PACKAGE_PROVIDERS: the first match wins, `none` excludes a package, and unset means no rules', () => {
     const read = (text: string) =>
       loadConfig(testEnvironment(DATABASE_URL, { LIVE_PACKAGE_PROVIDERS: text })).provisioning
         .livePackageRules;
@@ -141,7 +141,7 @@ describe('loadConfig', () => {
     expect(problems.find((line) => line.startsWith('LIVE_PACKAGE_PROVIDERS: '))).toContain(problem);
   });
 
-  it("disables tracing without an endpoint whatever else is set, and follows OpenTelemetry's variables with one", () => {
+  it("disables tracing unless an endpoint is set, and then follows OpenTelemetry's variables", () => {
     const read = (env: Record<string, string>) => loadConfig(testEnvironment(DATABASE_URL, env)).tracing;
     expect(read({ OTEL_TRACES_SAMPLER: 'xray', OTEL_SERVICE_NAME: 'x' })).toBeNull();
     const endpoint = 'http://collector:4318';

@@ -26,7 +26,7 @@ describe.skipIf(missing !== null)('the Postman collection', () => {
     return outputOf(command, PROJECT_ROOT, '', RUN_MS);
   }
 
-  it('passes from top to bottom, and again', { timeout: 2 * RUN_MS }, async () => {
+  it('passes from top to bottom, twice in a row', { timeout: 2 * RUN_MS }, async () => {
     const { sandboxKey } = await service.createPartner();
     const requests = readFileSync(COLLECTION, 'utf8').match(/"request": \{/g) ?? [];
     for (let i = 0; i < 2; i++)

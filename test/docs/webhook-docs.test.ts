@@ -147,7 +147,7 @@ describe('the loop that reads the feed', () => {
   );
 });
 
-describe('the retries of the guide to idempotency', () => {
+describe('the retries in the idempotency guide', () => {
   const MAIN = `
     import { text } from 'node:stream/consumers';
     import { placeOrder } from './place-order.mts';
@@ -238,7 +238,7 @@ describe('the webhook page', () => {
     expect(Object.keys(example)).toEqual(['id', 'type', 'created_at', 'data']);
   });
 
-  it('lists the retry schedule of the settings, with the times since the first attempt', () => {
+  it('lists the configured retry schedule, with the times since the first attempt', () => {
     const { retryDelaysMs, timeoutMs, blockMs, blocksBeforeDisable } = loadConfig(
       testEnvironment('postgres://127.0.0.1/none'),
     ).webhooks;

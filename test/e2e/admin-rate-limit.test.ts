@@ -35,8 +35,8 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-describe('the rate limit of the admin port (D21)', () => {
-  it('has one bucket for all token names: 429 with the rate headers, and only there', async () => {
+describe("the admin port's rate limit (D21)", () => {
+  it('has one bucket for all token names, and only its 429 has the rate headers', async () => {
     for (let i = 0; i < BURST; i++) {
       const passed = await service.admin.get('/internal/v1/partners');
       expect(passed.status).toBe(200);

@@ -195,7 +195,7 @@ describe('GET /v1/catalog/{package_id}', () => {
 
 describe('ETag', () => {
   it.each(['/v1/catalog?country=FR', '/v1/catalog/pkg_fr_1gb_7d'])(
-    'gives %s a 304 without a body, but with id and rate headers, for a match in any form',
+    'gives %s a 304 with id and rate headers but no body, for a match in any form',
     async (path) => {
       const etag = (await api.get(path)).headers.get('etag')!;
       const opaque = etag.replace(/^W\//, '');

@@ -50,7 +50,7 @@ describe.each([
     });
 
     it(
-      'wakes up the retry of a delivery, and an order that its provider has not finished',
+      'triggers the retry of a delivery, and wakes up an order that its provider has not finished',
       async () => {
         const path = `/internal/v1/partners/${partner.id}/webhook-endpoints`;
         const made = await service.admin.post(path, { mode: 'sandbox', url: receiver.url });

@@ -70,7 +70,7 @@ describe('npm start', () => {
     await stop(child);
   });
 
-  it('can be interrupted at any moment of its first start: nothing stays behind, and the next start succeeds', async () => {
+  it('can be interrupted at any moment of its first start: nothing is left behind, and the next start succeeds', async () => {
     const place = await newPlace();
     const listens = (): Promise<boolean> =>
       fetch(`http://127.0.0.1:${place.adminPort}/livez`).then(

@@ -55,7 +55,7 @@ describe('a failing npm start', () => {
     expect(await place.postgresPids()).toEqual([]);
   });
 
-  it('names a port that another program has on ::1, because localhost may resolve to it', async () => {
+  it('names a port that another program uses on ::1, because localhost may resolve to it', async () => {
     const { port } = place;
     const check = async (): Promise<void> => {
       expect((await refusal()).slice(0, 2)).toEqual([

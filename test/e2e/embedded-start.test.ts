@@ -109,7 +109,7 @@ describe('npm start on a fresh machine', () => {
     },
   );
 
-  it.each(shells())('supports the tour of the README as pasted into %s', (shell) => {
+  it.each(shells())("supports the README's tour when it is pasted into %s", (shell) => {
     const lines = new Page('README.md').codes('## Five-minute tour', 'bash').join('');
     const here = lines
       .replaceAll('127.0.0.1:3001', `127.0.0.1:${place.adminPort}`)
@@ -164,7 +164,7 @@ describe('npm start on a fresh machine', () => {
     expect((await newest().api.get(`/v1/orders/${firstOrderId}`)).body.data.status).toBe('issued');
   });
 
-  it('is named by a second start on the same data, whatever its ports, which changes no files or webhooks', async () => {
+  it('is reported by a second start on the same data, whatever its ports, and that start changes no files or webhooks', async () => {
     const files = ['demo.env', 'demo-webhook.json', 'running.json', 'postgres/postmaster.pid'];
     const contents = (): string[] =>
       files.map((file) => readFileSync(path.join(place.dataDir, file), 'utf8'));

@@ -98,7 +98,7 @@ const NEVER_EXISTED: Rows = {
 };
 
 describe.each(STRANGERS)('$name', ({ api, target }) => {
-  it('gets the same 404 as for an unknown id, byte for byte, for every id and operation', async () => {
+  it('gets the same 404 as for an unknown id, byte for byte, with every id and operation', async () => {
     const operations = [...ORDER_PATHS, ...ESIM_PATHS, ...TOPUP_PATHS, ...EVENT_PATHS];
     if (api() !== aLive) operations.push(...SANDBOX_PATHS);
     for (const [method, path, body] of operations) {
@@ -176,7 +176,7 @@ describe('the owner', () => {
     expect((await b.sandbox.get('/v1/topups')).body.data).toEqual([]);
   });
 
-  it('finds its rows unchanged after the attempts of strangers', async () => {
+  it("finds its rows unchanged after other partners' attempts", async () => {
     const { rows } = await service.database.pool.query(
       'SELECT DISTINCT status, profile_status, used_bytes FROM esims',
     );

@@ -104,7 +104,7 @@ describe('the end of a key', () => {
     await revoke(successor);
   });
 
-  it('refuses a key at once after a rotation without grace, and each key that is revoked during the grace', async () => {
+  it('refuses a key at once after a rotation without grace, and any key that is revoked during the grace period', async () => {
     const first = await createKey();
     const second = await rotate(first, 0);
     expect([await statuses(first), await statuses(second)]).toEqual([UNAUTHORIZED, OK]);
@@ -301,7 +301,7 @@ const tally = (statuses: readonly number[]): Record<number, number> =>
   );
 
 describe('one call in a batch of concurrent calls (D43)', () => {
-  it('fails no other call although its address has a zone: 61 strangers alongside 50 calls of 5 partners', async () => {
+  it('does not fail the others when its address has a zone: 61 strangers alongside 50 calls by 5 partners', async () => {
     const partners = await Promise.all(Array.from({ length: 5 }, () => service.createPartner()));
     const unknownKey = `svc_${'sk'}_test_${'x'.repeat(32)}`;
     const strangers = Array.from({ length: 61 }, (_, nth) =>

@@ -24,7 +24,7 @@ afterAll(async () => {
   await service.stop();
 });
 
-/** The calls of another partner meanwhile, one after another. */
+/** Another partner's calls in the meantime, one after another. */
 async function work(partner: TestPartner, until: () => boolean): Promise<readonly number[]> {
   const statuses: number[] = [];
   const paths = ['/v1/me', '/v1/esims', '/v1/balance', '/v1/events'];

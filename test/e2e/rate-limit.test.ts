@@ -206,7 +206,7 @@ describe('the cost of a call', () => {
     expect(remaining(await here.get('/v1/me'))).toBe(BURST - 1);
   });
 
-  it('is checked with 401 and 429 before path, method and body', async () => {
+  it('is charged before path, method and body are checked, so an empty bucket always means 429', async () => {
     // One token a minute, so that none is refilled during the test.
     const env = { RATE_LIMIT_PER_MINUTE: '1', RATE_LIMIT_BURST: '1' };
     const slow = await startTestService({ env, role: 'api', database: service.database });

@@ -72,7 +72,7 @@ describe('expire', () => {
     });
   });
 
-  it('shows in the order and the lists', async () => {
+  it('is visible in the order and the lists', async () => {
     const id = await device.activeEsim();
     const { order_id } = await device.played(id, 'expire');
     expect((await api.get(`/v1/orders/${order_id}`)).body.data.esims).toMatchObject([
@@ -146,7 +146,7 @@ describe('consume', () => {
     });
   });
 
-  it('announces several levels crossed at once one by one, ascending, in the feed', async () => {
+  it('announces several levels crossed at once as separate events, in ascending order', async () => {
     const ids = await issueEsims(api, ONE_GB, 12);
     for (const id of ids) await device.played(id, 'activate');
     await Promise.all(ids.map((id) => device.played(id, 'consume', { bytes: 5 * GB })));

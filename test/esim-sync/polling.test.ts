@@ -21,7 +21,7 @@ let world: LiveWorld;
 
 beforeAll(async () => {
   world = await LiveWorld.open({ SWEEP_INTERVAL_MS: '200' });
-  // The catalog must query top-ups first, or it would use rate-limit slots of the polls that are counted.
+  // The catalog must query top-ups first, or it would take rate-limit slots from the polls that are counted.
   await topupsKnown(world.database);
 });
 afterEach(() => {

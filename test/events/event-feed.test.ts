@@ -91,7 +91,7 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
     expect(quickestMs).toBeLessThan(promisedMs);
   });
 
-  it('returns an empty page with a cursor after the wait, for one token', async () => {
+  it('returns an empty page with a cursor after the wait, and costs one token', async () => {
     await recordEvents(service, [{ partnerId: partner.id }]);
     const { body } = await waitFor(1);
     const startedAt = performance.now();
@@ -162,7 +162,7 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
     expect(applied.filter((preference) => preference === 'wait=25')).toHaveLength(MAX_WAITING_PER_PARTNER);
   });
 
-  it('passes the slot of a disconnected caller to the next one', async () => {
+  it("passes a disconnected caller's slot to the next one", async () => {
     const hangUp = new AbortController();
     const calls = Array.from({ length: MAX_WAITING_PER_KEY }, () =>
       fetch(`${other.process.api!.url}/v1/events`, {

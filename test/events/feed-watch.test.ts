@@ -33,7 +33,7 @@ describe('a wait on the feed (D39)', () => {
     expect(await other).toBe('over');
   });
 
-  it('ends for an event that other waiters had passed before this caller came', async () => {
+  it('ends for an event that other waiters had already passed when this caller arrived', async () => {
     const watch = watchFeed({ head: 100, events: [50] });
     const held = new AbortController();
     const other = waitAt(watch, 100, { gone: held.signal });

@@ -211,7 +211,7 @@ describe('a poller of the feed', () => {
     expect(await poll()).toBe(0);
   });
 
-  it('misses and repeats nothing of many slow transactions that commit in any order', async () => {
+  it('misses and repeats no event when many slow transactions commit in any order', async () => {
     const poller = new Poller(partner.sandbox);
     let writing: Promise<void> | null = null;
     const twoAreOvertaken = whileTwoAreUncommitted(async () => {
@@ -316,7 +316,7 @@ describe('assigning positions', () => {
     });
   }
 
-  it('leaves no gap and no duplicate when the worker dies, and restarts what it had begun', async () => {
+  it('leaves no gap and no duplicate when the worker dies midway', async () => {
     const poller = new Poller(partner.sandbox);
     for (let death = 1; death <= DEATHS; death++) {
       await poller.catchUp();

@@ -100,7 +100,7 @@ describe.each(SHOPS)('the example %s', (name) => {
     expect(await mailOf(await buy('pkg_that_is_not_there'))).toContain('not_found');
   });
 
-  it('places a booking once that it accepted before it was killed without reaching the service', async () => {
+  it('places an accepted booking once, even if it was killed before it reached the service', async () => {
     const first = await open('http://127.0.0.1:1');
     const booking = await buy('pkg_fr_1gb_7d');
     await first.kill();
@@ -111,7 +111,7 @@ describe.each(SHOPS)('the example %s', (name) => {
     expect(await ordersOf(booking)).toHaveLength(1);
   });
 
-  it('does not call a booking refused whose order exists, even if its key has expired and its package is gone', async () => {
+  it('does not report a booking as refused if its order exists, even if its key has expired and its package is gone', async () => {
     const first = await open('http://127.0.0.1:1');
     const booking = await buy('pkg_fr_1gb_7d');
     await first.kill();

@@ -5,7 +5,7 @@ import { showReading } from '../../src/infra/kept-reading.js';
 
 afterEach(() => vi.restoreAllMocks());
 
-it('leaves a failed reading out of /metrics and logs the reason', async () => {
+it('omits a failed reading from /metrics and logs the reason', async () => {
   const warn = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
   const registry = new Registry();
   const read = () => Promise.reject(new Error('relation "orders" does not exist'));

@@ -28,7 +28,7 @@ describe('a time limit', () => {
     expect(await endsWithin(work, 1)).toBe(true);
   });
 
-  it('rejects with the reason of an abort, whatever the work does with it', async () => {
+  it('rejects with the abort reason, however the work handles the abort', async () => {
     const control = new AbortController();
     const work = untilAborted(
       control.signal,

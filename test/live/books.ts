@@ -92,8 +92,8 @@ async function expectStatement(buyer: Buyer): Promise<void> {
 }
 
 /**
- * Expects one event for each order or top-up that has ended, with exactly the documented fields (D28), in the feed and as a
- * webhook.
+ * Expects one event for each order or top-up that has ended, with exactly the documented fields (D28), in the feed
+ * and as a webhook.
  */
 async function expectEvents({ receiver }: LiveShop, buyer: Buyer): Promise<void> {
   const orders = await readAll(buyer, '/v1/orders');

@@ -148,7 +148,7 @@ describe.each([
     expectProblem(await buyer.api.post(`/v1/orders/${done['id']}/cancel`), 409, 'order_not_cancelable');
   });
 
-  it('cannot be canceled after the download, by the provider or by us once we know', async () => {
+  it('cannot be canceled after the download: the provider refuses, and so do we once we know', async () => {
     const buyer = await shop.buyer(price);
     const done = await buy(buyer, upstream.packageId);
     const esim = await shop.row(done['esims'][0].esim_id as string);

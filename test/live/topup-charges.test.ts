@@ -91,7 +91,7 @@ describe('an eSIM Access top-up that is applied', () => {
     expect((await money(buyer))[0]).toBe(before[0] - basePrice - topupPrice);
   });
 
-  it('costs two charges if it shows late and its response is lost, and alerts support before the second', async () => {
+  it('costs two charges if it appears late and its response is lost, and alerts support before the second', async () => {
     const { topup, charges } = await sell({ lateEntry: LATE_MS, lostAnswer: 1 });
     expect(await settled(buyer, topup)).toMatchObject({ status: 'completed' });
     expect(charges()).toBe(2);
@@ -104,7 +104,7 @@ describe('an eSIM Access top-up that is applied', () => {
     ['the id of the order', { orderId: true }, 'mark_completed', 'completed'],
     ['the base package’s code without an id', { baseCodeWithoutId: true }, 'mark_failed', 'failed'],
   ] as const)(
-    'costs two charges under %s if it never shows and every response is lost, and support settles it',
+    'costs two charges under %s if it never appears and every response is lost, and support settles it',
     async (_name, faults, decision, end) => {
       const { topup, charges } = await sell({ ...faults, lateEntry: NEVER_MS, lostAnswer: EVERY_ANSWER });
       await atItsLimit(topup);

@@ -105,7 +105,7 @@ describe('every operation', () => {
     expect(wrong((operation) => !isRequired(operation))).toEqual([]);
   });
 
-  it('returns 304 without a body exactly if it accepts If-None-Match', () => {
+  it('returns 304 without a body if and only if it accepts If-None-Match', () => {
     for (const operation of operations) {
       const notModified = operation.responses.find(({ status }) => status === '304');
       expect(Boolean(notModified), operation.name).toBe(hasHeader(operation, 'If-None-Match'));

@@ -120,7 +120,7 @@ describe('a batch of orders whose provider responds at the same time', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('ends although the database rejects one of them, which alone is retried later', async () => {
+  it('ends even if the database rejects one of them, and only that one is retried later', async () => {
     const buyers = await Promise.all([shop.buyer(20 * PRICE), shop.buyer(20 * PRICE)]);
     const ids = await placeMany(buyers, 9);
     const [sick, ...healthy] = ids as [string, ...string[]];
@@ -169,7 +169,7 @@ describe('a batch of orders whose provider responds at the same time', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('applies only the result of an order's newer lease, whichever result arrives first', async () => {
+  it("applies only the result of an order's newer lease, whichever result arrives first", async () => {
     const buyer = await shop.buyer(20 * PRICE);
     const [orderId] = (await placeMany([buyer], 1)) as [string];
     const { dataSource } = shop.api.process.resources;
@@ -191,7 +191,7 @@ describe('a batch of orders whose provider responds at the same time', () => {
     await allEnded([orderId]);
   });
 
-  it('ends although somebody has locked one wallet, and only that partner waits', async () => {
+  it('ends even if somebody has locked one wallet, and only that partner waits', async () => {
     const [stuck, free] = await Promise.all([shop.buyer(20 * PRICE), shop.buyer(20 * PRICE)]);
     const ids = await placeMany([stuck, free], 6);
     const holder = await shop.database.pool.connect();

@@ -247,7 +247,7 @@ describe('a live order', () => {
 });
 
 describe('placing an order provider', () => {
-  it('treats it as the first placement while calls certainly were not sent', async () => {
+  it('treats a placement as the first as long as no call can have been sent', async () => {
     const buyer = await shop.buyer(PRICE);
     const down = (): never => {
       throw new ProviderUnavailable(50);
@@ -313,7 +313,7 @@ describe('the wallet', () => {
     return nest.get(Transactions, { strict: false }).run((tx) => work(wallet, tx));
   };
 
-  it('settles a hold once, however often and concurrently it is called', async () => {
+  it('settles a hold once, even when it is called repeatedly and concurrently', async () => {
     const buyer = await shop.buyer(1_000);
     const subject = { topupId: `top_once` };
     const [mode, money] = ['live', { amount: 700, currency: 'USD' }] as const;
@@ -557,7 +557,7 @@ describe('cancellation', () => {
   });
 
   describe('an order that had lost an eSIM earlier', () => {
-    it('is refunded by the ledger, without the eSIM that the provider revoked on its own', async () => {
+    it('is refunded according to the ledger, without the eSIM that the provider revoked on its own', async () => {
       const id = await issuedOrder(2);
       const [revoked, left] = await upstreamIds(id);
       await change(revoked!, `status = 'canceled'`);

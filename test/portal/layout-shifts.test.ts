@@ -26,7 +26,7 @@ const DELAYS_MS: readonly [RegExp, number][] = [
  */
 const QUIET_MS = 400;
 
-/** The limit of a partner's endpoints per mode. */
+/** Maximum number of endpoints per partner and mode. */
 const ENDPOINTS = 20;
 const POLLS = 4;
 
@@ -181,7 +181,7 @@ describe.skipIf(missing !== null)(
       expect(portal.complaints).toEqual([]);
     });
 
-    it('requests the figures of the visible rows of a list, and the reason of a failure once', async () => {
+    it("requests the figures of a list's visible rows and the reason for a failure once", async () => {
       const many = await service.createPartner('Many Travel');
       for (let made = 1; made < ENDPOINTS; made += 1)
         await registerEndpoint(service, many.id, {

@@ -161,7 +161,7 @@ describe.skipIf(missing !== null)('a list filter', { timeout: BROWSER_TEST_MS },
     expect(new URL(page.url()).searchParams.get('error_code')).toBe('not_found');
   });
 
-  it('hides deliveries that the switch has discarded, when it selects held ones', async () => {
+  it('hides deliveries that the switch has discarded, if it selects held ones', async () => {
     await portal.open(`/developers/webhooks/${endpoint.id}?status=held`);
     const rows = page.getByRole('table', { name: 'Delivery log' }).getByRole('button', { name: /^dlv_/ });
     await rows.first().waitFor();

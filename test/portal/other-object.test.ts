@@ -140,7 +140,7 @@ describe.skipIf(missing !== null)('the content of a screen', { timeout: BROWSER_
     },
   );
 
-  it('shows a delivery at its own endpoint only', async () => {
+  it('shows a delivery under its own endpoint only', async () => {
     const sent = await service.admin.post(`${liveEndpoint.path}/test`);
     const id = sent.body.data.id as string;
     await portal.open(`/developers/webhooks/${endpoints[0]!.id}?mode=sandbox&delivery=${id}`);

@@ -62,7 +62,7 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
     await service.stop();
   });
 
-  it('shows install data and its QR code on an audited click, and not earlier', async () => {
+  it('shows install data and its QR code only after an audited click', async () => {
     await partner.sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' });
     const id = await eventually('the eSIM is issued', async () => {
       const { data } = (await partner.sandbox.get('/v1/esims')).body as { data: { id: string }[] };

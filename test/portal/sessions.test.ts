@@ -288,7 +288,7 @@ describe('the path of a call', () => {
 });
 
 describe('the audit log', () => {
-  it("records when a link's code became a session, and whose, without the code", async () => {
+  it("records when a link's code became a session and whose session it is, but not the code", async () => {
     const code = await mintCode(service.admin, partner.id);
     const begun = await exchange(portalUrl(), code);
     await exchange(portalUrl(), code);

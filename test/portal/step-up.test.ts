@@ -139,7 +139,7 @@ describe('a manual send', () => {
     );
   };
 
-  it('is limited to sixty a minute for all sessions of a partner together, in any way', async () => {
+  it("is limited to sixty a minute across all of a partner's sessions and all ways to send", async () => {
     const endpoint = await endpointOf('sandbox');
     const second = await openPortal(service.admin, portal.process.portal!.url, partner.id);
     const startedAt = performance.now();
@@ -202,7 +202,7 @@ describe('a replay in an old session', () => {
     expect((await replay(second)).status).toBe(202);
   });
 
-  it('is not allowed past the limit by others that start at the same moment', async () => {
+  it('cannot exceed the limit by starting at the same moment as others', async () => {
     const endpoint = await endpointOf('sandbox');
     await delivered(endpoint, 600);
     await beOld(16);

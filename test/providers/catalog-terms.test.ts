@@ -63,7 +63,7 @@ describe('a Zendit offer', () => {
     expect(toPackages(tiers[0])[0]!.notes).toContain('Unlimited data for 7 days.');
   });
 
-  it('is not sold as Spain if it is for the Canary Islands, and is if it is for Spain', () => {
+  it('is sold as Spain only if it is for Spain, not for the Canary Islands', () => {
     expect(() => toPackages(offerLike('ESIM-IC-7D-1GB'))).toThrow();
     const region = offerLike('ESIM-EUROPE', {
       country: '',

@@ -14,7 +14,7 @@ describe('the circuit breaker', () => {
     };
   }
 
-  it('opens after consecutive failures, and not when a success lies between them', () => {
+  it('opens after consecutive failures, but not if a success comes between them', () => {
     const { breaker, fail } = setUp();
     fail(2);
     breaker.admit()!.succeeded();
@@ -26,7 +26,7 @@ describe('the circuit breaker', () => {
     expect(breaker.retryAfterMs).toBe(1_000);
   });
 
-  it('lets exactly one probe through after the open time, whose success closes it', () => {
+  it('lets exactly one probe through after the open time, and closes if it succeeds', () => {
     const { breaker, fail, pass } = setUp();
     fail(3);
     pass(999);

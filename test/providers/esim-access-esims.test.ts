@@ -84,7 +84,7 @@ describe('an eSIM of eSIM Access', () => {
       expect(await world.sim.topupsOf(topup.reference)).toBe(1);
     });
 
-    it("adds up, and returns the eSIM's new total and expiry", async () => {
+    it("adds to the eSIM's data, and returns its new total and expiry", async () => {
       const { esims } = await newEsims(1);
       const state = await placeTopup(world.provider, newTopup(world, esims[0]!));
       expect(state).toMatchObject({ state: 'completed', totalBytes: 2_147_483_648 });
@@ -196,7 +196,7 @@ describe('an eSIM of eSIM Access', () => {
       expect(await read(esims)).toMatchObject([{ status: 'active', ...wanted }]);
     });
 
-    it('includes the others when one eSIM is malformed, together or one by one', async () => {
+    it('includes the others when one eSIM is malformed, whether read together or one by one', async () => {
       const { esims } = await newEsims(4);
       world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, iccid: '0' } });
       const longAgo = esims.map((esim) => ({ ...esim, issuedAt: new Date(Date.now() - 30 * 86_400_000) }));

@@ -114,7 +114,7 @@ describe('an order at eSIM Access', () => {
     ['310241', 'package_unavailable'],
     // Sent as 105.
     ['000105', 'provider_rejected'],
-  ])('is rejected for %s as a number as well, as %s', async (code, failure) => {
+  ])('is rejected for %s even if the code is a number, as %s', async (code, failure) => {
     const refuse = { path: 'esim/order', code, count: 1, after: 0 };
     world.simulator.control({ faults: { numericCodes: true, refuse } });
     expect(await place(world.provider, newOrder(world))).toMatchObject({

@@ -76,7 +76,7 @@ describe('the rate limit of provider calls', () => {
     }
   });
 
-  it('lets a call that missed its slot use a later one, and leaves as much extra room', async () => {
+  it('lets a call that missed its slot use a later one, and delays the next call accordingly', async () => {
     const pace = new ProviderRateLimiter(sources[0]!.manager, 10);
     const signal = new AbortController().signal;
     const closings: number[] = [];

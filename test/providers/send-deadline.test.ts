@@ -116,7 +116,7 @@ describe('a purchase whose process freezes before it is sent', () => {
     expect(taken).toEqual(['GET /look']);
   });
 
-  it('has only the rest of its time', async () => {
+  it('may use only the rest of its time', async () => {
     waitForSlot = () => delay(10_000, undefined, { ref: false });
     const startedAt = performance.now();
     await expect(buy(startedAt - 8_000 + 100, undefined, 8_000)).rejects.toThrow();

@@ -48,12 +48,15 @@ function newTopup() {
 }
 
 describe('a 4xx without an errorCode', () => {
-  it.each(PROXY_RESPONSES)('is not a refusal of a purchase, which may have taken effect: %j', async (post) => {
-    const provider = await zendit({ post, get: UNKNOWN });
-    await expect(provider.placeOrder(newOrder(), 'first', signal)).rejects.toThrow(ProviderOutcomeUnknown);
-    await expect(provider.placeOrder(newOrder(), 'again', signal)).rejects.toThrow(ProviderOutcomeUnknown);
-    await expect(provider.placeTopup(newTopup(), 'first', signal)).rejects.toThrow(ProviderOutcomeUnknown);
-  });
+  it.each(PROXY_RESPONSES)(
+    'is not a refusal of a purchase, which may have taken effect: %j',
+    async (post) => {
+      const provider = await zendit({ post, get: UNKNOWN });
+      await expect(provider.placeOrder(newOrder(), 'first', signal)).rejects.toThrow(ProviderOutcomeUnknown);
+      await expect(provider.placeOrder(newOrder(), 'again', signal)).rejects.toThrow(ProviderOutcomeUnknown);
+      await expect(provider.placeTopup(newTopup(), 'first', signal)).rejects.toThrow(ProviderOutcomeUnknown);
+    },
+  );
 
   it.each(PROXY_RESPONSES)('does not prove that a purchase is unknown: %j', async (get) => {
     const provider = await zendit({ post: REFUSED, get });

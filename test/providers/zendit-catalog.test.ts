@@ -20,7 +20,7 @@ describe('catalog and callbacks of Zendit', () => {
       expect(suite.simulator.state().calls['GET /esim/offers']).toBe(5);
     });
 
-    it('translates a country, a region, an unlimited and a disabled offer', async () => {
+    it('translates country, region, unlimited and disabled offers', async () => {
       const packages = await listPackages(suite.provider);
       const get = (upstreamId: string) =>
         packages.find((p) => p.upstreamId === upstreamId && p.kind === 'base');

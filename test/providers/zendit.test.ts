@@ -53,7 +53,7 @@ describe('Zendit', () => {
     });
   });
 
-  describe('cancellations', () => {
+  describe('a cancellation', () => {
     async function cancelable(quantity: number) {
       const order = newOrder(quantity);
       const profiles = await suite.provision(order);

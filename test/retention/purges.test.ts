@@ -266,7 +266,7 @@ describe('an order with many top-ups', () => {
     expect((await query('SELECT count(*)::int AS n FROM topups')).rows).toEqual([{ n: 1_201 }]);
   });
 
-  it('costs no more reads per step than it deletes, however many they are', async () => {
+  it('reads no more rows per step than it deletes, however many top-ups there are', async () => {
     await insertOrders([{ id: 'a', age: '200 days' }]);
     await topUpOften('a_1', 20_000);
     await query('ANALYZE orders, esims, topups, sandbox_upstream_topups');
@@ -280,7 +280,7 @@ describe('an order with many top-ups', () => {
     for (const { text, rows } of queries) expect(rows, text).toBeLessThanOrEqual(2_100);
   });
 
-  it('is found just as quickly behind any number of orders that stay', async () => {
+  it('is found just as quickly behind any number of orders that are kept', async () => {
     const kept = Array.from({ length: 3_000 }, (_, n) => ({
       id: `o_${n}`,
       age: `${3_100 - n} days`,

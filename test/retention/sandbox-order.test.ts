@@ -62,7 +62,7 @@ async function letTimePass(): Promise<void> {
   await maintainDays(service, { ...DEFAULT_RETENTION, eventDays: past, attemptDays: -8, callLogDays: -8 });
 }
 
-it('deletes 20 orders with a top-up, its webhooks and its calls completely after their time (D44)', async () => {
+it('completely deletes an order of 20 eSIMs, its top-up, webhooks and calls after their retention (D44)', async () => {
   await registerEndpoint(service, partner.id, { url: receiver.url });
   const placed = await placeOrder(partner.sandbox, { package_id: BASE, quantity: 20 });
   const order = await orderEnded(partner.sandbox, String(placed['id']));

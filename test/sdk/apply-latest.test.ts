@@ -46,7 +46,7 @@ const arrivals = fc
   );
 
 describe('applyLatest', () => {
-  it(`reaches the final state for any order and any number of repetitions of events, in ${RUNS} cases`, () => {
+  it(`reaches the final state however events are ordered and repeated, in ${RUNS} cases`, () => {
     expect([...ORDERED.keys()]).toEqual(['ord_1', 'esim_1', 'top_1']);
     fc.assert(
       fc.property(arrivals, (events) => {

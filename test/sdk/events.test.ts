@@ -126,7 +126,7 @@ describe('events.stream', () => {
     await expect(refused).rejects.toMatchObject({ code: 'invalid_cursor' });
   });
 
-  it('starts after the event that the caller has', async () => {
+  it('starts after the last event that the caller has', async () => {
     await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
     const [first, second] = (await esim.events.list()).data;
     for await (const event of esim.events.stream({ after: first!.id })) {
@@ -137,7 +137,7 @@ describe('events.stream', () => {
 });
 
 describe('a reader of the feed after a long absence', () => {
-  it('resumes at its stored cursor after its events are gone, where an event id is refused', async () => {
+  it('resumes at its stored cursor after its events are gone, although an event id would be refused', async () => {
     const cursorStore = new SqlCursorStore(async (text, parameters) => {
       return (await service.database.pool.query<Record<string, unknown>>(text, [...parameters])).rows;
     }, partner.id);

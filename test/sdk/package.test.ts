@@ -230,7 +230,7 @@ describe('each example of the README, in order', () => {
     expect(await run(fileOf(BUY_ONCE))).toBe(first);
   }, 300_000);
 
-  it('accepts signed webhooks, returns 401 to others, and reports a missing secret', async () => {
+  it('accepts signed webhooks, returns 401 to all others, and reports a missing secret', async () => {
     const { body } = await partner.sandbox.get('/v1/events');
     const [event] = (body as { data: { id: string }[] }).data;
     const receiver = await startReceiver(secret);

@@ -211,7 +211,7 @@ describe('an eSIM that ends between acceptance and completion', () => {
   it.each([
     ['expired', 'esim_expired'],
     ['canceled', 'topup_not_supported'],
-  ])('costs nothing while nothing was sent to the provider: %s', async (status, code) => {
+  ])('costs nothing if nothing was sent to the provider: %s', async (status, code) => {
     const topup = await givenTopup(FAR_MS);
     await database.pool.query('UPDATE esims SET status = $2 WHERE id = $1', [topup.esimId, status]);
     const ended = await run(topup, []);

@@ -266,7 +266,12 @@ describe('reconcile', () => {
 
   it.each([
     ['mark_failed', 'has applied it', done, 'The wholesaler has applied the top-up. Mark it completed.'],
-    ['mark_completed', 'denies it', nothing, 'The wholesaler has not applied the top-up. Mark it failed.'],
+    [
+      'mark_completed',
+      'does not have it',
+      nothing,
+      'The wholesaler has not applied the top-up. Mark it failed.',
+    ],
     ['mark_completed', 'has refused it', refused, 'The wholesaler has rejected the top-up. Mark it failed.'],
     [
       'mark_failed',
@@ -319,7 +324,7 @@ describe('reconcile', () => {
   });
 });
 
-describe("a decision of support during a worker's call", () => {
+describe("a support decision during a worker's call", () => {
   it.each([
     ['mark_failed', nothing, { type: 'order.topup.failed', charged: [], added: 0 }],
     ['mark_completed', silence, { type: 'order.topup.completed', charged: [-PRICE], added: GB }],

@@ -281,7 +281,7 @@ describe('a data top-up', () => {
     });
   });
 
-  it('starts a cycle: each level of the new total is announced once, and none that is below it already', async () => {
+  it('starts a cycle: each level of the new total is announced once, and no level again before it is reached', async () => {
     const id = await device.activeEsim();
     expect((await usedUpTo(id, 0.8 * GB)).announced).toEqual([50, 80]);
     await topUp(api, id);

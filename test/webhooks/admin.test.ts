@@ -98,7 +98,7 @@ describe('registration', () => {
     expect((await create({}, key)).status).toBe(201);
   });
 
-  it('accepts at most twenty endpoints per partner and mode, also concurrently', async () => {
+  it('accepts at most twenty endpoints per partner and mode, even concurrently', async () => {
     const answers = await Promise.all(Array.from({ length: 26 }, () => create()));
     expect(answers.filter((answer) => answer.status === 201)).toHaveLength(20);
     for (const { status, body } of answers)
@@ -200,7 +200,7 @@ describe('an endpoint', () => {
 });
 
 describe('the secret', () => {
-  it('is rotated with a grace, shown once, and the grace can be ended', async () => {
+  it('is rotated with a grace period and shown once, and the grace period can be ended', async () => {
     const { id, secret } = (await create()).body.data as { id: string; secret: string };
     const key = randomUUID();
     const answer = await service.admin.post(`${path}/${id}/rotate-secret`, undefined, {

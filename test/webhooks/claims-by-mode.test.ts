@@ -59,7 +59,7 @@ it('sends Live webhooks while a Sandbox claim waits for a lock, from the first c
   await eventually('those of Sandbox arrive as well', () => sandbox!.received.length === 3);
 });
 
-it('releases the slot of a Live webhook while the outcome of a Sandbox webhook waits for a lock (D41)', async () => {
+it("releases a Live webhook's slot while a Sandbox webhook's outcome waits for a lock (D41)", async () => {
   const held: ServerResponse[] = [];
   const before = live!.received.length;
   for (const receiver of [sandbox!, live!])

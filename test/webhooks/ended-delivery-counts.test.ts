@@ -108,7 +108,7 @@ describe('the count of ended deliveries in /metrics (D33)', () => {
     expect(late.days).not.toContain(partitionOf(2));
   });
 
-  it('drops with the partition of its day', async () => {
+  it('decreases when the partition of its day is dropped', async () => {
     const before = await read();
     await database.pool.query(`DROP TABLE ${partitionOf(3)}`);
     const after = await read();

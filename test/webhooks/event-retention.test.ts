@@ -96,7 +96,7 @@ describe('an event or an ended delivery', () => {
     await clear();
   });
 
-  it('stays while a delivery of its day is open, at any age, and a missing partition is recreated', async () => {
+  it('is kept while a delivery of its day is open, at any age, and a missing partition is recreated', async () => {
     await makeDays(service, [40]);
     const id = await insert({ age: 40, status: 'pending' });
     await maintainDays(service);
@@ -132,7 +132,7 @@ describe('an event or an ended delivery', () => {
 });
 
 describe('an attempt', () => {
-  it('is dropped with its day at the retention, and its delivery stays', async () => {
+  it('is dropped with its day after the retention, and its delivery is kept', async () => {
     await makeDays(service, [20]);
     await maintainDays(service);
     const id = await insert({ age: 20 });
@@ -157,7 +157,7 @@ describe('an attempt', () => {
 });
 
 describe('a worker stop', () => {
-  it('ends the emptying of a day after the current step, and the next run continues', async () => {
+  it('stops emptying a day after the current step, and the next run continues', async () => {
     await makeDays(service, [45]);
     await insert({ age: 45, ended: 5 });
     await query(

@@ -208,14 +208,14 @@ describe('a receiver that never stops sending', () => {
     ['more than a hundred', 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(MAX_INFORMATIONAL_ANSWERS + 1)],
     ['ten of 15 KB', `HTTP/1.1 103 Early Hints\r\nX-A: ${'a'.repeat(15_000)}\r\n\r\n`.repeat(10)],
     ['an endless one', `HTTP/1.1 103 Early Hints\r\nX-A: ${'a'.repeat(MAX_INFORMATIONAL_BYTES)}`],
-  ])('fails at once after informational answers: %s', async (_what, answers) => {
+  ])('fails at once after informational responses: %s', async (_what, answers) => {
     const url = await raw((socket) => void socket.write(answers));
     const result = await send(senderWith(), url);
     expect(result).toMatchObject({ outcome: 'failed', statusCode: null });
     expect(result.error).toBe('protocol: INFORMATIONAL_FLOOD');
   });
 
-  it('is cut off within the first bytes of informational responses at full speed', async () => {
+  it('is cut off after the first bytes when it sends informational responses at full speed', async () => {
     let written = { bytes: 0 };
     const url = await raw(
       (socket) => (written = flood(socket, `HTTP/1.1 103 Hm\r\nX-A: ${'a'.repeat(14_000)}\r\n\r\n`)),

@@ -285,7 +285,7 @@ describe('a worker that wakes up after its lease has expired', () => {
   });
 });
 
-describe('an endpoint of several workers', () => {
+describe('an endpoint used by several workers', () => {
   const ENDPOINTS = 60;
   /** No endpoint's lease expires by time. */
   const ENV = {

@@ -24,7 +24,7 @@ async function scrape(): Promise<{ status: number; names: Set<string> }> {
   return { status: answer.status, names: new Set(samples.map((line) => line.split(/[{ ]/, 1)[0]!)) };
 }
 
-it('omits only the gauges of a count that takes too long from /metrics', async () => {
+it('omits from /metrics only the gauges of a count that takes too long', async () => {
   const client = await service.database.pool.connect();
   try {
     await client.query('BEGIN');

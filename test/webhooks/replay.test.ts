@@ -201,7 +201,7 @@ describe('a replay', () => {
     expect((await trackedReplay(id)).created).toBe(canceled.created);
   });
 
-  it('keeps its pace over two workers', async () => {
+  it('keeps its pace across two workers', async () => {
     await deliverEvents(100);
     const startedAt = performance.now();
     await replay({ since: SINCE });
@@ -435,7 +435,7 @@ describe(`a replay alongside ${OTHERS} others`, { timeout: STARVED_MS + 30_000 }
     );
   }
 
-  it('runs while every step of the others fails: they stay, and the failure is counted (D43)', async () => {
+  it('runs while every step of the others fails: they remain, and the failure is counted (D43)', async () => {
     await query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
                    $$ BEGIN RAISE EXCEPTION 'refused by the test' USING ERRCODE = 'check_violation'; END $$;
                  CREATE TRIGGER refuse BEFORE INSERT ON webhook_deliveries_open FOR EACH ROW

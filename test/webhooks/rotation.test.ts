@@ -56,7 +56,7 @@ class Traffic {
     await this.flow;
   }
 
-  /** The start of its event, before which no worker can have claimed the webhook and read the secrets. */
+  /** Time just before its event was recorded. No worker can have claimed the webhook and read the secrets earlier. */
   earliestClaimOf({ body }: ReceivedWebhook): number {
     const { data } = JSON.parse(body) as { data: { iccid: string } };
     return this.begunAt[Number(data.iccid)]!;
@@ -105,7 +105,7 @@ async function seenAfter(time: number): Promise<void> {
   await eventually('twenty webhooks', () => late().length >= 20);
 }
 
-/** Signers of the webhooks recorded at or after `from` that arrived before `to`, in milliseconds since the epoch. */
+/** Signers of the webhooks whose event was recorded at or after `from` and that arrived before `to` (Unix ms). */
 function signersBetween(from: number, to: number): string[] {
   const within = receiver.received.filter((w) => traffic.earliestClaimOf(w) >= from && arrivedAt(w) < to);
   expect(within.length, 'traffic in the period').toBeGreaterThan(5);
@@ -151,7 +151,7 @@ describe('a rotation under traffic', () => {
       expect(signersOf(webhook, secrets).length).toBeLessThanOrEqual(2);
   });
 
-  it('does not sign events with the old secret that are recorded after a rotation without grace', async () => {
+  it('does not use the old secret for events recorded after a rotation without grace', async () => {
     await eventually('traffic', () => receiver.received.length >= 5);
     const answers: number[] = [];
     for (let i = 1; i <= EMERGENCIES; i++) {

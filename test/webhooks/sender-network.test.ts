@@ -69,7 +69,7 @@ describe('a receiver with a slow link and a dead address', () => {
     expect(result.phases!.connectMs).toBeGreaterThan(550);
   });
 
-  it("fails only by the attempt's deadline when all of its addresses are dead", async () => {
+  it("fails only at the attempt's deadline when all of its addresses are dead", async () => {
     const { port } = await deaf('127.0.0.2');
     await deaf('127.0.0.3', port);
     const sender = senderWith({ resolve: at('127.0.0.2', '127.0.0.3'), timeoutMs: 2_500 });

@@ -55,7 +55,7 @@ describe('the outcome', () => {
 });
 
 describe('the deadline', () => {
-  it('is the only limit of an attempt, and a receiver may be silent longer than an idle connection', async () => {
+  it("is an attempt's only time limit: a receiver may stay silent longer than an idle connection", async () => {
     const url = await http(
       (_request, response) => void setTimeout(() => response.writeHead(200).end(), 5_000),
     );

@@ -48,7 +48,7 @@ function verifies({ headers, body }: ReceivedWebhook, secret: string): boolean {
   return String(headers['webhook-signature']).split(' ').includes(expected);
 }
 
-describe('an endpoint with the scheme "standard" (D49)', () => {
+describe('an endpoint with the "standard" scheme (D49)', () => {
   it('receives the Standard Webhooks headers alongside our own, and libraries verify them with the same secret', async () => {
     await register(BOTH);
     // Libraries require 24 to 64 bytes.

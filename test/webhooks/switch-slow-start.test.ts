@@ -82,7 +82,7 @@ async function wholeConcurrency(): Promise<void> {
   await eventually('the whole concurrency', () => receiver.open.length === CAP);
 }
 
-describe('slow start over two workers', () => {
+describe('slow start across two workers', () => {
   it('starts with one attempt in flight after enabling, and doubles once a second up to the limit', async () => {
     await office.admin.post(`${endpoint.path}/disable`);
     await record(BACKLOG);

@@ -20,7 +20,7 @@ import { StorePackages } from './store-packages.js';
 const PER_RUN = 8;
 /** Retry delay of a package whose query failed; the others continue. */
 const RETRY_MS = 600_000;
-/** Added to the time limits of the calls. */
+/** Added to the calls' time limits. */
 const LEASE_MARGIN_MS = 30_000;
 
 /**

@@ -16,7 +16,7 @@ export class JobInterrupted extends Error {
   override readonly name = 'JobInterrupted';
 }
 
-/** A reserved slot of a group. Call exactly one of the two methods, once. */
+/** A slot reserved for a group. Call exactly one of the two methods, once. */
 export interface Reservation<Job> {
   begin(job: Job): void;
   giveBack(): void;

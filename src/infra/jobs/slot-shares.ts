@@ -51,7 +51,7 @@ interface Part {
 const ALL: readonly Pace[] = ['new', 'fast', 'slow'];
 
 /**
- * Divides the slots of a process among groups (D34, D41, D42). An owner's limit shrinks with the number of free slots,
+ * Divides a process's slots among groups (D34, D41, D42). An owner's limit shrinks with the number of free slots,
  * and some slots are reserved for owners without any, because hanging jobs never release what they took first. The same
  * rules apply to the groups of an owner. A group that becomes slow moves its slots to the slow part, and its jobs count
  * against its owner in every part.

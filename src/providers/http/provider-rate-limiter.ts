@@ -60,9 +60,9 @@ interface SlotRow {
 }
 
 /**
- * Permits at most `requestsPerSecond` calls per second to one provider across all processes, counted when they are sent.
- * It is a GCRA row per provider in PostgreSQL on the database's clock (D40). The table is UNLOGGED: a database crash
- * forgets one backlog.
+ * Permits at most `requestsPerSecond` calls per second to one provider across all processes, counted when they are
+ * sent. It is a GCRA row per provider in PostgreSQL on the database's clock (D40). The table is UNLOGGED: a database
+ * crash forgets one backlog.
  */
 export class ProviderRateLimiter {
   private readonly slotMs: number;

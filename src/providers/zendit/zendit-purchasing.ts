@@ -167,8 +167,8 @@ function refusalCode({ status, errorCode, about }: ZenditRefusal): string | null
 }
 
 /**
- * 400 INVALID_REQUEST may mean that the id was used before, while a lagging read denies the purchase. Unless the
- * refusal names another reason, a repeated placement does not treat it as final.
+ * 400 INVALID_REQUEST may mean that the id was used before, while a lagging read does not show the purchase yet. Unless
+ * the refusal names another reason, a repeated placement does not treat it as final.
  */
 function mayBeKnown(refusal: ZenditRefusal, placement: Placement): boolean {
   return refusal.about === 'transaction' || (placement === 'again' && refusal.about === 'unsaid');

@@ -23,7 +23,8 @@ const WHOSE = `
 
 /**
  * Invariants of wallets and ledger alone (D27). Each link is checked separately: a transaction by its entries, a
- * balance by the one before, a wallet by the last balance. Together they prove that a wallet is the sum of its entries.
+ * balance by the previous one, a wallet by the last balance. Together they prove that a wallet is the sum of its
+ * entries.
  */
 export const LEDGER_CHECKS: readonly BookCheck[] = [
   {

@@ -42,7 +42,7 @@ describe('embedded PostgreSQL: recovery by the next start (D2)', () => {
   });
 
   it.runIf(isLinux)(
-    'leaves no server that had not yet requested the signal of its parent’s death',
+    'leaves no server behind that had not yet requested its parent-death signal',
     async () => {
       const dataDir = await sharedCluster();
       const setpriv = new LateSetpriv();

@@ -95,7 +95,7 @@ describe('embedded PostgreSQL: starting and stopping', () => {
     expect(await server.crashed).toMatch(/SIGKILL/);
   });
 
-  it.runIf(isRoot)('runs as another user than root, below a folder that only root can enter', async () => {
+  it.runIf(isRoot)('runs as a user other than root, inside a folder that only root can enter', async () => {
     const dataDir = await sharedCluster();
     await start(dataDir);
     const closed = statSync(path.dirname(path.dirname(dataDir)));

@@ -184,7 +184,7 @@ describe('a database connection', () => {
     expect(closed).toEqual([]);
   });
 
-  it('reports its loss even if it only listens', async () => {
+  it('reports that it was lost even if it only listens', async () => {
     const client = createDatabaseClient(settings());
     await client.connect();
     await client.query('LISTEN something');

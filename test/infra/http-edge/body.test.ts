@@ -152,7 +152,7 @@ describe('the size of a body', () => {
     ).toBe(201);
   });
 
-  it('is refused with 413 by its declared length, before a byte of it was sent', async () => {
+  it('is refused with 413 based on its declared length, before any of it is sent', async () => {
     const head = post('', { headers: { 'content-type': 'application/json', 'content-length': '65537' } });
     const client = new RawClient(edge.port).write(head);
     const answer = await client.answer();

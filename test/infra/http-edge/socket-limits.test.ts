@@ -143,7 +143,7 @@ describe('a connection with pipelined calls (D43)', () => {
 });
 
 describe('the connection limit', () => {
-  it('evicts an idle connection of the same address, and cuts the new one while all are busy', async () => {
+  it('evicts an idle connection of the same address, and closes the new one while all are busy', async () => {
     const cuts: string[] = [];
     const edge = await startEdge({ maxConnectionsPerAddress: 3, onCut: (reason) => void cuts.push(reason) });
     const clients = Array.from({ length: 3 }, () => new RawClient(edge.port));
@@ -185,7 +185,7 @@ describe('the connection limit', () => {
     expect(greedy.slice(2).every((client) => !client.isClosed)).toBe(true);
   });
 
-  it('does not cut connections that are being served', async () => {
+  it('does not close connections that are being served', async () => {
     const edge = await startEdge({ maxConnections: 2 });
     const done = Promise.withResolvers<void>();
     edge.behavior.thing = async () => {

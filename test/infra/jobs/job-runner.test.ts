@@ -17,7 +17,7 @@ describe('JobRunner', () => {
     await runner.stop();
   });
 
-  it('works off a group beyond its concurrency without a second notification', async () => {
+  it('processes more jobs of a group than its concurrency without a second notification', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 3, 100);
     jobs.add('group', 10);
@@ -140,7 +140,7 @@ describe('JobRunner', () => {
     await runner.stop();
   });
 
-  it("claims when the group's next job is due: soon by a timer, later by the queue, once", async () => {
+  it("claims once when the group's next job is due: by a timer if that is soon, otherwise by the queue", async () => {
     const jobs = new MemoryJobs();
     const asked: [string, Date][] = [];
     const runner = runnerOf(jobs, 2, 10, { notifyAt: (group, at) => asked.push([group, at]) });
@@ -159,7 +159,7 @@ describe('JobRunner', () => {
     await runner.stop();
   });
 
-  it('finds jobs by its sweep that nobody notified, and renews the leases of jobs in progress', async () => {
+  it('finds jobs without a notification in its sweep, and renews the leases of jobs in progress', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 2, 10, { sweepIntervalMs: 10, leaseMs: 30 });
     jobs.add('group', 1);
@@ -170,7 +170,7 @@ describe('JobRunner', () => {
     await runner.stop();
   });
 
-  it('interrupts jobs at a stop that exceed the time limit, and waits until that is recorded', async () => {
+  it('interrupts, on a stop, jobs that exceed the time limit, and waits until that is recorded', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 2, 10, { drainMs: 20 });
     jobs.add('group', 2);

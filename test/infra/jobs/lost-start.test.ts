@@ -57,7 +57,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-it('starts the worker's queue once the database is back, even if its first connections were lost', async () => {
+it("starts the worker's queue once the database is back, even if its first connections were lost", async () => {
   const url = overTcp(database.url);
   url.port = String(await startProxy(5));
   // A child process, because a loop that blocks the event loop would block this process as well.

@@ -95,7 +95,7 @@ describe('a notifier of workers in other processes', () => {
     expect(server.groups.toSorted()).toEqual(['a', 'c', 'd']);
   });
 
-  it('has sent all notifications when a stop has settled them, including those of the last moment', async () => {
+  it('has sent all notifications, including last-moment ones, once a stop has settled them', async () => {
     signals.tell(QUEUE, 'first');
     await signals.settle();
     expect(server.groups).toEqual(['first']);

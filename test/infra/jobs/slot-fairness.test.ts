@@ -26,7 +26,7 @@ async function stop(jobs: MemoryJobs, runner: JobRunner<string>): Promise<void> 
   await runner.stop();
 }
 
-describe('a slot of a full process', () => {
+describe('a slot in a full process', () => {
   it('goes to the group with the fewest jobs in progress, not the most work', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 4, 4);
@@ -145,7 +145,7 @@ describe('a group that hangs from its first job (D42)', () => {
     await stop(jobs, runner);
   });
 
-  it('gets at most half of the slots together with other slow ones, and at most a quarter with known ones', async () => {
+  it('shares at most half of the slots with other slow groups, and at most a quarter with groups known to be slow', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 16, SLOTS, { ...options, slowAfterMs: 50 });
     const hanging = names('hanging', 40);
@@ -165,7 +165,7 @@ describe('a group that hangs from its first job (D42)', () => {
 });
 
 describe('an owner whose groups hang', () => {
-  it('gets a first fast slot for its healthy group, however much others use of that share', () => {
+  it('gets a first fast slot for its healthy group, however much of that share others use', () => {
     const shares = new SlotShares({
       ...{
         concurrencyPerGroup: 16,

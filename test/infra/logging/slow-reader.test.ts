@@ -48,7 +48,7 @@ const CHATTERBOX = `
 `;
 
 describe('a stdout reader that never reads (D43)', () => {
-  it('costs lines, not memory: a metric counts them, and one line reports them once it reads', async () => {
+  it('costs log lines, not memory: a metric counts the lines, and one line reports them once it reads', async () => {
     const { child: noisy, said } = launch(['--input-type=module', '-e', CHATTERBOX]);
     await eventually('all is said', () => said().includes('\n'));
     const { most, counted, dropped } = JSON.parse(said()) as Record<string, number>;
