@@ -13,7 +13,7 @@ export const DORMANT_MS = DAY_MS;
 const NEW_MS = 2 * HOUR_MS;
 /** An installed eSIM without use for this long is dormant too. */
 const UNUSED_MS = DAY_MS;
-/** Within this time of our recorded end, polls are frequent, in case the provider has moved the end. */
+/** Polls are frequent within this time of the recorded expiry, in case the provider has moved it. */
 const NEAR_END_MS = 2 * HOUR_MS;
 
 export type PolledEsim = Pick<

@@ -194,7 +194,7 @@ function endAfter(esim: EsimEntity, { reading, askedAt }: UsageReport, findings:
   return ends.length === 0 ? null : ends.reduce((first, end) => earlier(first, end));
 }
 
-/** Whether the end is only our estimate: it then moves with an earlier start. */
+/** Whether the expiry is only our estimate. If so, an earlier start moves it. */
 function isEstimate(esim: EsimEntity): boolean {
   if (esim.activatedAt === null || esim.expiresAt === null) return false;
   return validFrom(esim, esim.activatedAt).getTime() === esim.expiresAt.getTime();

@@ -59,7 +59,7 @@ export class PortalSessionsRepository {
 
   /**
    * Spends a code exactly once, because guard and write are one statement. Null for a code that is unknown, spent or
-   * too old, and for a session that was revoked or whose partner was suspended meanwhile.
+   * too old, and for a session that was revoked or whose partner was suspended in the meantime.
    */
   async exchange(tx: Tx, codeHash: Buffer, tokenHash: Buffer): Promise<ExchangedSession | null> {
     const { rows } = await sql<ExchangedRow>(

@@ -32,7 +32,7 @@ export class PurchaseEnds<End extends { readonly lease: PurchaseLease }> {
     private readonly logger: Logger,
   ) {}
 
-  /** Resolves when the end is committed, or its lease is void. @throws the database's error for this end */
+  /** Resolves when the result is committed, or its lease is void. @throws the database's error for this result */
   async add(mode: Mode, end: End): Promise<void> {
     if (await this.batchers[mode].add(end)) return;
     const { name } = this.kind;

@@ -282,7 +282,7 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
     );
   }
 
-  /** Removes the record of a placement that certainly had no effect and restores the one before the claim. */
+  /** Removes the record of a placement that certainly had no effect and restores the previous record. */
   async clearPlacement({ id, fence, neverPlaced, purchase }: ClaimedPurchase<P>): Promise<void> {
     await sql(
       this.manager,

@@ -16,7 +16,7 @@ export interface HoldRequest {
   readonly reference?: string | null;
 }
 
-/** The end of a hold. */
+/** How a hold ends. */
 export interface Settlement {
   readonly mode: Mode;
   readonly subject: ChargeSubject;

@@ -65,7 +65,7 @@ export class BacklogJobsRepository {
     return (tx?.manager ?? this.manager).findOneBy(BacklogJobEntity, { id, kind: 'replay' });
   }
 
-  /** Locks the replay, so that no worker creates its deliveries meanwhile. */
+  /** Locks the replay, so that no worker creates its deliveries in the meantime. */
   async findReplayForChange(tx: Tx, id: string): Promise<BacklogJobEntity | null> {
     return tx.manager.findOne(BacklogJobEntity, {
       where: { id, kind: 'replay' },

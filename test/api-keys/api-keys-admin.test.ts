@@ -110,7 +110,7 @@ describe('creating a key', () => {
     ['a network with host bits', { mode: 'live', allowed_cidrs: ['10.0.0.1/8'] }],
     ['null for a network', { mode: 'live', allowed_cidrs: [null] }],
     ['text instead of a list', { mode: 'live', allowed_cidrs: '10.0.0.0/8' }],
-    ['a chosen key', { mode: 'live', key: 'mine' }],
+    ['a caller-chosen key', { mode: 'live', key: 'mine' }],
   ])('refuses %s', async (_, body) => {
     const answer = await office.service.admin.post(keysOf(partnerId), body);
     expectProblem(answer, 400, 'validation_failed');

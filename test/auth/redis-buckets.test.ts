@@ -32,7 +32,7 @@ describe.skipIf(missing !== null)('a bucket in Redis', () => {
     return eventually('Redis answers in time', () => charge(`bucket-${tries++}-${performance.now()}`));
   }
 
-  it('grants exactly the burst to concurrent calls when no token is refilled meanwhile', async () => {
+  it('grants exactly the burst to concurrent calls when no token is refilled in the meantime', async () => {
     const state = await charged(
       async (key) => (await buckets.charge(new Map([[key, 20]]), SHAPE))?.get(key) ?? null,
     );

@@ -162,7 +162,7 @@ describe('a truncated list', () => {
   it.each([
     ['is refused', { unfilteredTopups: 'refused' }, 'topup_prices_unavailable'],
     ['is empty', { unfilteredTopups: 'empty' }, null],
-    ['has the form of 2023', { oldForm: 'topups' }, null],
+    ['has the 2023 format', { oldForm: 'topups' }, null],
     ['has an unreadable entry', { unreadable: 1 }, null],
   ] as const)('keeps every base package when the list of top-ups %s', async (_, change, error) => {
     const habits = { unfilteredTopups: 'all', oldForm: 'none', unreadable: 0 } as const;

@@ -47,8 +47,8 @@ describe('esim verify', () => {
       'body_was_parsed',
       1,
     ],
-    ['an extra line end', { header: header(body), body: `${body}\n` }, 'newline_added', 1],
-    ['a missing line end', { header: header(`${body}\n`), body }, 'newline_removed', 1],
+    ['an extra newline', { header: header(body), body: `${body}\n` }, 'newline_added', 1],
+    ['a missing newline', { header: header(`${body}\n`), body }, 'newline_removed', 1],
     ['another body', { header: header('{}'), body }, 'no_match', 1],
     ['no header', { header: 'hello', body }, 'malformed_header', 1],
     [
@@ -102,7 +102,7 @@ describe('esim verify with Standard Webhooks', () => {
     ['an old signature', signed(body, [secret], now - 301), 'timestamp_too_old'],
     ['a signature from the future', signed(body, [secret], now + 301), 'timestamp_in_future'],
     ['another secret', signed(body, [newSigningSecret()]), 'no_match'],
-    ['a missing line end', signed(`${body}\n`), 'newline_removed'],
+    ['a missing newline', signed(`${body}\n`), 'newline_removed'],
     ['another id', ['--webhook-id', 'evt_2', ...signed().slice(2)], 'no_match'],
     ['a malformed signature', [...signed().slice(0, 4), '--webhook-signature', 'hello'], 'malformed_header'],
     [

@@ -23,16 +23,16 @@ function loaded(content: string | Buffer, env: Environment = {}): Environment {
 
 it.each([
   ['comments, quotes and export', '# a comment\nexport A="x" # or not\n\nB=y\n', { A: 'x', B: 'y' }],
-  ['a value over several lines', 'A="one\ntwo"\nB=y\n', { A: 'one\ntwo', B: 'y' }],
+  ['a multi-line value', 'A="one\ntwo"\nB=y\n', { A: 'one\ntwo', B: 'y' }],
   ['a value with = and a comment', 'A=a=b#c\nB=y\n', { A: 'a=b', B: 'y' }],
   ['a byte order mark', '\uFEFFA=x\nB=y\n', { A: 'x', B: 'y' }],
-  ['Windows line ends', 'A=x\r\nB=y\r\n', { A: 'x', B: 'y' }],
+  ['Windows line endings', 'A=x\r\nB=y\r\n', { A: 'x', B: 'y' }],
   [
-    'a byte order mark, Windows line ends and export',
+    'a byte order mark, Windows line endings and export',
     '\uFEFFexport A=x\r\nexport B=y\r\n',
     { A: 'x', B: 'y' },
   ],
-  ['classic Mac line ends', 'A=x\rB=y\r', { A: 'x', B: 'y' }],
+  ['classic Mac line endings', 'A=x\rB=y\r', { A: 'x', B: 'y' }],
 ])('reads .env with %s', (_, content, expected) => {
   expect(loaded(content)).toEqual(expected);
 });

@@ -239,7 +239,7 @@ describe('POST /v1/orders', () => {
 });
 
 describe('a cancellation in progress', () => {
-  it('does not take back an eSIM that was activated meanwhile, and restores the order', async () => {
+  it('does not take back an eSIM that was activated in the meantime, and restores the order', async () => {
     const { id } = await place({ package_id: 'pkg_fr_1gb_7d' });
     await ended(id);
     const { pool } = service.database;

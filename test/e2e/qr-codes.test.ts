@@ -50,7 +50,7 @@ it('keeps the event loop free for other calls during a burst of QR codes of one 
   let statuses: readonly number[] = [];
   const drawing = await loopTimeOf(async () => {
     const burst = readAll('/qr')();
-    // Another partner is served meanwhile.
+    // Another partner is served in the meantime.
     const [own] = await issue(quiet, 1);
     expect((await quiet.sandbox.get(`/v1/esims/${own}/qr`)).status).toBe(200);
     statuses = await burst;

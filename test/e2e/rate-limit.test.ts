@@ -135,7 +135,7 @@ describe('60 calls a minute with bursts of 120', () => {
   it('allows the next call after Retry-After, and not earlier', async () => {
     const { here, there } = await fullBucket();
     await burst(times(BURST, here));
-    // A token may have been refilled meanwhile and is spent too.
+    // A token may have been refilled in the meantime and is spent too.
     const refused = await eventually('a refusal', async () => {
       const answer = await there.get('/v1/me');
       return answer.status === 429 && answer;
@@ -151,7 +151,7 @@ describe('60 calls a minute with bursts of 120', () => {
     const other = await fullBucket(partnerId);
     const [, calm] = await Promise.all([burst(times(150, here)), other.here.get('/v1/me')]);
     expect([calm.status, remaining(calm)]).toEqual([200, BURST - 1]);
-    // Tokens may have been refilled meanwhile.
+    // Tokens may have been refilled in the meantime.
     expect(remaining(await other.there.get('/v1/me'))).toBeGreaterThanOrEqual(BURST - 2);
   });
 });

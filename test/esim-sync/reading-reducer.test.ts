@@ -126,7 +126,7 @@ describe('a reading', () => {
     expect(used.events[1]!.data).toMatchObject({ reason: 'validity_ended' });
   });
 
-  it('follows a suspension and its end, and keeps what was reached meanwhile', () => {
+  it('follows a suspension and its end, and keeps what was reached in the meantime', () => {
     const { esim, events } = apply(newEsim(), [
       { ...ACTIVE, asOf: minute(2) },
       { ...ACTIVE, status: 'suspended', usedBytes: 0.5 * GB, asOf: minute(3) },

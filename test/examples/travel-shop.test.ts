@@ -141,7 +141,7 @@ describe.each(SHOPS)('the example %s', (name) => {
       const { data: all } = (await service.admin.get(deliveries)).body as { data: { status: string }[] };
       return all.length === 2 && all.every(({ status }) => status === 'delivered');
     });
-    // A second order shows that the first event was not handled again meanwhile.
+    // A second order shows that the first event was not handled again in the meantime.
     await mailOf(await buy('pkg_fr_1gb_7d'));
     expect(shop.stdout.match(new RegExp(`mail for ${booking}`, 'g'))).toHaveLength(1);
     expect(readdirSync(path.join(data, 'mails'))).toHaveLength(2);

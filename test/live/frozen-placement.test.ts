@@ -63,7 +63,7 @@ async function soon<T>(work: Promise<T>): Promise<T> {
 }
 
 describe('a worker that freezes between recording a placement and calling the provider', () => {
-  it('sends nothing when it wakes up, because another worker has bought it once meanwhile', async () => {
+  it('sends nothing when it wakes up, because another worker has bought it once in the meantime', async () => {
     const [esimId] = esimIdsOf(await soon(buy(buyer, upstream.packageId)));
     const notes = await HeldNotes.hold(database);
     const jobs = [
@@ -94,7 +94,7 @@ describe('a worker that freezes between claiming a cancellation and calling the 
   /** The statement that the worker runs between the two, as shown by PostgreSQL. */
   const ESIMS_OF_ORDER = 'SELECT "EsimEntity"%';
 
-  it('cancels nothing when it wakes up, because support has ended the cancellation meanwhile', async () => {
+  it('cancels nothing when it wakes up, because support has ended the cancellation in the meantime', async () => {
     const bought = await soon(buy(buyer, upstream.packageId));
     const id = bought['id'] as string;
     const reference = await shop.referenceOf(id);

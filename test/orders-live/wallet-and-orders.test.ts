@@ -51,7 +51,7 @@ describe('the price of a live order', () => {
     ['the catalog price with an empty price list', {}, PRICE],
     ["the cost plus the partner's margin", { margin_bps: MARGIN_BPS }, WITH_MARGIN],
     ["the list's own price, whatever the margin", own(usd(299), MARGIN_BPS), 299],
-    ['zero with an own price of 0', own(usd(0)), 0],
+    ['zero with a list price of 0', own(usd(0)), 0],
     [
       'the catalog price when the list has other packages only',
       { prices: [{ package_id: 'pkg_x', price: usd(1) }] },
@@ -93,7 +93,7 @@ it('accepts exactly ten of forty orders at once on a balance for ten, and charge
   expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([202, 402]));
   expect(await balance(buyer)).toEqual({ posted: 11 * PRICE - 1, held: 10 * PRICE, available: PRICE - 1 });
 
-  // A refusal is as final as an acceptance (D18), even if money has arrived meanwhile.
+  // A refusal is as final as an acceptance (D18), even if money has arrived in the meantime.
   await shop.deposit(buyer.id, 100 * PRICE, 'second-deposit');
   const replays = await Promise.all(keys.map(buy));
   expect(replays.map((answer) => answer.text)).toEqual(answers.map((answer) => answer.text));
@@ -528,7 +528,7 @@ describe('cancellation', () => {
       return () => (isInstalled = true);
     }
 
-    it('refunds what that call took back, even if an eSIM was installed meanwhile', async () => {
+    it('refunds what that call took back, even if an eSIM was installed in the meantime', async () => {
       const id = await issuedOrder(2);
       const [gone, installed] = await upstreamIds(id);
       const canceledEsimIds = [gone!];

@@ -332,14 +332,14 @@ describe('a session that is created concurrently', () => {
     }
   }
 
-  it('is refused when the partner is suspended meanwhile', async () => {
+  it('is refused when the partner is suspended in the meantime', async () => {
     const suspend = `UPDATE partners SET status = 'suspended', suspended_at = clock_timestamp() WHERE id = $1`;
     const minted = await during(suspend, () => service.admin.post(sessions, { actor: { id: 'user-1' } }));
     expect([minted.status, minted.body.code]).toEqual([403, 'partner_suspended']);
     await service.admin.post(`/internal/v1/partners/${partner.id}/reinstate`);
   });
 
-  it('is revoked too when all sessions are revoked meanwhile', async () => {
+  it('is revoked too when all sessions are revoked in the meantime', async () => {
     const browser = await open();
     const { id } = (await browser.get('session')).body.data;
     const mint = `WITH partner AS (SELECT id FROM partners WHERE id = $1 FOR SHARE)

@@ -34,9 +34,9 @@ describe('a Zendit offer', () => {
   it.each([
     ['no fees', {}, 47_830_000],
     ['a fee', { fee: 50 }, 48_330_000],
-    ['a share, rounded up to the cent', { feePct: 0.02 }, 48_790_000],
+    ['a percentage, rounded up to the cent', { feePct: 0.02 }, 48_790_000],
     ['both, and no discount', { fee: 50, feePct: 0.02, discount: 900 }, 49_290_000],
-    ['a share that is not a binary fraction', { fixed: 300, feePct: 0.07 }, 3_210_000],
+    ['a percentage that is not a binary fraction', { fixed: 300, feePct: 0.07 }, 3_210_000],
     ['no fees in an old list', { fee: undefined, feePct: null, discount: undefined }, 47_830_000],
   ])('has the right cost with %s', (_, fees, micros) => {
     expect(costOf(fees)).toBe(micros);

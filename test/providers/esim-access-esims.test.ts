@@ -175,7 +175,7 @@ describe('an eSIM of eSIM Access', () => {
         { usedBytes: 1_100, totalBytes: 1_000 },
       ],
       ['a fraction of a byte', { orderUsage: 700.5 }, { usedBytes: 700 }],
-      ['a text that is not a number', { orderUsage: 'NaN' }, { usedBytes: null }],
+      ['text that is not a number', { orderUsage: 'NaN' }, { usedBytes: null }],
       ['no counter', { orderUsage: null }, { usedBytes: null }],
       ['no total', { orderUsage: 7, totalVolume: 'NaN' }, { usedBytes: 7, totalBytes: null }],
       ['a negative total', { orderUsage: 7, totalVolume: -1 }, { usedBytes: 7, totalBytes: null }],

@@ -124,7 +124,7 @@ describe("Zendit's data about eSIMs", () => {
         { status: 'active', usedBytes: 0, totalBytes: 1e9 },
       ],
       [
-        'a text that is not a number',
+        'text that is not a number',
         { remainingDataGB: 'NaN' },
         { status: 'active', usedBytes: null, totalBytes: null },
       ],

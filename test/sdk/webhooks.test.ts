@@ -187,7 +187,7 @@ describe('unwrapWebhook', () => {
     ['a Uint8ClampedArray', new Uint8ClampedArray(inFrame)],
     ['an ArrayBuffer', new Uint8Array(inFrame).buffer],
     [
-      'an ArrayBuffer of another realm',
+      'an ArrayBuffer from another realm',
       runInNewContext('Uint8Array.from(bytes).buffer', { bytes: [...inFrame] }),
     ],
     ['shared memory', sharedCopyOf(inFrame)],

@@ -140,7 +140,7 @@ describe('the price of a top-up', () => {
     ['the catalog price without a price list', null, PRICE],
     ["the cost plus the partner's margin", { margin_bps: MARGIN_BPS }, WITH_MARGIN],
     ["the list's own price, whatever the margin", own(usd(299), MARGIN_BPS), 299],
-    ['zero with an own price of 0', own(usd(0)), 0],
+    ['zero with a list price of 0', own(usd(0)), 0],
   ])('is %s: offered, held and charged, and never above max_price', async (_what, list, price) => {
     const { live, esimId } = await buyerWith(list);
     const [offered] = (await live.get(`/v1/esims/${esimId}/topup-packages`)).body.data as Json[];

@@ -79,7 +79,7 @@ describe('a ledger transaction', () => {
     ['it has only one side', [{ amount: 500 }]],
     ['it has no entries', []],
     [
-      'its sides are of two currencies',
+      'its sides have different currencies',
       [{ amount: 500 }, { amount: -500, account: 'cash:EUR', currency: 'EUR' }],
     ],
     ['the wallet entry has another amount', [{ amount: 400 }, { amount: -400, account: 'cash:USD' }]],

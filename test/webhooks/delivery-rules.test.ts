@@ -77,7 +77,7 @@ describe('a delivery after an attempt', () => {
     expect(after).toMatchObject({ status: 'failed', exhausted: false });
   });
 
-  it('is delivered by a 2xx and otherwise stays discarded if it was discarded meanwhile', () => {
+  it('is delivered by a 2xx and otherwise stays discarded if it was discarded in the meantime', () => {
     for (const outcome of ATTEMPT_OUTCOMES)
       for (const countedAttempts of [0, 5]) {
         const after = afterAttemptOfDiscarded(RULES, { ...NEW, countedAttempts }, outcome);

@@ -12,7 +12,7 @@ const ENDPOINTS = 24;
 /** More than one page of a step. */
 const FAILED = 2_500;
 
-// Without a worker, nothing updates the discarded deliveries meanwhile.
+// Without a worker, nothing updates the discarded deliveries in the meantime.
 let service: TestService;
 let dataSource: DataSource;
 

@@ -50,7 +50,7 @@ const bytesThenEnd = (text: string) => (socket: Socket) => void socket.end(text)
 describe('a receiver that sends a status and then misbehaves', () => {
   it.each([
     [
-      'drips its body to the deadline',
+      'drips its body until the deadline',
       (socket: Socket) => drip(socket, `${OK}Content-Length: 99\r\n\r\n`, 'b'),
     ],
     ['never sends the body it announced', bytes(`${OK}Content-Length: 10000000000\r\n\r\n`)],
@@ -62,7 +62,7 @@ describe('a receiver that sends a status and then misbehaves', () => {
     ['sends a chunk that is too short', bytesThenEnd(`${OK}Transfer-Encoding: chunked\r\n\r\n5\r\nb`)],
     ['never sends the last chunk', bytes(`${OK}Transfer-Encoding: chunked\r\n\r\n1\r\nb\r\n`)],
     [
-      'offers another protocol in a final answer',
+      'offers another protocol in a final response',
       bytes(`${OK}Connection: upgrade\r\nUpgrade: h2c\r\nContent-Length: 0\r\n\r\n`),
     ],
     [
@@ -266,7 +266,7 @@ describe('a response that is longer than our limit', () => {
   });
 
   it.each([
-    ['extensions of chunks', `1;${'e'.repeat(10_000)}\r\nx\r\n`],
+    ['chunk extensions', `1;${'e'.repeat(10_000)}\r\nx\r\n`],
     ['chunks of one byte', '1\r\nx\r\n'.repeat(1_000)],
     ['trailers', `0\r\n${'X-T: t\r\n'.repeat(1_000)}`],
   ])('is cut off in the framing of its body without changing the outcome: %s', async (_what, chunk) => {

@@ -104,7 +104,7 @@ describe('a dying worker', () => {
       // Leases expire only through the statement below.
       LEASE_MS: '60000',
     });
-    // Each time, the worker finds the attempt of an earlier owner and must not send meanwhile.
+    // Each time, the worker finds the attempt of an earlier owner and must not send in the meantime.
     hang();
     for (let death = 1; death <= 3; death++) {
       await eventually(`lease ${death}`, async () => {

@@ -341,7 +341,7 @@ describe('the selection of a replay', () => {
     }
   });
 
-  it('excludes deliveries that were pending and are delivered meanwhile', async () => {
+  it('excludes deliveries that were pending and are delivered in the meantime', async () => {
     const answerAll = hold();
     await record(2);
     await eventually('they are under way', () => receiver.received.length === ENDED + 2);
@@ -382,7 +382,7 @@ describe('the selection of a replay', () => {
     expect(await completed(replay)).toMatchObject({ total: ENDED, created: ENDED });
   });
 
-  it('excludes deliveries that were held and are discarded meanwhile', async () => {
+  it('excludes deliveries that were held and are discarded in the meantime', async () => {
     await service.admin.post(`${endpoint.path}/disable`, {});
     await record(2);
     const replay = await startReplay();

@@ -44,13 +44,13 @@ describe('verifyWebhookSignature', () => {
 
   it.each([
     ['one byte of the body differs', { body: body.replace('1', '2') }],
-    ['white space of the body differs', { body: body.trim() }],
+    ['whitespace in the body differs', { body: body.trim() }],
     ['the secret lacks its prefix', { secret: secret.slice('whsec_'.length) }],
     ['t is altered', { header: header.replace(`t=${nowSeconds}`, `t=${nowSeconds + 1}`) }],
     ['t is missing', { header: header.replace(/^t=\d+,/, '') }],
     ['t is empty', { header: header.replace(/^t=\d+/, 't=') }],
     ['t is not a number', { header: header.replace(/^t=\d+/, 't=1e9') }],
-    ['t comes twice', { header: `t=1,${header}` }],
+    ['t appears twice', { header: `t=1,${header}` }],
     ['v1 is missing', { header: `t=${nowSeconds}` }],
     ['v1 is shorter', { header: header.slice(0, -1) }],
     ['v1 is longer', { header: `${header}0` }],

@@ -17,7 +17,7 @@ import { PollEsimBatch } from './poll-esim-batch.js';
  * Small enough that a provider also returns the times of its counters, and that a hint does not wait for a long batch.
  */
 const HINTED_BATCH_SIZE = 10;
-/** Number of sweeps between two polls: more eSIMs become due meanwhile, so more neighbors are read together. */
+/** Number of sweeps between two polls: more eSIMs become due in the meantime, so more neighbors are read together. */
 const SWEEPS_PER_POLL = 5;
 const MIN_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 60_000;

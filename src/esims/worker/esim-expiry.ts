@@ -78,7 +78,7 @@ export class EsimExpiry {
     this.logger.warn(line, 'failed to expire eSIM; the next run will retry');
   }
 
-  /** One eSIM per transaction. Another worker may have been faster, or a top-up may have extended it meanwhile. */
+  /** One eSIM per transaction. Another worker may have been faster, or a top-up may have extended it. */
   private async expire(id: string): Promise<void> {
     await this.transactions.run(async (tx) => {
       limitLockWait(tx, LOCK_WAIT_MS);

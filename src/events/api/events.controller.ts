@@ -105,7 +105,7 @@ export class EventsController {
     return toResponse(page);
   }
 
-  /** Waits until an event matches, time is up, or there is no room to wait. Holds no slot or connection meanwhile. */
+  /** Waits until an event matches, time is up, or there is no room to wait. Waits without a slot or connection. */
   private async waitFor(
     caller: PartnerPrincipal,
     { raw: { socket } }: FastifyRequest,

@@ -23,7 +23,7 @@ export const CODES = {
 /**
  * Meaning of an error code for the request.
  *
- * Retryable codes: `busy` and `setup` certainly had no effect. `busy` passes by itself; `setup` ends when an operator
+ * Retryable codes: `busy` and `setup` certainly had no effect. `busy` clears on its own; `setup` ends when an operator
  * corrects our address, key or clock. `unfinished` is still in progress. `unsaid` may have had an effect, so look it up
  * by its reference first (D19). A code that is not retryable fails the order or top-up (D22).
  */

@@ -84,7 +84,7 @@ export class ProviderHttpClient {
     this.maxAnswerBytes = options.maxAnswerBytes ?? MAX_ANSWER_BYTES;
     this.agent = new Agent({
       connect: this.connector(),
-      // HTTP/2 writes a request later than it begins it, and may resend a refused one by itself.
+      // HTTP/2 may write a request long after it was started, and may resend a refused one.
       allowH2: false,
     });
   }

@@ -70,7 +70,7 @@ async function readPart(
   if (purchase === null) return { state: 'unknown' };
   if (purchase.progress === 'running') return { state: 'running' };
   if (purchase.progress === 'failed') return { state: 'failed', failure: toFailure(purchase.errorCode) };
-  // Zendit's own support may have refunded it meanwhile.
+  // Zendit's own support may have refunded it in the meantime.
   const refund = purchase.refund();
   if (refund === 'running') return { state: 'running' };
   if (refund === 'done') return { state: 'failed', failure: TAKEN_BACK };

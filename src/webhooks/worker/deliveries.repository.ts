@@ -53,7 +53,7 @@ export interface ClaimedEndpoint {
 export interface AttemptOutcomeRow {
   readonly attempt: FinishedAttempt;
   readonly after: DeliveryAfterAttempt;
-  /** The state if the delivery was discarded meanwhile. */
+  /** The state if the delivery was discarded in the meantime. */
   readonly afterGivenUp: DeliveryAfterAttempt;
 }
 

@@ -56,7 +56,7 @@ const QUERIES: Readonly<Record<Discards['of'], { readonly list: string; readonly
   },
   held: {
     list: `WITH page AS (${LISTED} AND ${HELD} LIMIT $4) SELECT id FROM page`,
-    // The lock keeps the endpoint from being enabled meanwhile.
+    // The lock keeps the endpoint from being enabled in the meantime.
     discard: `WITH given_up AS (${DELETED} AND ${HELD} FOR SHARE OF w SKIP LOCKED ${DISCARDED}`,
   },
 };

@@ -10,7 +10,7 @@ interface Outcome {
 
 export interface OutcomeBatcherOptions {
   record(attempts: readonly FinishedAttempt[]): Promise<void>;
-  /** How long a batch that PostgreSQL rejects is retried; the heartbeat renews the leases meanwhile. */
+  /** How long a batch that PostgreSQL rejects is retried; the heartbeat renews the leases in the meantime. */
   readonly patienceMs: number;
   /**
    * Concurrent transactions, one of them for parts of failed batches. More than one, so that a batch that waits for a

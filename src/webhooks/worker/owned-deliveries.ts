@@ -76,7 +76,7 @@ export class OwnedDeliveries implements JobSource<StartedDelivery> {
     return freeSlots(this.rules, window, this.leases.inFlightOf(id));
   }
 
-  /** Counts the claim's possible attempts as in flight, so that the lease is not released meanwhile. */
+  /** Counts the claim's possible attempts as in flight, so that the lease is not released in the meantime. */
   private async claimReserved(
     requests: readonly EndpointRequest[],
   ): Promise<ReadonlyMap<string, ClaimedEndpoint>> {

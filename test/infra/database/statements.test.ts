@@ -93,7 +93,7 @@ interface SourceStatement {
   readonly texts: readonly string[] | { readonly dynamic: string };
 }
 
-/** Uppercase, as this repository writes SQL, which tells it from prose. */
+/** Uppercase, as this repository writes SQL, which distinguishes it from prose. */
 const SQL =
   /^\s*(WITH|SELECT|INSERT INTO|UPDATE|DELETE FROM|LOCK TABLE|CREATE|DROP|ALTER|SET LOCAL|TRUNCATE)\s/;
 const MAX_TEXTS = 64;
