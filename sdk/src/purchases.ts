@@ -49,7 +49,7 @@ export class IntentConflictError extends Error {
 /**
  * Makes purchases that survive a crash of the process. It stores the intent before it sends anything. Call `resume` at
  * every start to continue open intents. Within 24 hours, the idempotency key finds the purchase again; after that, the
- * reference does, which stays unique forever. Orders and top-ups have separate ids, as at the service.
+ * reference does, which stays unique forever. Orders and top-ups have separate ids, as in the service.
  */
 export class Purchases {
   constructor(

@@ -8,8 +8,8 @@ export interface TransportOptions {
   /** Defaults to the runtime's own. */
   readonly fetch?: typeof fetch;
   /**
-   * Timeout of one try, from the first byte sent to the last one received; default 30 s. Waiting for events comes on
-   * top.
+   * Timeout of one try, from the first byte sent to the last one received; default 30 s. Time spent waiting for
+   * events is added to it.
    */
   readonly timeoutMs?: number;
   /** Deadline for all tries of a call and the pauses between them; default 60 s. */

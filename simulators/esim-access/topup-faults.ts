@@ -12,7 +12,7 @@ export interface TopupFaults {
   orderId: boolean;
   /** The entry has the package code without `TOPUP_`, and no transactionId. The response does not change. */
   baseCodeWithoutId: boolean;
-  /** Milliseconds in which queries show neither the entry nor its volume and days. */
+  /** Milliseconds during which queries show neither the entry nor its volume and days. */
   lateEntry: number;
   /** Number of top-ups that are applied before their connection is cut. */
   lostAnswer: number;

@@ -43,7 +43,7 @@ export function transactionBody({ transactionId, productType, type, purchase, pr
   };
 }
 
-/** The body of `GET /esim/purchases/{transactionId}/refund`; no document gives it a product type of its own. */
+/** The body of `GET /esim/purchases/{transactionId}/refund`; no document gives it its own product type. */
 export function refundBody(purchase: Purchase, refund: Progress): Record<string, unknown> {
   return {
     ...transactionBody(refundOf(purchase, refund)),

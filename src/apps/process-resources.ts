@@ -84,7 +84,7 @@ export interface ProcessResources {
   close(): Promise<void>;
 }
 
-/** Roles with an app of their own. */
+/** Roles with their own app. */
 export type AppRole = Exclude<ProcessName, 'all'>;
 
 const APP_ROLES: Readonly<Record<ProcessName, readonly [AppRole, ...AppRole[]]>> = {

@@ -19,7 +19,7 @@ const AGE = `
  * Detects a database of an unreleased version. Before the first release, migrations were edited in place, so such a
  * database has the same migration names but another schema. Its table `events` has no partitions, or its columns use
  * the database's collation, which breaks cursors unless it sorts by bytes.
- * @throws Error if the database is of such a version, because no migration can upgrade it
+ * @throws Error if the database has such a version, because no migration can upgrade it
  */
 export async function refuseUnreleasedSchema(query: Query): Promise<void> {
   const [age] = await query(AGE);

@@ -1,7 +1,7 @@
 /**
  * Runs everything in one process for `npm start` without `DATABASE_URL`, on a machine without any server (D2).
  * Owns no table: it uses the service's own admin API, as the portal does.
- * Called by `main.ts` alone; tests and the bench use `postgres/` for servers of their own.
+ * Called by `main.ts` alone; tests and the bench use `postgres/` for their own servers.
  * Flow: settings, PostgreSQL, simulated wholesaler, migration, all roles, demo partner, banner, `ready`.
  */
 import type { Logger } from 'pino';

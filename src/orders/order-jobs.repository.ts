@@ -30,7 +30,7 @@ interface CancellationEnd {
   readonly failure: ProviderFailure | null;
 }
 
-/** SQL of claims, leases, placements and ends in `orders`. The claim records the first placement. */
+/** SQL for claims, leases, placements and results in `orders`. The claim records the first placement. */
 @Injectable()
 export class OrderJobsRepository extends PurchaseJobsRepository<OrderEntity> {
   constructor(

@@ -31,7 +31,7 @@ interface InProgress {
 
 /**
  * Gets a purchase's state from the provider without ever buying it twice. A placement is recorded before it is sent.
- * Once one may have been sent, the purchase is looked up before it is placed again, and only a denial that outlasts the
+ * Once one may have been sent, the purchase is looked up before it is placed again, and only a "not found" after the
  * read lag counts (D19, D22).
  */
 export class FindOrPlace<P extends Purchase> {

@@ -1,7 +1,7 @@
 /**
  * The common part of orders and top-ups: a row that is accepted, claimed by one worker under lease and fence, found or
  * placed at its provider, and ended once (D19, D22, D40). Owns no table: `orders/` and `topups/` supply theirs and
- * define the differences, which are the sold item, the effect of its end, and the cancellation of an order.
+ * define the differences, which are the sold item, the effect of its result, and the cancellation of an order.
  * Flow: PurchasesRepository.insert -> PurchaseJobsRepository.claim -> PurchaseWorker -> FindOrPlace -> PurchaseEnds ->
  * PurchaseJobsRepository.end; or `postpone`. Support acquires the lease in place of a worker.
  */

@@ -24,7 +24,7 @@ export class PurchaseEnds<End extends { readonly lease: PurchaseLease }> {
       }),
   );
 
-  /** @param complete returns whether each end was written: false when its lease is void */
+  /** @param complete returns whether each result was written: false when its lease is void */
   constructor(
     private readonly kind: PurchaseKind,
     private readonly transactions: Transactions,

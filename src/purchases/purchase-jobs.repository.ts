@@ -22,7 +22,7 @@ import type { ProviderFailure } from '../providers/index.js';
 import type { Purchase, PurchaseKind } from './purchase.js';
 
 interface PurchaseJobsOptions {
-  /** Whether the claim records the first placement, which then needs no statement of its own. */
+  /** Whether the claim records the first placement, which then needs no separate statement. */
   readonly claimRecordsPlacement: boolean;
   /**
    * SQL assignments that end row `p`, of which `h.fulfilled` units were delivered. A constant in the code, never
@@ -85,7 +85,7 @@ interface PurchaseEnd {
   readonly failure: ProviderFailure | null;
 }
 
-/** A purchase after its end was written. */
+/** A purchase after its result was written. */
 export interface ChangedPurchase {
   readonly version: number;
   readonly at: Date;
@@ -128,8 +128,8 @@ interface ClaimedRow extends Record<string, unknown> {
 const LAST_CALL = `(CASE status WHEN 'canceling' THEN updated_at ELSE upstream_placed_at END)`;
 
 /**
- * SQL of claims, leases, placements and ends in `orders` or `topups`; a group is a partner and a mode (D41). Due times
- * and leases use the database's clock (D40). Every write is guarded by the lease's fence.
+ * SQL for claims, leases, placements and results in `orders` or `topups`; a group is a partner and a mode (D41). Due
+ * times and leases use the database's clock (D40). Every write is guarded by the lease's fence.
  */
 export abstract class PurchaseJobsRepository<P extends Purchase> implements JobSource<ClaimedPurchase<P>> {
   private readonly claimStatement: PreparedStatement;
@@ -182,7 +182,7 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
     return { items, more, nextDueInMs: more ? null : (rows[0]?.next_due_in_ms ?? null) };
   }
 
-  /** A claim of several purchases belongs to none of their traces: it is a span of its own, linked with each (D53). */
+  /** A claim of several purchases belongs to none of their traces: it is a separate span, linked to each (D53). */
   private traceClaim(purchases: readonly Purchase[], startedAt: number): TraceContext | null {
     const { tracer } = this.options;
     if (!tracer.isOn || purchases.length < 2) return null;
@@ -219,7 +219,7 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
 
   /**
    * Extends leases that are still ours. A lapsed one stays lapsed, because another worker may have acted on it. A
-   * locked row is skipped: waiting for it while holding the others could lose their ends.
+   * locked row is skipped: waiting for it while holding the others could lose their results.
    */
   async renew(leases: readonly PurchaseLease[]): Promise<void> {
     if (leases.length === 0) return;
@@ -461,7 +461,7 @@ function placeStatement(table: string): PreparedStatement {
   );
 }
 
-/** Locks in id order first, because an UPDATE with a join locks in an order of its own. */
+/** Locks in id order first, because an UPDATE with a join locks in an order that PostgreSQL chooses. */
 function endStatement(table: PurchaseKind['table'], assignments: string): PreparedStatement {
   return prepared(
     `WITH held AS (

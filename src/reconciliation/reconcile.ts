@@ -22,7 +22,7 @@ export class Reconcile {
     private readonly providers: CompareProviders,
   ) {}
 
-  /** @throws Error of the database; the abort reason of `stopping` */
+  /** @throws a database error; the abort reason of `stopping` */
   async reconcile({ since, journal, stopping }: ReconcileCommand): Promise<void> {
     await walk(this.books.parts(), journal, stopping);
     if (since) await walkAtOnce(this.providers.partsByProvider(since), journal, stopping);

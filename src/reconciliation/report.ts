@@ -52,7 +52,7 @@ export class ReportBooks {
     private readonly reconcile: Reconcile,
   ) {}
 
-  /** @throws Error of the database; the abort reason of `stopping` */
+  /** @throws a database error; the abort reason of `stopping` */
   async report({ providerWindowMs, stopping, onStep }: ReportCommand): Promise<ReconciliationReport> {
     const startedMs = performance.now();
     const startedAt = await this.transactions.run(databaseNow);

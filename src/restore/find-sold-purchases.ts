@@ -29,7 +29,7 @@ export interface AskedProvider {
 export class FindSoldPurchases {
   constructor(private readonly providers: ProviderRegistry) {}
 
-  /** The longest time for which a provider may not show a placement yet. */
+  /** Maximum time for which a provider may not show a placement. */
   get readLagMs(): number {
     return Math.max(0, ...this.providers.liveProviders.map(({ readLagMs }) => readLagMs));
   }

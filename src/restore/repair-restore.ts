@@ -78,7 +78,7 @@ export class RepairRestore {
     private readonly transactions: Transactions,
   ) {}
 
-  /** @throws WorkersConnected, OtherRestoreOpen; Error of the database; the abort reason of `stopping` */
+  /** @throws WorkersConnected, OtherRestoreOpen; a database error; the abort reason of `stopping` */
   async repair(command: RepairCommand): Promise<RepairReport> {
     const { stopping, onProgress } = command;
     await this.refuseWorkers();

@@ -35,7 +35,7 @@ export interface CancelingSnapshot {
 
 export type ProviderSnapshot = ProcessingSnapshot | CancelingSnapshot;
 
-/** Provider state of a top-up. Only when it is `silent`, for whatever reason, both outcomes are open to support. */
+/** Provider state of a top-up. Support may choose either outcome only when it is `silent`, for whatever reason. */
 export type ProviderState =
   | ProviderTopupState
   | { readonly state: 'not_applied' }

@@ -17,8 +17,8 @@ const END_ASSIGNMENTS = `
   completed_at = CASE WHEN h.fulfilled > 0 THEN now() END`;
 
 /**
- * SQL of claims, leases, placements and ends in `topups`. The claim records no placement, because a top-up whose eSIM
- * has ended is never placed.
+ * SQL for claims, leases, placements and results in `topups`. The claim records no placement, because a top-up whose
+ * eSIM has ended is never placed.
  */
 @Injectable()
 export class TopupJobsRepository extends PurchaseJobsRepository<TopupEntity> {

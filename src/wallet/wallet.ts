@@ -61,7 +61,7 @@ export class Wallet {
   }
 
   /**
-   * Refunds part of a capture as a transaction of its own. The caller ensures that it happens once.
+   * Refunds part of a capture as a separate transaction. The caller ensures that it happens once.
    * @throws Error when the refunds would exceed the capture
    */
   async refund(

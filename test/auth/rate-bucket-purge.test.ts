@@ -56,7 +56,7 @@ async function bucketKeys(): Promise<string[]> {
 const charge = async (key: string, calls: number) =>
   (await charges.charge(new Map([[key, calls]]), SHAPE)).get(key)!.granted;
 
-/** Inserts buckets `i` from 1: full for an hour where `isFull` holds, otherwise full since a moment ago. */
+/** Inserts buckets `i` from 1: full for an hour if `isFull` holds, otherwise only just full. */
 const fill = (count: number, isFull: string) =>
   fillTable(database.pool, 'rate_buckets', count, {
     key: `'bucket ' || lpad(i::text, 6, '0')`,

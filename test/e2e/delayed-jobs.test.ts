@@ -13,7 +13,7 @@ import { redisMissing, startRedis, type TestRedis } from '../harness/redis.js';
 const missing = redisMissing();
 if (missing) console.warn(`delayed jobs in Redis are not tested: ${missing}`);
 
-/** Longer than the test. Earlier work was triggered by a delayed job, not by a sweep. */
+/** Longer than the test, so all work is triggered by a delayed job, not by a sweep. */
 const SWEEP_MS = 60_000;
 const WITHIN_MS = 40_000;
 const TEST_MS = 90_000;

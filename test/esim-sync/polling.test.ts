@@ -38,7 +38,7 @@ afterAll(async () => {
 
 /**
  * Checks that each order and top-up was bought once at its provider and nothing else was bought. Every invariant of our
- * books must hold: ledger sum 0, held = active holds, one charge and one event per end.
+ * books must hold: ledger sum 0, held = active holds, one charge and one event per result.
  */
 async function expectBooksInOrder(): Promise<void> {
   const { pool } = world.database;

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Maximum wait of a test. It is not a guarantee of the service, only an end for events that never come. It is long
+ * Maximum wait of a test. It is not a guarantee of the service, only a limit for events that never come. It is long
  * because the cores may be busy. `npm run mutants`, which often reaches it, shortens it.
  */
 export const PATIENCE_MS = Number(process.env['TEST_PATIENCE_MS'] ?? 180_000);

@@ -7,7 +7,7 @@ import type { Upstream } from './upstream.js';
 
 /**
  * Checks everything that must hold once nothing is in progress, whatever went wrong. Each reference was bought at most
- * once at its provider, charges match the issued eSIMs, each end was announced once, and statements add up.
+ * once at its provider, charges match the issued eSIMs, each result was announced once, and statements add up.
  */
 export async function expectBooksInOrder(shop: LiveShop): Promise<void> {
   await expectBooksToAddUp(shop.database);

@@ -108,7 +108,7 @@ class StuckTopups {
     return (await this.esim())['data'].total_bytes as number;
   }
 
-  /** Everything that an end would change: status, lease, money and events. */
+  /** Everything that ending the top-up would change: status, lease, money and events. */
   async state(topup: Topup): Promise<unknown> {
     const [row, balance] = [await this.shop.row(topup.id), await this.shop.balance()];
     return { row, balance, events: await this.events(topup), charges: await this.charges(topup) };

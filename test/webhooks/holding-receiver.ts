@@ -12,7 +12,7 @@ export class HoldingReceiver {
   private constructor(private readonly receiver: TestReceiver) {
     receiver.answer = (_nth, _webhook, response) => {
       this.open.push(response);
-      // Also when the sender disconnects.
+      // Also emitted when the sender disconnects.
       response.on('close', () => this.remove(response));
       this.most = Math.max(this.most, this.open.length);
       this.onRequest();

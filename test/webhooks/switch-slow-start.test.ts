@@ -59,7 +59,7 @@ function watchArrivals(): { readonly atMs: number; readonly open: number }[] {
   return arrivals;
 }
 
-/** Expects a start at one, each doubling at least a second after the previous one, and an end at the cap. */
+/** Expects a start at one, doublings at least a second apart, and no growth beyond the cap. */
 function expectSlowStart(arrivals: readonly { readonly atMs: number; readonly open: number }[]): void {
   const tooMany = arrivals.filter(({ atMs, open }) => open > 2 ** (1 + Math.floor((atMs + 20) / 1_000)));
   expect(tooMany).toEqual([]);

@@ -144,7 +144,7 @@ async function forward(
 /** Status codes with which receivers reject a signature. They can have other causes. */
 const REFUSALS: ReadonlySet<string> = new Set(['400', '401', '403']);
 
-/** Prints the hint only at the first refusal of a run, because every attempt prints a line of its own. */
+/** Prints the hint only at the first refusal of a run, because every attempt prints its own line. */
 function onceOnRefusal({ output }: Context): (result: DeliveryResult) => void {
   let told = false;
   return ({ outcome }) => {

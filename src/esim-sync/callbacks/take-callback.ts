@@ -44,7 +44,7 @@ export class TakeCallback {
 
   /**
    * Makes every object that the callback names due for a provider query; nothing else in it is trusted or stored.
-   * Returns the kinds of its hints. @throws Error of the database: the sender should retry
+   * Returns the kinds of its hints. @throws a database error: the sender should retry
    */
   async take(provider: string, body: unknown): Promise<readonly ProviderHint['about'][]> {
     const hints = this.providers.getLiveProvider(provider).hintsOf(body);

@@ -28,7 +28,7 @@ export class PollEsimBatch {
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
-  /** @throws ProviderOutcomeUnknown, ProviderUnavailable when nothing was read; Error of the database */
+  /** @throws ProviderOutcomeUnknown, ProviderUnavailable when nothing was read; a database error */
   async poll(batch: PollBatch, stopping: AbortSignal): Promise<void> {
     const liveProvider = this.providers.getLiveProvider(batch.provider);
     const found = await callProvider(liveProvider, (signal) =>

@@ -41,7 +41,7 @@ export class EsimExpiry {
     }
   }
 
-  /** One pass over all ended eSIMs, oldest first. @throws Error of the database when listing fails */
+  /** One pass over all ended eSIMs, oldest first. @throws a database error when listing fails */
   private async expireEnded(mode: Mode, stopping: AbortSignal): Promise<void> {
     let after: EndedEsim | null = null;
     do {

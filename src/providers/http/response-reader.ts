@@ -136,7 +136,7 @@ function orNull<T>(
   return valueAt(object, key) == null ? null : read(object, key);
 }
 
-/** Null when `read` throws ProviderResponseInvalid. @throws any other error of `read` */
+/** Null when `read` throws ProviderResponseInvalid. @throws any other error from `read` */
 export function usableOrNull<T>(read: () => T): T | null {
   try {
     return read();

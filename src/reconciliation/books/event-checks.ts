@@ -3,7 +3,7 @@ import { type BookCheck, type BookSettings, ORDER_SUBJECT, TOPUP_SUBJECT } from 
 import type { KeyRange } from './walked-tables.js';
 
 /**
- * Maximum distance between an event and the end that it reports: they share a transaction, but the time in the event's
+ * Maximum time between an event and the result that it reports: they share a transaction, but the time in the event's
  * id comes from its process's clock. A later event is found from the event's side.
  */
 const NEAR_MS = 3_600_000;
@@ -17,7 +17,7 @@ function nearTheEnds(settings: BookSettings, { firstEndAt, lastEndAt }: KeyRange
   return [live, sandbox, idFloor('evt', from), idFloor('evt', to)];
 }
 
-/** Whether the event of an end at `at` is still retained: a started day is kept whole (D44). */
+/** Whether the event of a subject that ended at `at` is still retained: a started day is kept whole (D44). */
 const keptSince = (at: string, mode: string): string =>
   `${at} >= now() - CASE ${mode} WHEN 'live' THEN $3::int ELSE $4::int END * interval '1 day'`;
 
@@ -40,8 +40,9 @@ const NEAR = (at: string): string =>
 const HAS_ISSUED = `('issued', 'partially_issued', 'canceling', 'canceled')`;
 
 /**
- * Every end has exactly one event, in both modes (D28). Checked from both sides, because events have no index on their
- * subject: each end has one event around its time, and each event's subject ended around then.
+ * Every ended subject has exactly one event, in both modes (D28). Checked from both sides, because events have no index
+ * on their subject: each subject has one event around the time when it ended, and each event's subject ended around
+ * then.
  */
 export const EVENT_CHECKS: readonly BookCheck[] = [
   {

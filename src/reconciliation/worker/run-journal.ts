@@ -12,7 +12,7 @@ import {
 } from '../steps.js';
 import type { HeldRun, ReconciliationRunsRepository } from './reconciliation-runs.repository.js';
 
-/** Stuck orders and top-ups have alerts of their own. */
+/** Stuck orders and top-ups have their own alerts. */
 const ALERTED_ELSEWHERE: readonly string[] = ['order_is_not_stuck', 'topup_is_not_stuck'];
 /** Log limit per worker and run; the table has all differences. */
 const MAX_LOGGED = 100;
@@ -55,7 +55,7 @@ export class RunJournal implements Journal {
     return progress;
   }
 
-  /** @throws RunTakenOver; Error of the database */
+  /** @throws RunTakenOver; a database error */
   async record(part: Part, step: Step): Promise<void> {
     const progress = advance(this.progressOf(part), step);
     const { differences, unanswered } = step;
@@ -68,7 +68,7 @@ export class RunJournal implements Journal {
     for (const difference of differences) this.log(difference);
   }
 
-  /** Ends the run. @throws RunTakenOver; Error of the database */
+  /** Ends the run. @throws RunTakenOver; a database error */
   async complete(): Promise<void> {
     const { runs, transactions, logger } = this.parts;
     const totals = await transactions.run((tx) => runs.complete(tx, this.run, this.checked));

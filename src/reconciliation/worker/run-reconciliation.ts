@@ -28,7 +28,7 @@ export class RunReconciliation {
     private readonly transactions: Transactions,
   ) {}
 
-  /** Returns whether a run was due. @throws Error of the database; RunTakenOver; the abort reason of `stopping` */
+  /** Returns whether a run was due. @throws a database error; RunTakenOver; the abort reason of `stopping` */
   async runIfDue(stopping: AbortSignal): Promise<boolean> {
     const { reconcileIntervalMs, leaseMs } = this.config;
     const run = await this.transactions.run((tx) => this.runs.claim(tx, reconcileIntervalMs, leaseMs));

@@ -62,7 +62,7 @@ export class AttemptRecorder {
     this.rules = config.webhooks;
   }
 
-  /** @throws Error of the database; attempts recorded before it are not recorded again by another call */
+  /** @throws a database error; attempts recorded before it are not recorded again by another call */
   async record(attempts: readonly FinishedAttempt[]): Promise<void> {
     const open = attempts.filter((attempt) => !this.done.has(attempt)).map((attempt) => this.judge(attempt));
     const changing = new Set(open.filter((row) => this.mayChangeEndpoint(row)).map(endpointIdOf));

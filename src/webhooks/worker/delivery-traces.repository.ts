@@ -26,7 +26,7 @@ const MAX_BATCH = 500;
 const EVENT_ID = /^\{"id":"(evt_[0-9A-HJKMNP-TV-Z]{26})"/;
 
 /**
- * Reads the traces of claimed deliveries. Runs only when tracing is on, in a statement of its own, so that the claim
+ * Reads the traces of claimed deliveries. Runs only when tracing is on, in a separate statement, so that the claim
  * costs nothing for tracing (D53).
  */
 @Injectable()

@@ -5,7 +5,7 @@ import { type PurgeStep, purgeWhileMore } from '../../infra/purge-in-steps.js';
 import { type Discards, DiscardsRepository } from './discards.repository.js';
 
 const STEP_ROWS = 1_000;
-/** Maximum refusals per run, because each costs statements of its own; the next run continues. */
+/** Maximum refusals per run, because each costs separate statements; the next run continues. */
 const MAX_REFUSED = 50;
 /** Maximum deliveries, refused or locked, that consecutive runs skip before starting over. */
 const MAX_PASSED_OVER = 10_000;
@@ -39,7 +39,7 @@ export class DiscardDeliveries {
   /**
    * Ends all deliveries that `which` names, in steps, and returns their number. A delivery that is locked or that
    * PostgreSQL refuses is left to a later run and does not hold up the others (D43).
-   * @throws AggregateError after all others, if some were refused; Error of the database if it is unavailable
+   * @throws AggregateError after all others, if some were refused; a database error if it is unavailable
    */
   async discard(which: Discards, { stopping, maxSteps = Infinity }: DiscardOptions = {}): Promise<number> {
     const name = Object.values(which).join();

@@ -96,7 +96,7 @@ export class DiscardsRepository {
 
   /**
    * Removes discard times that have been applied. No transaction that could still create an older delivery runs for two
-   * minutes. Keeps the time during a resend, which orders its due times by it.
+   * minutes. During a resend, keeps the time, because the resend orders its due times by it.
    */
   async forgetOld(): Promise<void> {
     await sql(

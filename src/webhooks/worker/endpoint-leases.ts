@@ -142,7 +142,7 @@ export class EndpointLeases {
 
   /**
    * Whether an attempt may begin under this lease: no other process can own the endpoint before the attempt is sent.
-   * Renews an uncertain lease. @throws Error of the database
+   * Renews an uncertain lease. @throws a database error
    */
   async isHeld(endpointId: string, fence: string): Promise<boolean> {
     if (!this.isSure(endpointId, fence)) await this.renew();

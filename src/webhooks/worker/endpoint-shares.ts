@@ -29,7 +29,7 @@ export class EndpointShares {
 
   constructor(private readonly parts: EndpointSharesParts) {}
 
-  /** Call about once per second. @throws Error of the database; the leases then lapse */
+  /** Call about once per second. @throws a database error; the leases then lapse */
   async balance(): Promise<void> {
     const { leases } = this.parts;
     const nowMs = performance.now();

@@ -68,7 +68,7 @@ function fastifyOptions(edge: Edge): FastifyHttpOptions<Server> {
     genReqId: () => newId('req'),
     // The hook responds instead, with the one error body and after authentication.
     return503OnClosing: false,
-    // A parameter needs no limit of its own: a long one reaches its route, which returns 404, and the whole head is
+    // A parameter needs no separate limit: a long one reaches its route, which returns 404, and the whole head is
     // limited.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     rewriteUrl: (raw) => toOriginForm(raw.url ?? ''),
