@@ -33,12 +33,29 @@ export interface InstallData {
   readonly smdpAddress: string;
   readonly matchingId: string;
   readonly confirmationCode: string | null;
+  /** Missing in eSIMs that were issued before these fields existed. */
+  readonly activationCode?: string | null;
+  readonly pin?: string | null;
+  readonly puk?: string | null;
 }
 
-/** `LPA:1$<SM-DP+ address>$<matching id>`, with `$$1` when a confirmation code is required (SGP.22 section 4.1). */
+const ACTIVATION_CODE =
+  /^(?:LPA:)?1\$[A-Za-z0-9.:-]{1,255}\$[A-Za-z0-9-]{1,255}(?:\$[A-Za-z0-9.:-]{0,255}){0,3}$/i;
+
+/**
+ * The provider's code with all its parts, or else `LPA:1$<SM-DP+ address>$<matching id>`, with `$$1` when a
+ * confirmation code is required (SGP.22 section 4.1).
+ */
 export function toActivationCode(install: InstallData): string {
-  const suffix = install.confirmationCode === null ? '' : '$$1';
-  return `LPA:1$${install.smdpAddress}$${install.matchingId}${suffix}`;
+  const { activationCode, smdpAddress, matchingId, confirmationCode } = install;
+  if (activationCode && ACTIVATION_CODE.test(activationCode))
+    return /^LPA:/i.test(activationCode) ? activationCode : `LPA:${activationCode}`;
+  return `LPA:1$${smdpAddress}$${matchingId}${confirmationCode === null ? '' : '$$1'}`;
+}
+
+/** Whether the fifth part of an activation code says that the user must enter a confirmation code. */
+export function needsConfirmationCode(activationCode: string): boolean {
+  return activationCode.split('$')[4] === '1';
 }
 
 /** The installation links of iOS and Android for an activation code. */

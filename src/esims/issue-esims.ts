@@ -9,7 +9,7 @@ import type { ProviderProfile } from '../providers/index.js';
 import type { InstallData } from './esim.js';
 import { EsimsRepository, type NewEsim } from './esims.repository.js';
 
-/** D23: `install_by` = issue + 180 days. */
+/** Of a provider that states no installation deadline (D23). */
 const INSTALL_WITHIN_DAYS = 180;
 /** No customer installs sooner, and a provider may at first report a new eSIM as unknown. */
 const FIRST_POLL_AFTER_MS = 300_000;
@@ -61,6 +61,9 @@ export class IssueEsims {
       smdpAddress: profile.smdpAddress,
       matchingId: profile.matchingId,
       confirmationCode: profile.confirmationCode,
+      activationCode: profile.activationCode,
+      pin: profile.pin,
+      puk: profile.puk,
     };
     return {
       id,
@@ -76,7 +79,7 @@ export class IssueEsims {
       usageSource: terms.mode === 'sandbox' ? 'simulated' : 'poll',
       validityDays: terms.validityDays,
       activationPolicy: terms.activationPolicy,
-      installBy: new Date(issuedAt.getTime() + INSTALL_WITHIN_DAYS * DAY_MS),
+      installBy: profile.installBy ?? new Date(issuedAt.getTime() + INSTALL_WITHIN_DAYS * DAY_MS),
       expiresAt:
         terms.activationPolicy === 'on_purchase'
           ? new Date(issuedAt.getTime() + terms.validityDays * DAY_MS)

@@ -9,7 +9,13 @@ export interface ProviderProfile {
   readonly smdpAddress: string;
   readonly matchingId: string;
   readonly confirmationCode: string | null;
+  /** With all parts that the provider gave it; null if it gave only the parts above (SGP.22 section 4.1). */
+  readonly activationCode: string | null;
+  readonly pin: string | null;
+  readonly puk: string | null;
   readonly apn: string | null;
+  /** The installation deadline; null if the provider states none. */
+  readonly installBy: Date | null;
 }
 
 /** Why a provider did not provision (D22, `code` in `failure`). */

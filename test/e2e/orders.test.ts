@@ -105,6 +105,7 @@ describe('POST /v1/orders', () => {
     const esimId = order['esims'][0].esim_id as string;
     const { data: esim } = (await api.get(`/v1/esims/${esimId}`)).body;
     expect(esim.activation_code).toBe(`LPA:1$${esim.smdp_address}$${esim.matching_id}`);
+    expect(esim).toMatchObject({ confirmation_code_required: false, pin: null, puk: null });
     expect(esim.install.ios_url).toBe(
       `https://esimsetup.apple.com/esim_qrcode_provisioning?carddata=${esim.activation_code}`,
     );

@@ -117,7 +117,11 @@ function mintProfile(): ProviderProfile {
     smdpAddress: 'smdp.example.com',
     matchingId: `STUB-${randomUUID()}`,
     confirmationCode: null,
+    activationCode: null,
+    pin: null,
+    puk: null,
     apn: null,
+    installBy: null,
   };
 }
 

@@ -5,6 +5,7 @@ import {
   ESIM_STATUSES,
   type EsimStatus,
   type InstallData,
+  needsConfirmationCode,
   PROFILE_STATUSES,
   type ProfileStatus,
   toActivationCode,
@@ -169,6 +170,19 @@ export class EsimWithInstallResponse extends EsimResponse {
   @ApiProperty({ type: String, nullable: true })
   confirmation_code!: string | null;
 
+  @ApiProperty({
+    type: Boolean,
+    example: false,
+    description: 'Whether the user must enter a confirmation code to install the eSIM.',
+  })
+  confirmation_code_required!: boolean;
+
+  @ApiProperty({ type: String, nullable: true, example: null, description: 'PIN of the profile.' })
+  pin!: string | null;
+
+  @ApiProperty({ type: String, nullable: true, example: null, description: 'PUK of the profile.' })
+  puk!: string | null;
+
   @ApiProperty({ type: InstallLinksResponse })
   install!: InstallLinksResponse;
 }
@@ -253,6 +267,9 @@ export function toEsimWithInstallResponse(esim: EsimEntity, install: InstallData
     matching_id: install.matchingId,
     activation_code: activationCode,
     confirmation_code: install.confirmationCode,
+    confirmation_code_required: needsConfirmationCode(activationCode),
+    pin: install.pin ?? null,
+    puk: install.puk ?? null,
     install: { ios_url: iosUrl, android_url: androidUrl },
   };
 }

@@ -18,6 +18,12 @@ export class InstallDataResponse {
   @ApiProperty({ type: String, nullable: true })
   confirmation_code!: string | null;
 
+  @ApiProperty({ type: String, nullable: true })
+  pin!: string | null;
+
+  @ApiProperty({ type: String, nullable: true })
+  puk!: string | null;
+
   @ApiProperty({ type: () => InstallLinksResponse })
   install!: InstallLinksResponse;
 

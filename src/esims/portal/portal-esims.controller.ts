@@ -94,6 +94,8 @@ export class PortalEsimsController {
       matching_id: shown.matching_id,
       activation_code: shown.activation_code,
       confirmation_code: shown.confirmation_code,
+      pin: shown.pin,
+      puk: shown.puk,
       install: shown.install,
       svg,
       png_base64: pngBase64,

@@ -31,6 +31,8 @@ export interface QueriedEsim {
   /** Null until the provider has allocated it. */
   readonly iccid: string | null;
   readonly activationCode: string | null;
+  readonly pin: string | null;
+  readonly puk: string | null;
   readonly apn: string | null;
   /** Bytes. */
   readonly totalVolume: number | null;
@@ -58,6 +60,8 @@ export function toQueriedEsim(value: unknown): QueriedEsim {
     smdpStatus: textOrNullAt(esim, 'smdpStatus') ?? '',
     iccid: iccidOf(esim),
     activationCode: textOrNullAt(esim, 'ac'),
+    pin: textOrNullAt(esim, 'pin'),
+    puk: textOrNullAt(esim, 'puk'),
     apn: textOrNullAt(esim, 'apn'),
     totalVolume: totalBytesAt(esim, 'totalVolume'),
     orderUsage: usedBytesAt(esim, 'orderUsage'),
@@ -96,7 +100,12 @@ export function toProfile(esim: QueriedEsim): ProviderProfile {
     smdpAddress,
     matchingId,
     confirmationCode: null,
+    activationCode: esim.activationCode,
+    pin: esim.pin,
+    puk: esim.puk,
     apn: esim.apn,
+    // Until the first use, `expiredTime` is the installation deadline.
+    installBy: esim.activatedAt === null ? esim.expiresAt : null,
   };
 }
 

@@ -188,7 +188,11 @@ function mintProfile(): ProviderProfile {
     smdpAddress: SMDP_ADDRESS,
     matchingId: randomBytes(12).toString('hex').toUpperCase(),
     confirmationCode: null,
+    activationCode: null,
+    pin: null,
+    puk: null,
     apn: 'sandbox.internet',
+    installBy: null,
   };
 }
 

@@ -98,7 +98,11 @@ function readProfile(purchase: ResponseObject, transactionId: string): ProviderP
     smdpAddress: readSmdpAddress(textOrNullAt(confirmation, 'smdpAddress') ?? full?.[1]),
     matchingId,
     confirmationCode: null,
+    activationCode: full ? code : null,
+    pin: null,
+    puk: null,
     apn: null,
+    installBy: null,
   };
 }
 
