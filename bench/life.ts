@@ -2,11 +2,12 @@
  * `npm run bench -- life`: an order from POST /v1/orders to the receiver's 200 for its `order.issued`. Measures the
  * orders per second that two cores sustain, the latency at fractions of that rate, and each process's CPU time per
  * order. First all roles run in one process, then each in its own.
- * Limit: a raw loop that repeats only the SQL of the acceptance, in the same rounds.
+ * Upper bound: a raw loop that repeats only the SQL that accepts an order, in the same rounds.
  * Read the CPU per order for capacity, and the latency at 50 % and 80 %. At 100 %, a queue grows by definition.
  *
  * `--part processes` compares a second worker, a second API and Redis with one of each. `--against DIR` compares this
- * checkout with another built one. Both keep all setups running and load them in turn; read each ratio to the first setup.
+ * checkout with another checkout that is already built. Both keep all setups running and load them in turn. Ratios are
+ * relative to the first setup.
  */
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';

@@ -15,7 +15,7 @@ export type FaultGroup = (typeof FAULT_GROUPS)[number];
 /** A storm continues until it has drawn this many faults, which may take longer than planned on a busy machine. */
 const MIN_FAULTS = 6;
 const PAUSE_MS = { min: 1_000, max: 4_000 };
-/** From shorter than the lease to longer, so that another worker sometimes takes the work over. */
+/** Ranges from below to above the lease duration, so that another worker sometimes takes over. */
 const FREEZE_MS = { min: 500, max: 9_000 };
 const DOWN_MS = { min: 100, max: 2_500 };
 const FULL_MS = { min: 500, max: 8_000 };

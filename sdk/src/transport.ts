@@ -247,7 +247,7 @@ function arrived(facts: CallFacts, mayHaveArrived: boolean): CallFacts {
   return { ...facts, mayHaveArrived: facts.mayHaveArrived || mayHaveArrived };
 }
 
-/** Refusals that the service stores under the key: no try with this key had or will have an effect. */
+/** Refusals that the service stores under the key. No attempt with this key has taken effect or ever will. */
 const KEPT = new Set([402, 404, 409]);
 
 /** A 5xx may follow a commit. While the first try is still running, its outcome is unknown. */

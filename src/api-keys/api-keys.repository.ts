@@ -58,7 +58,7 @@ export class ApiKeysRepository {
   }
 
   /**
-   * Counts the partner's valid keys in this mode, without replaced ones in their grace period (see
+   * Counts the partner's valid keys in this mode, excluding replaced ones in their grace period (see
    * ApiKeysService.rotate).
    */
   async countActive(tx: Tx, partnerId: string, mode: Mode): Promise<number> {

@@ -26,7 +26,7 @@ export class GcraThrottlerStorage implements ThrottlerStorage {
     };
   }
 
-  /** Takes one token of `key` and returns the rate-limit headers. */
+  /** Takes one token from the bucket of `key` and returns the rate-limit headers. */
   async charge(key: string, ttl: number, limit: number): Promise<RateLimitResult> {
     const shape = { burst: limit, microsecondsPerToken: Math.max(1, Math.round((ttl * 1_000) / limit)) };
     const buckets = await this.repository.charge(new Map([[key, 1]]), shape);

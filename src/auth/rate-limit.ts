@@ -40,7 +40,7 @@ export function toRateLimitResult(state: BucketState, nth: number, shape: RateLi
     'x-ratelimit-reset': String(Math.ceil(Math.max(state.tatUs, state.nowUs) / MICROSECONDS)),
   };
   if (!allowed) {
-    // Time until the next token, whichever refused call takes it.
+    // Every refused call gets the same value: the time until the next token.
     const waitUs = aheadUs + t - burst * t;
     headers['retry-after'] = String(Math.max(1, Math.ceil(waitUs / MICROSECONDS)));
   }

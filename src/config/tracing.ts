@@ -1,6 +1,6 @@
 import type { EnvReader } from './env-reader.js';
 
-/** The standard's names of the sampling methods. */
+/** OpenTelemetry's sampler names (`OTEL_TRACES_SAMPLER`). */
 const SAMPLERS = [
   'always_on',
   'always_off',

@@ -5,7 +5,7 @@ import { type EsimEntity, USAGE_THRESHOLDS } from '../esims/index.js';
 export const OFTEN_MS = 30 * MINUTE_MS;
 /** Poll interval of an eSIM in use whose next threshold is far away. */
 export const IN_USE_MS = 6 * HOUR_MS;
-/** Poll interval when all data is used: only expiry or a top-up can follow, and we learn of both first. */
+/** Poll interval when all data is used. Only expiry or a top-up can follow, and we know of both without a poll. */
 export const SPENT_MS = 12 * HOUR_MS;
 /** Poll interval of a dormant eSIM, which has not been installed since its issue. */
 export const DORMANT_MS = DAY_MS;

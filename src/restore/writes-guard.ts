@@ -5,7 +5,7 @@ import type { EntityManager } from 'typeorm';
 import { AppError } from '../common/errors/index.js';
 import { sql } from '../infra/database/index.js';
 
-/** How long a process caches the state: after twice this time every process refuses. */
+/** How long a process caches the state. Every process refuses writes within twice this time after a repair starts. */
 export const WRITES_KEPT_MS = 1_000;
 const RETRY_AFTER_SECONDS = 30;
 const ONLY_READS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];

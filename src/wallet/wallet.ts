@@ -12,7 +12,7 @@ export interface HoldRequest {
   /** The whole price; 0 holds nothing. */
   readonly money: Money;
   readonly subject: ChargeSubject;
-  /** The partner's own id of the order or top-up, shown on its statement. */
+  /** The partner's own id for the order or top-up, shown on the partner's statement. */
   readonly reference?: string | null;
 }
 

@@ -70,7 +70,7 @@ async function statuses({ key }: Pick<Key, 'key'>): Promise<number[]> {
 const OK = [200, 200];
 const UNAUTHORIZED = [401, 401];
 
-describe('the end of a key', () => {
+describe('key expiry, rotation and revocation', () => {
   it('refuses a revoked key in every process from the very next call, also under load', async () => {
     for (let round = 0; round < 5; round++) {
       const doomed = await createKey();

@@ -40,7 +40,7 @@ afterAll(async () => {
 
 const wait = (seconds: number): Record<string, string> => ({ prefer: `wait=${seconds}` });
 
-/** Waits in the process that does not record. */
+/** Long-polls the feed in the other process, not in the one that records the events. */
 function waitFor(seconds: number, query = ''): Promise<ApiAnswer> {
   return other.partnerApi(partner.sandboxKey).get(`/v1/events?limit=10${query}`, wait(seconds));
 }

@@ -7,7 +7,7 @@ export interface ApiAnswer {
   readonly headers: Headers;
   /** The exact text of the body. */
   readonly text: string;
-  // Tests look into answers of every shape; the OpenAPI fuzz checks the shapes themselves.
+  // Tests read responses of many shapes. The OpenAPI fuzz test checks the shapes themselves.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly body: any;
 }

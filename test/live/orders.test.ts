@@ -37,7 +37,7 @@ afterEach(async () => {
   zendit.calmDown();
   esimAccess.calmDown();
   await expectBooksInOrder(shop);
-  // Keep only the first buyer, which reads prices. The books of all have been checked.
+  // All buyers' books are checked at this point. Keep only the first buyer, which later tests use to read prices.
   shop.buyers.splice(1);
 });
 

@@ -47,7 +47,7 @@ export interface Upstream {
   issueIccids(kind: 'reused' | 'not_luhn'): void;
   /** Simulates that the customer's device has loaded and used the eSIM. */
   useEsim(esim: { readonly upstreamId: string; readonly iccid: string }): void;
-  /** Sends callbacks to this URL from now on when something has ended. Absent if everything ends at once. */
+  /** From now on, sends a callback to this URL when a purchase ends. Absent if purchases end synchronously. */
   callBack?(url: string): void;
   /** Removes all faults and funds the account. */
   calmDown(): void;

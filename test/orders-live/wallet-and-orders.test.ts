@@ -212,7 +212,7 @@ describe('a live order', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('is issued without any money if the package is free', async () => {
+  it('is issued from an empty wallet if the package is free', async () => {
     await shop.database.pool.query(`UPDATE packages SET price_amount = 0 WHERE mode = 'live' AND id = $1`, [
       PACKAGE,
     ]);

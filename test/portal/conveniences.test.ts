@@ -34,7 +34,7 @@ async function run(line: string): Promise<{ status: number; body: unknown }> {
   return { status: Number(lines.at(-1)), body: JSON.parse(lines.slice(0, -1).join('\n')) };
 }
 
-/** Runs the command of an empty screen as if a partner had pasted it. */
+/** Runs the command shown on an empty screen as if a partner had pasted it. */
 async function runShown(
   title: string,
   key: string,

@@ -153,7 +153,7 @@ describe('the rate limit of provider calls', () => {
     await setBacklog('w', 4_900);
     await expect(waitFor(pace, 'topup')).rejects.toBeInstanceOf(ProviderUnavailable);
     const signal = AbortSignal.abort();
-    // It is granted a slot, and only its own abort ends it.
+    // The limiter accepts the order. The call fails only because its signal is already aborted.
     await expect(waitUnder(signal, pace, 'order')).rejects.toBeInstanceOf(ProviderUnavailable);
     await setBacklog('w', 20_000);
     await expect(waitFor(pace, 'order')).rejects.toMatchObject({ name: 'ProviderUnavailable' });

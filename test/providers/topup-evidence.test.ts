@@ -95,7 +95,7 @@ describe('an uncertain top-up', () => {
       [BASE, { ...OURS, transactionId: 'x' }, { ...OURS, transactionId: 'y' }],
     ],
     [
-      'next to another uncertain one',
+      'alongside another uncertain one',
       [BASE, { ...OURS, transactionId: 'x' }],
       { ...ONLY_THE_ORDER, doubtful: 1 },
     ],
@@ -106,7 +106,7 @@ describe('an uncertain top-up', () => {
       [BASE, EARLIER, { ...OURS, transactionId: 'pt_earlier' }],
       WITH_EARLIER,
     ],
-  ])('is neither present nor absent %s', (_name, packages, others, esim) => {
+  ])('remains doubtful %s', (_name, packages, others, esim) => {
     expect(judge(packages, others, esim)).toBe('doubtful');
   });
 });

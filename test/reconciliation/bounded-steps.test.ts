@@ -128,7 +128,8 @@ describe('a reconciliation of thousands of orders', () => {
     const pages = sizes.steps.filter(({ part }) => part === 'provider:zendit:order');
     expect(pages.reduce((sum, { rowsRead }) => sum + rowsRead, 0)).toBe(ORDERS);
     expect(Math.max(...pages.map(({ rowsRead }) => rowsRead))).toBe(PAGE_SIZE);
-    // Each order before and after its query, plus the page.
+    // A page costs two statements per order, one before and one after its provider query, plus those that read the
+    // page.
     expect(Math.max(...pages.map((page) => page.statements))).toBeLessThanOrEqual(2 * PAGE_SIZE + 2);
     expect(provider.mostAtOnce).toBe(3);
     expect([sizes.differences, sizes.unanswered]).toEqual([ORDERS / ONE_WRONG_OF, 1]);

@@ -79,7 +79,7 @@ async function insertOrders(orders: readonly OrderRow[]): Promise<void> {
   );
 }
 
-/** Ids of the complete orders. Fails for an order without one of its parts. */
+/** Ids of all orders. Fails if an order is missing any of its parts. */
 async function wholeOrders(): Promise<string[]> {
   const { rows } = await query(
     `SELECT o.id, (SELECT count(*)::int FROM esims e WHERE e.order_id = o.id) AS esims,

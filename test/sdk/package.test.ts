@@ -94,7 +94,7 @@ function npm(cwd: string, ...args: string[]): string {
   }).toString();
 }
 
-/** Packs the output of the global setup. Compiling here would change the program under other tests. */
+/** Packs the output of the global setup. Compiling here would replace files that other tests are using. */
 function pack(workspace: string): Packed {
   const options = ['--json', '--ignore-scripts', '--pack-destination', folder];
   const [{ filename, size, files }] = JSON.parse(

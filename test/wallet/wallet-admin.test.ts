@@ -120,7 +120,7 @@ describe('a deposit or adjustment', () => {
     expect(elsewhere.status).toBe(201);
   });
 
-  it('is booked after concurrent ones, and only once when its key is repeated', async () => {
+  it('is not lost among concurrent ones, and is booked once when its key is repeated', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => post('deposits', i + 1)));
     expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([201]));
     const body = { amount: { amount: 1_000, currency: 'USD' }, reference: 'same' };

@@ -161,7 +161,7 @@ describe('the window of an endpoint', () => {
     expect(widthAfter(4, { ...bad, delivered: true })).toBe(2);
   });
 
-  it('drops to one after a timeout, or to half when a 2xx came with it', () => {
+  it('drops to one after a timeout, or to half if another attempt got a 2xx at the same time', () => {
     expect([null, 8, 1].map((width) => widthAfter(width, late))).toEqual([1, 1, 1]);
     expect([null, 8, 1].map((width) => widthAfter(width, { ...late, delivered: true }))).toEqual([8, 4, 1]);
   });

@@ -251,7 +251,7 @@ describe('a process with a wrong clock', () => {
   it.each([10, -40])('records, delivers and resends events: off by %i days', async (days) => {
     const { url } = await receiverThatAnswers(200);
     const endpoint = await registerEndpoint(service, partner.id, { url });
-    // Only the date is wrong: timers and due times continue.
+    // Fakes only `Date`. Timers keep running.
     const askWrongClock = () => vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + days * DAY_MS });
     askWrongClock();
     await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id, type: 'esim.expired' }]);

@@ -44,7 +44,7 @@ afterEach(async () => {
 });
 afterAll(() => service.stop());
 
-/** Records an event about every 20 ms during the test. Its ICCID is its number. */
+/** Records an event about every 20 ms during the test. Each event's ICCID is its sequence number. */
 class Traffic {
   /** Times just before each event was recorded, by its number, in milliseconds since the epoch. */
   private readonly begunAt: number[] = [];

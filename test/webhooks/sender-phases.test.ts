@@ -90,7 +90,7 @@ describe('the phase log of an attempt', () => {
     expectBetween(named.phases!.connectMs, 0, 1_000);
   });
 
-  it('shows how far a failed attempt came, and the duration of its last phase', async () => {
+  it('shows how far a failed attempt got, and how long its last phase took', async () => {
     const refusedUrl = await send(senderWith({ allowPrivateTargets: false }), 'https://127.0.0.1/');
     expect(refusedUrl.phases).toMatchObject(NOTHING);
 

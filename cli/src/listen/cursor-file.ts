@@ -21,7 +21,7 @@ export interface ListenerIdentity {
   readonly target: URL;
 }
 
-/** Normalizes what `URL` does not: a fragment or a trailing slash does not make another listener. */
+/** Normalizes what `URL` does not. Targets that differ only in a fragment or trailing slash are the same listener. */
 function spelled(target: URL): string {
   const url = new URL(target);
   url.hash = '';

@@ -97,7 +97,7 @@ export function SignatureDoctor() {
           label="Signature your code computed (optional)"
           value={computed}
           onChange={setComputed}
-          hint="In hex or Base64. Shows which mistake your code makes, or that it uses another secret."
+          hint="Hex or Base64. Helps us tell whether your code computes the signature incorrectly or uses the wrong secret."
           error={fieldError(error, 'computed')}
         />
         <TextField

@@ -61,7 +61,9 @@ export function dataPlan(dataGb: number, validityDays: number, pricePercent: num
   return { ...BASE, dataGb, validityDays, pricePercent };
 }
 
-/** Unlimited data for some days. Flat-rate plans start at installation, so that they cannot be stockpiled. */
+/**
+ * Unlimited data for a fixed number of days. Flat-rate plans start at installation, so that they cannot be stockpiled.
+ */
 export function unlimitedPlan(validityDays: number, pricePercent: number): Plan {
   const speedPolicy = 'At most 1 Mbps after 2 GB a day, until midnight UTC.';
   return {

@@ -42,7 +42,7 @@ export async function clusterVersionOf(dataDir: string): Promise<number> {
   return Number.parseInt(await readFile(path.join(dataDir, 'PG_VERSION'), 'utf8'), 10);
 }
 
-/** Changes the owner of the directory and its content: PostgreSQL opens only its own files. */
+/** Changes the owner of the directory and its contents, because the account that runs PostgreSQL must own them. */
 export async function giveTo(account: SystemAccount, dataDir: string): Promise<void> {
   const entries = await readdir(dataDir, { recursive: true });
   await Promise.all(entries.map((entry) => lchown(path.join(dataDir, entry), account.uid, account.gid)));

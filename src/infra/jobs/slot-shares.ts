@@ -40,7 +40,7 @@ const SANDBOX_PART = 1 / 2;
 /** Half of the slots are closed to slow groups, and to new ones, which may turn out to be slow. */
 const FAST_PART = 1 / 2;
 const NOT_FAST_PART = 1 / 2;
-/** Leaves room for a new group next to the slow ones. */
+/** Leaves room for a new group alongside the slow ones. */
 const SLOW_PART = 1 / 4;
 
 interface Part {

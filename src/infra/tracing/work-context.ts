@@ -27,7 +27,10 @@ export function runWithin<T>(span: TraceContext | null, concerns: Concerns | und
   return current.run({ span: span ?? outer?.span ?? null, concerns: own }, work);
 }
 
-/** Runs code outside the current work: a transaction that ends many orders, or the claim that a notification causes. */
+/**
+ * Runs `work` outside the current work context, e.g. a transaction that ends many orders, or a claim that a
+ * notification triggers.
+ */
 export function runApart<T>(work: () => T): T {
   return current.getStore() ? current.run(null, work) : work();
 }

@@ -116,7 +116,7 @@ describe('embedded PostgreSQL: recovery by the next start (D2)', () => {
     expect(await adopted.crashed).toMatch(/ended/);
   });
 
-  it('recovers with a stale lock that names an unrelated live process', async () => {
+  it('recovers despite a stale lock that names an unrelated live process', async () => {
     const dataDir = await sharedCluster();
     const lock = await crashLeavingLock(dataDir);
     const stranger = await strangerOwning(dataDir);
@@ -125,7 +125,7 @@ describe('embedded PostgreSQL: recovery by the next start (D2)', () => {
     expect(runs(stranger)).toBe(true);
   });
 
-  it('recovers with a stale lock that names the live server of another cluster', async () => {
+  it('recovers despite a stale lock that names the live server of another cluster', async () => {
     const [dataDir, otherDir] = [await sharedCluster(), newDataDir()];
     const lock = await crashLeavingLock(dataDir);
     const other = await start(otherDir);
@@ -134,7 +134,7 @@ describe('embedded PostgreSQL: recovery by the next start (D2)', () => {
     expect(await sql(other.url(), 'SELECT 1 AS ok')).toEqual([{ ok: 1 }]);
   });
 
-  it('recovers with a lock file that a power failure has truncated', async () => {
+  it('recovers despite a lock file that a power failure has truncated', async () => {
     const dataDir = await sharedCluster();
     await crashLeavingLock(dataDir);
     writeFileSync(lockFile(dataDir), '');
@@ -168,7 +168,7 @@ async function crashLeavingLock(dataDir: string): Promise<string> {
   return lock;
 }
 
-/** Starts a server of this cluster without a living supervisor. */
+/** Starts a server of this cluster without a live supervisor. */
 async function orphanServer(dataDir: string): Promise<number> {
   const { postgres, prefix } = await openCluster(dataDir, false);
   const port = await choosePort(dataDir, undefined);

@@ -140,7 +140,7 @@ describe('a savepoint rollback (D16)', () => {
     expect(await written()).toEqual([1, 3]);
   });
 
-  it('undoes a failure that has not been noticed yet', async () => {
+  it('discards the failure of an unawaited statement', async () => {
     await transactions.run(async (tx) => {
       await insert(tx, 1);
       const refusal = await failureOf(

@@ -7,7 +7,9 @@ const SEND_TAKES_MS = 50;
 const logger = pino({ level: 'silent' });
 const QUEUE = 'test-jobs';
 
-/** The messages between all processes. `refuse` returns the server's error for a text. */
+/**
+ * An in-memory message server that all processes share. `refuse` returns the error for a message, or null to accept it.
+ */
 class MemoryServer {
   readonly said: string[] = [];
   private readonly listeners: ((text: string) => void)[] = [];

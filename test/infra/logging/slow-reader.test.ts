@@ -11,7 +11,7 @@ type Child = ChildProcessByStdio<null, Readable, Readable>;
 let child: Child | null = null;
 afterEach(() => void child?.kill('SIGKILL'));
 
-/** A process of the build whose stdout is not read until the test reads it. */
+/** Starts the built service. Its stdout stays unread until the test reads it. */
 function launch(
   args: readonly string[],
   env: Record<string, string> = {},

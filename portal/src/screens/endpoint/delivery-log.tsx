@@ -17,7 +17,7 @@ const endpointRoute = getRouteApi('/developers/webhooks/$endpointId');
 
 const COLUMNS = ['Event', 'Delivery', 'Status code', 'Latency', 'Time'];
 
-/** All deliveries of an endpoint, live. The address stores filters and the open row. */
+/** All deliveries of an endpoint, live. The URL holds the filters and the open row. */
 export function DeliveryLog({ endpoint }: { endpoint: Endpoint }) {
   const search = endpointRoute.useSearch();
   const navigate = endpointRoute.useNavigate();
