@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- catalog`: throughput of GET /v1/catalog on one API process, with one key and with 1,000.
- * Limit: a bare Fastify server that serializes the same payload, measured in the same rounds.
+ * Upper bound: a bare Fastify server that serializes the same payload, measured in the same rounds.
  * Read the ratios. The goals are 0.6 with one key and 0.4 with 1,000 keys. The latencies are those of a saturated
  * machine.
  */

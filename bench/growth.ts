@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- growth`: every operation of the service (calls, lists with each filter, feed polls, claims, sweeps,
  * purge steps, partitions, a backfill) and `/metrics` on a large database (D44).
- * Limit: the same operation on a database of 10 thousand orders on the same server, measured alternately. The large
+ * Baseline: the same operation on a database of 10 thousand orders on the same server, measured alternately. The large
  * database's p95 may be 1.2 times as high, or half a millisecond higher.
  * Read the column "ratio p95", which compares the second read of each row. The first read shows the disk's cost for
  * uncached pages.

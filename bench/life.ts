@@ -146,7 +146,7 @@ async function measureLoads(bed: LifeBed, rate: number, options: BenchOptions): 
 }
 
 /**
- * Sets up a loop of the SQL of one acceptance.
+ * Sets up a loop that repeats the SQL of one accepted order.
  * @returns a function that runs one round and returns its transactions per second
  */
 async function rawAcceptance(

@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- listen`: the cost of an idle `esim listen` for a service without events: calls (one token each),
  * connections, transactions and CPU time over `--minutes`.
- * Limit: the same service over the same time without the command.
+ * Baseline: the same service over the same time without the command.
  * Read the difference between the two. `docs/performance.md` shows the table.
  */
 import { type ChildProcess, spawn } from 'node:child_process';

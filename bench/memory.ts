@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- memory`: memory of `npm start`, an API process and PostgreSQL, idle and under the load of
  * `catalog`.
- * Limit: a bare Fastify server with the same payload, in the same run.
+ * Baseline: a bare Fastify server with the same payload, in the same run.
  * Use PSS to add up processes, and RSS to compare one process with a container's limit.
  */
 import path from 'node:path';

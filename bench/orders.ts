@@ -17,10 +17,7 @@ import { row, type Section } from './shared/report.js';
 import { deafProvider, PRODUCTION, ServiceProcess } from './shared/service-process.js';
 
 const TARGET = 0.5;
-/**
- * The service's default. The raw loop uses the same number of connections, and the same number of callers as the API
- * load.
- */
+/** The service's default. The raw loop uses as many connections as the service and as many callers as the API load. */
 const POOL_MAX = 16;
 const WALLETS = 1_000;
 /** Few enough callers that none waits for another, so their latency is the service's own. */

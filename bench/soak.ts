@@ -2,7 +2,7 @@
  * `npm run bench -- soak`: API, admin and worker at half of the maximum sustained rate, for `--minutes`, with the
  * shortest retention and SQL that simulates the passing of days (D44). Samples memory, sizes, queues and lock waits
  * each minute.
- * Limit: the first half of the same run. The second half must not use more. No lock wait may exceed 100 ms.
+ * Baseline: the first half of the same run. The second half must not use more. No lock wait may exceed 100 ms.
  * Read the KEPT and BROKEN lines. The verdict on sizes needs 30 minutes. Ctrl-C ends the run and prints the table so
  * far.
  */

@@ -32,8 +32,8 @@ const CATALOG_LIMIT_MS = 120_000;
 const MIN_READY_MS = 10_000;
 
 /**
- * Short, so that a run of a few minutes sees many lapsed leases, retries and blocked endpoints. The read lag exceeds
- * the delay after which a slow call may still take effect.
+ * Short, so that a run of a few minutes sees many lapsed leases, retries and blocked endpoints. The read lag is longer
+ * than the time in which a slow call may still take effect.
  */
 const SETTINGS = {
   NODE_ENV: 'test',
@@ -95,7 +95,7 @@ export class ChaosBed {
   private admin!: RoleProcess;
   private portal: RoleProcess | null = null;
 
-  /** @throws Error when something does not start, after stopping everything that did */
+  /** @throws Error when a process does not start, after stopping those that did */
   static async open(options: BedOptions): Promise<ChaosBed> {
     const postgres = await Postgres.start({ ownDisk: options.ownDisk });
     const proxy = options.silence ? await DatabaseProxy.start(postgres.url) : null;

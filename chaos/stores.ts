@@ -202,7 +202,7 @@ export class RedisServer {
 const SPARE_BYTES = 16 * 1024;
 const TRIES = 50;
 
-/** A file system that can be made full instantly and freed again. It is a tmpfs, which only root may mount. */
+/** A file system that can be filled and freed instantly. It is a tmpfs, which only root may mount. */
 class ShrinkableDisk {
   private constructor(private readonly folder: string) {}
 

@@ -34,8 +34,8 @@ interface OrderRow {
 }
 
 /**
- * Maximum attempts to one endpoint at once, across all workers (D34). A frozen worker's attempts stay open next to its
- * successor's.
+ * Maximum attempts to one endpoint at once, across all workers (D34). A frozen worker's attempts stay open alongside
+ * its successor's.
  */
 const MAX_OPEN = 16;
 const ENDED = new Set(['issued', 'partially_issued', 'failed']);

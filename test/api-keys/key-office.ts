@@ -53,7 +53,7 @@ export class KeyOffice {
     return answer.body.data as Record<string, unknown>[];
   }
 
-  /** Expires a key of the next hour now, and waits until it is refused. */
+  /** Expires a key that is valid for less than an hour, and waits until the service refuses it. */
   async letExpire(key: ShownKey): Promise<void> {
     await this.service.database.pool.query(
       `UPDATE api_keys SET expires_at = expires_at - interval '1 hour' WHERE id = $1`,

@@ -115,7 +115,7 @@ describe('concurrent key checks', () => {
       rateLimit: { perMinute: 600, burst: 5 },
     });
     await slow.authenticate(key, HERE);
-    // The state after a clock that was a day ahead.
+    // The bucket's state after a call while the database's clock was a day ahead.
     await database.pool.query(
       `UPDATE rate_buckets b SET tat = tat + 86400000000
        FROM api_keys k WHERE k.id = b.key AND k.hash = $1`,

@@ -8,9 +8,9 @@ export interface BookedOrder {
   readonly quantity: number;
   readonly quantity_issued: number;
   readonly esims: number;
-  /** Purchases at the provider with the order's reference. */
+  /** Number of purchases at the provider under the order's reference. */
   readonly purchases: number;
-  /** `order.issued` and `order.failed` events. */
+  /** Number of `order.issued` and `order.failed` events. */
   readonly events: number;
 }
 

@@ -81,7 +81,7 @@ it('does not forward an accepted event again after the reader of listen has gone
   expect(taken).toBeGreaterThan(0);
   const child = user.launch(['listen', '-f', receiver.url, '--json']);
   await failed();
-  // Orders end in any order.
+  // The orders may end in any sequence.
   await eventually('an event of each', () =>
     placed.every((id) => receiver.received.some(({ body }) => body.includes(id))),
   );

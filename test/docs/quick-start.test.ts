@@ -67,7 +67,7 @@ function terminal(): Record<string, string> {
     PATH: [path.join(folder, 'prefix/bin'), path.dirname(process.execPath), process.env['PATH']].join(':'),
     npm_config_prefix: path.join(folder, 'prefix'),
     npm_config_offline: 'true',
-    // The global setup has built both packages. Building here would change the programs under other tests.
+    // The global setup has built both packages. Building here would replace files that other tests are using.
     npm_config_ignore_scripts: 'true',
   };
 }

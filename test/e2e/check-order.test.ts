@@ -41,7 +41,7 @@ const post = (path: string, headers: readonly Header[], body?: string): Faulty =
 const length = (bytes: number): Header => ['Content-Length', String(bytes)];
 const CHUNKS = `${(70_000).toString(16)}\r\n${'{'.repeat(70_000)}\r\n0\r\n\r\n`;
 
-/** Each entry has its own fault plus every compatible fault of the entries below it. */
+/** Each entry has its own fault plus every compatible fault from the entries below it. */
 const IN_ORDER: [string, Faulty, number, ErrorCode][] = [
   ['an unknown path', post('/v1/nope', [TOO_LARGE]), 404, 'not_found'],
   ['a known path below an unknown version', { path: '/v2/orders?x=1' }, 404, 'not_found'],

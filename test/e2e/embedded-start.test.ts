@@ -55,8 +55,9 @@ describe('npm start on a fresh machine', () => {
     const lines = running.stdout.slice(running.stdout.indexOf('── Partner eSIM')).split('\n');
     // A pipe also gets log lines when its buffer is full.
     const banner = lines.filter((line) => !line.startsWith('{'));
-    // It fits a terminal of 80 columns and 24 rows, with the cursor in the last row, if the data is in its default
-    // folder.
+    // If the data is in its default folder, the banner fits a terminal of 80 columns and 24 rows, with the cursor in
+    // the
+    // last row.
     const usual = banner.map((line) => line.replace(place.dataDir, '.data'));
     expect(usual.filter((line) => line.length > 80)).toEqual([]);
     // At a terminal, the last line also names the log.

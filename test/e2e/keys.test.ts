@@ -16,7 +16,7 @@ import { rawRequest } from '../harness/raw-http.js';
 let service: TestService;
 /** A second API process on the same database. */
 let sibling: TestService;
-/** A third one, which trusts the proxy in front of it. */
+/** A third API process, which trusts the proxy in front of it. */
 let behindProxy: TestService;
 let partner: TestPartner;
 
@@ -197,7 +197,7 @@ describe('403', () => {
     },
   );
 
-  /** Checks that the next call with the key is its first, because a used key would be replayed. */
+  /** Checks that no call has used the Idempotency-Key, because the response to a used key would be replayed. */
   async function expectKeyIsFree(live: HttpClient, idempotencyKey: string): Promise<void> {
     const path = '/v1/orders/ord_00000000000000000000000000/cancel';
     const first = await live.post(path, undefined, { idempotencyKey });

@@ -127,7 +127,8 @@ describe('60 calls a minute with bursts of 120', () => {
   it('is exact across two API processes', async () => {
     const { here, there } = await fullBucket();
     const calls = await burst([here, there].flatMap((api) => times(100, api)));
-    // A statement that waited for a lock uses its earlier start time. The next calls take the tokens that it missed.
+    // A statement that waited for a lock calculates with its earlier start time. The next calls take the tokens that
+    // were refilled during the wait.
     const rest = await burst(times(3, here));
     expectExactlyTheBucket({ ...calls, passed: [...calls.passed, ...rest.passed], endedAtS: rest.endedAtS });
   });

@@ -31,7 +31,7 @@ describe('an order after a change of its package (D47)', () => {
     expect(status).toBe('issued');
     const esim = (await partner.get(`/v1/esims/${esims[0].esim_id}`)).body.data;
     expect(esim.data).toMatchObject({ total_bytes: 1_000_000_000, unlimited: false });
-    // It was sold as on_first_use. Under the new terms it would already be running.
+    // The eSIM was sold as on_first_use. Under the new terms, its validity period would already have started.
     expect(esim.expires_at).toBeNull();
     const { rows } = await database.pool.query('SELECT validity_days, activation_policy FROM esims');
     expect(rows).toEqual([{ validity_days: 7, activation_policy: 'on_first_use' }]);

@@ -44,7 +44,7 @@ class DrippingClient {
     return !this.socket.closed;
   }
 
-  /** The status of each response, unless a reset overtook it, and the time until the listener hung up. */
+  /** The status of each response that arrived before a possible reset, and the time until the listener hung up. */
   async cut(): Promise<{ statuses: number[]; afterMs: number }> {
     const afterMs = await this.ended;
     const statuses = [...this.received.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status));

@@ -131,7 +131,7 @@ export class LiveWorld {
       [ids],
     );
     await eventually('the eSIMs are polled', async () => {
-      // A poll that was in progress has rescheduled the next one when it ended.
+      // A poll that was in progress reschedules the next one when it ends, so make it due again.
       await pool.query(
         `UPDATE esims SET next_poll_at = now() WHERE id = ANY($1) AND polled_at < $2
            AND poll_lease_until IS NULL AND next_poll_at > now()`,

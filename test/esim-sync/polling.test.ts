@@ -359,7 +359,9 @@ describe('a callback about an order or a top-up', () => {
     return { order: id as string, reference };
   }
 
-  /** Waits until the provider has it and no worker processes it, postpones it, and returns the reference. */
+  /**
+   * Waits until the provider has the purchase and no worker is processing it, postpones it, and returns its reference.
+   */
   async function putOff(table: 'orders' | 'topups', id: string, by: string): Promise<string> {
     return eventually(`${id} is upstream`, async () => {
       const { rows } = await world.database.pool.query<{ provider_reference: string }>(

@@ -7,8 +7,9 @@ const SLOW =
 const BETWEEN = 5;
 
 /**
- * Starts slow files early, or the last one would run alone at the end, but not all at once, which would leave the cores
- * idle. Files with a separate process stay together, because the shared processes end between them.
+ * Starts slow files early, because otherwise the last one would run alone at the end. It does not start them all at
+ * once, which would leave the cores idle. Files with a separate process stay together, because the shared processes end
+ * between them.
  */
 export class FileOrderSequencer extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

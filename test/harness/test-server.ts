@@ -56,7 +56,9 @@ async function provideBacking(project: TestProject, postgresUrl: string): Promis
 const MEMORY = '/dev/shm';
 const ROOM_BYTES = 6 * 1_024 ** 3;
 
-/** The tests create and drop three hundred databases of a thousand small files each, in memory if there is enough. */
+/**
+ * Uses memory if there is enough, because the tests create and drop three hundred databases of a thousand files each.
+ */
 function placeOfDatabases(): string {
   if (!existsSync(MEMORY) || Math.min(freemem(), process.availableMemory()) < ROOM_BYTES) return tmpdir();
   const { bavail, bsize } = statfsSync(MEMORY);

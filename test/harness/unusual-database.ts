@@ -27,7 +27,9 @@ const SETTINGS: Readonly<Record<string, string>> = {
   lock_timeout: '1ms',
   idle_in_transaction_session_timeout: '20ms',
   idle_session_timeout: '1s',
-  // A connection can override it only once it is open. A shorter one would abort session startup on a busy machine.
+  // A connection can override this timeout only once it is open. A shorter timeout would abort session startup on a
+  // busy
+  // machine.
   transaction_timeout: '1h',
 };
 

@@ -31,7 +31,7 @@ export const NEEDS_REVIEW_AFTER_MS = 40_000;
 const SETTINGS = {
   PROVIDER_REQUESTS_PER_SECOND: '2000',
   PROVIDER_TIMEOUT_MS: '2000',
-  // Longer than a slow call takes to have its effect, because a dead worker leaves only the time of its claim.
+  // Longer than a slow call takes to have an effect, because a dead worker leaves behind only the time of its claim.
   PROVIDER_READ_LAG_MS: '3500',
   LEASE_MS: '1500',
   SWEEP_INTERVAL_MS: '250',
@@ -85,7 +85,7 @@ export class LiveService {
       startEsimAccessSimulator({ requestsPerSecond: null }),
       startZenditSimulator(),
     ]);
-    // The account must not run empty: a thousand scenarios buy a lot.
+    // The account must not run out of money. A thousand scenarios buy a lot.
     esimAccess.control({ balance: 1e12 });
     zendit.control({ balance: 1e11 });
     const env = {

@@ -105,8 +105,8 @@ export async function expectOnePurchasePerReference(
     const there = row.quantity === 0 ? applied : sold;
     const count = there[row.provider_reference] ?? 0;
     const units = Math.max(1, row.quantity);
-    // A repetition may have been a second charge, and support was alerted. The count must not exceed the sent
-    // placements, nor be less than what the partner got, unless support ended it against the provider's data.
+    // A repeated placement may have been charged twice, and support was alerted. The count must not exceed the sent
+    // placements, nor be less than what the partner got, unless support overruled the provider's data.
     if (row.placements > 0) {
       expect(count, describe(row)).toBeLessThanOrEqual(row.placements);
       const isBySupport = row.failed_in_silence || row.topup_ended_by_support;
@@ -123,7 +123,7 @@ export async function expectOnePurchasePerReference(
   }
 }
 
-/** Checks that nothing was placed a second time without an alert. The table itself refuses a third time. */
+/** Checks that every second placement raised an alert. The table itself rejects a third placement. */
 async function expectSupportToKnowOfRepeats({ database }: LiveService): Promise<void> {
   const { rows } = await database.pool.query(
     `SELECT p.* FROM provider_placements p

@@ -82,7 +82,7 @@ describe('a worker that freezes between recording a placement and calling the pr
     await awake.kill();
 
     frozen.thaw();
-    // The thawed worker has read the buffered responses to its notes long before it buys something new.
+    // The thawed worker reads the buffered results of its placement records long before it places this new order.
     await soon(buy(buyer, upstream.packageId));
     expect(upstream.arrivals() - before).toBe(jobs.length + 1);
     expect(upstream.repeats()).toBe(0);
@@ -91,7 +91,7 @@ describe('a worker that freezes between recording a placement and calling the pr
 });
 
 describe('a worker that freezes between claiming a cancellation and calling the provider', () => {
-  /** The statement that the worker runs between the two, as shown by PostgreSQL. */
+  /** The statement that the worker runs between the claim and the call, as shown by PostgreSQL. */
   const ESIMS_OF_ORDER = 'SELECT "EsimEntity"%';
 
   it('cancels nothing when it wakes up, because support has ended the cancellation in the meantime', async () => {
@@ -113,7 +113,7 @@ describe('a worker that freezes between claiming a cancellation and calling the 
     });
 
     frozen.thaw();
-    // The thawed worker has read the buffered eSIMs long before it buys something new.
+    // The thawed worker reads the buffered eSIM rows long before it places this new order.
     await soon(buy(buyer, upstream.packageId));
     expect(upstream.simulator.state().purchases[`${reference}-1`]).toMatchObject({
       status: 'DONE',

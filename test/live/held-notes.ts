@@ -11,7 +11,9 @@ const SET_UP = `
   CREATE OR REPLACE TRIGGER wait_before_note BEFORE UPDATE OF upstream_placed_at ON topups
     FOR EACH ROW EXECUTE FUNCTION wait_before_note()`;
 
-/** Blocks the statement that records a placement before it is sent, so that a process stops exactly there. */
+/**
+ * Blocks the statement that records a placement just before the placement call, so that a process stops exactly there.
+ */
 export class HeldNotes {
   private constructor(private readonly client: Client) {}
 
@@ -36,7 +38,7 @@ export class HeldNotes {
     });
   }
 
-  /** Lets the notes be written. */
+  /** Unblocks the statements. */
   async release(): Promise<void> {
     await this.client.end();
   }

@@ -254,7 +254,7 @@ describe('Zendit', () => {
     zendit.sellOnly(2);
     zendit.dropCallsBeforeCommit(1);
     const { id } = await order(buyer, zendit.packageId, 3);
-    // The first attempt was lost. Later ones are refused, and only the other purchases are known.
+    // Zendit lost the call for one of the three eSIMs. It refuses repetitions and knows only the other two purchases.
     await eventually('the last one was refused', () => zendit.arrivals() - before > 3);
     const reconcile = (action: string) =>
       shop.office.admin.post(`/internal/v1/orders/${id}/reconcile`, { action, note: 'asked Zendit' });
@@ -280,7 +280,7 @@ describe('Zendit', () => {
 
   it('may charge more than it listed: support is alerted, and the next order pays the new price', async () => {
     const buyer = await shop.buyer(10 * price);
-    // Otherwise a recent read of the list would suppress this one.
+    // Otherwise the worker would skip this read because it read the list recently.
     await shop.database.pool.query(
       `UPDATE catalog_syncs SET started_at = started_at - interval '20 minutes'`,
     );

@@ -20,7 +20,10 @@ export interface Buyer {
   readonly api: HttpClient;
 }
 
-/** Fast enough for a test, but every fault stays distinguishable: a lookup comes before the end of the read lag. */
+/**
+ * Fast enough for a test, but slow enough to tell faults apart. For example, a lookup still comes before the read lag
+ * ends.
+ */
 export const FAST = {
   PROVIDER_REQUESTS_PER_SECOND: '400',
   PROVIDER_READ_LAG_MS: '1300',

@@ -31,7 +31,7 @@ afterAll(() => shop.close());
 
 interface Sold {
   readonly topup: Json;
-  /** How often the provider has charged the eSIM for a top-up, under any name. */
+  /** How often the provider has charged the eSIM for a top-up, under any reference. */
   readonly charges: () => number;
 }
 

@@ -3,10 +3,10 @@ export type Act = 'order' | 'cancel' | 'topup';
 
 /** The provider's own books for one of our references. */
 export interface UpstreamAccount {
-  /** eSIMs sold under it, including canceled ones. */
+  /** eSIMs sold under the reference, including canceled ones. */
   readonly bought: number;
   readonly canceled: number;
-  /** Still in progress, so the cost is unknown. */
+  /** Purchases still in progress, whose cost is unknown. */
   readonly open: number;
 }
 
@@ -19,7 +19,7 @@ export interface Upstream {
   readonly name: 'esim_access' | 'zendit';
   /** Its own URL. */
   readonly url: string;
-  /** Settings that connect the service to it at `url`. */
+  /** Settings that connect the service to the simulator at `url`. */
   settings(url: string): Record<string, string>;
   /** A package of 1 GB for 7 days in our catalog, and a top-up that fits it. */
   readonly packageId: string;
@@ -38,7 +38,7 @@ export interface Upstream {
 
   dropAnswersAfterCommit(n: number): void;
   dropCallsBeforeCommit(n: number): void;
-  /** Makes the next `n` responses faulty, without an effect. */
+  /** Makes the next `n` responses unusable. Those calls have no effect. */
   talkNonsense(n: number, kind: Nonsense): void;
   runOutOfFunds(): void;
   runOutOfStock(): void;

@@ -12,7 +12,7 @@ import type { Upstream } from './upstream.js';
 import { ZenditUpstream } from './zendit-upstream.js';
 
 /**
- * Processes killed with SIGKILL at each boundary between two steps. Before each kill, six jobs are brought to that
+ * Kills processes with SIGKILL at each boundary between two steps. Before each kill, the test brings six jobs to that
  * boundary: an order, a cancellation and a top-up at each provider.
  *
  *   1  accepted and committed, but no notification sent and nothing claimed           API and worker die
@@ -201,7 +201,7 @@ describe('a worker killed by SIGKILL', () => {
   it('5: loses nothing after the response and before our transaction commits', async () => {
     const ledger = await hold('ledger_transactions');
     const jobs = await Promise.all(nextWishes().map(wish));
-    // Ends are written in batches, some of which wait for others.
+    // The worker writes outcomes in batches, and some batches wait for others.
     await eventually('every job is done there and not ended here', async () => {
       const rows = await rowsOf(jobs);
       return rows.every(isClaimed) && (await effects(jobs)).join() === '2,1,1,2,1,1';

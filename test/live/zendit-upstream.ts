@@ -84,7 +84,7 @@ export class ZenditUpstream implements Upstream {
     else this.simulator.control({ badAnswers: n, badAnswer: 'html', badAnswersTakeEffect: false });
   }
 
-  /** Refuses everything beyond the next `n` purchases with a 400 without a reason. */
+  /** Accepts the next `n` purchases and refuses all later ones with a 400 that states no reason. */
   sellOnly(n: number): void {
     this.simulator.control({ sellsOnly: n });
   }

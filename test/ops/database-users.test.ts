@@ -16,7 +16,7 @@ import {
 } from '../harness/index.js';
 import { orderEnded, placeOrder } from '../harness/order-steps.js';
 
-/** Users belong to the whole server, which other tests share. */
+/** Makes user names unique, because users belong to the whole server and other tests share it. */
 const suffix = randomBytes(4).toString('hex');
 const USERS = ['esim_owner', 'esim_worker', 'esim_service'] as const;
 const password = randomBytes(12).toString('hex');

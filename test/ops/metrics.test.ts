@@ -209,7 +209,8 @@ describe('the metrics of the roles', () => {
       await client.query('BEGIN');
       await client.query('LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
       const others = ['topup_oldest_due_seconds', 'webhook_oldest_due_seconds', 'webhook_endpoints'];
-      // Values are cached for ten seconds, and reads that wait for the lock may use up the connections of the others.
+      // Values are cached for ten seconds, and reads that wait for the lock may use up the connections that other reads
+      // need.
       await eventually('the readings of orders alone are gone', async () => {
         const scrape = await roles.scrape('worker');
         expect(scrape.status).toBe(200);

@@ -43,7 +43,7 @@ export class LiveShop {
   ) {}
 
   static async open(more: Record<string, string> = {}): Promise<LiveShop> {
-    // A lease expires only when a test makes it, however busy the machine is.
+    // A lease expires only when a test expires it, however busy the machine is.
     const env = { LEASE_MS: '60000', ...more };
     const database = await createTestDatabase();
     const office = await startTestService({ role: 'admin', database, env });

@@ -4,7 +4,7 @@ import { eventually } from '../harness/index.js';
 import { LiveShop, place, PRICE } from './live-shop.js';
 
 const SANDBOX_ORDERS = 330;
-/** A Sandbox order of the package with a lost response holds its slot for this long. */
+/** A Sandbox order for the package that simulates a lost response holds its slot for this long. */
 const SILENCE_MS = 2_500;
 /** The default. */
 const PER_PARTNER = 8;

@@ -52,7 +52,7 @@ async function answeredAtOnce(
 const provisioned: Answer = (request) => shop.liveProvider.provision(request);
 /** PostgreSQL rejects an eSIM with this ICCID, which fails its transaction. */
 const poisoned: Answer = ({ quantity }) => {
-  // Use no order's reference, or a later lookup would find a valid eSIM and issue it.
+  // Use a random reference. Under the order's own, a later lookup would find a valid eSIM and issue it.
   const state = shop.liveProvider.provision({ reference: randomUUID(), quantity });
   if (state.state !== 'provisioned') throw new Error('not provisioned');
   return { ...state, profiles: state.profiles.map((profile) => ({ ...profile, iccid: 'no number' })) };

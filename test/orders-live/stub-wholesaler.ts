@@ -15,7 +15,7 @@ import type {
 
 type CancelState = Awaited<ReturnType<EsimProvider['cancelOrder']>>;
 
-/** The behavior of a placement: its effect at the provider, and then the result for the caller. */
+/** Simulates a placement: applies its effect at the provider, then returns the result for the caller. */
 type Script = (
   order: ProviderOrderRequest,
   placement: Placement,

@@ -11,7 +11,9 @@ import {
 import { recordEvent } from '../webhooks/support.js';
 import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
 
-/** Fast retries up to the last attempt. That attempt and the end of a block come when the test advances the time. */
+/**
+ * Retries are fast up to the last attempt. That attempt and the end of a block happen only when the test advances time.
+ */
 const LIFE = {
   WEBHOOK_RETRY_DELAYS_MS: '100,100,100,100,3600000',
   WEBHOOK_BLOCK_MS: '3600000',

@@ -237,7 +237,7 @@ describe('the signature doctor', () => {
     createHmac('sha256', secret).update(text).digest('hex');
   const bareSecret = (): string => own.secret.replace('whsec_', '');
 
-  /** Our correctly signed header and body, and the values that receivers with a mistake compute. */
+  /** A correct computation of the signature, and those of receivers that make a mistake. */
   const computations: readonly (readonly [string, (t: string) => string])[] = [
     ['valid', (t) => digest(own.secret, `${t}.${body}`)],
     ['signature_changed', (t) => `v1=${digest(own.secret, `${t}.${body}`).toUpperCase()}`],

@@ -168,7 +168,7 @@ describe.skipIf(missing !== null)('a lost response', { timeout: BROWSER_TEST_MS 
         await page.getByRole('button', { name: 'Sign out' }).waitFor();
         await page.unroute('**/portal/v1/session');
 
-        // Without a code it behaves the same: the session of the cookie has not ended.
+        // Without a code in the address, the page behaves the same, because the cookie's session is still valid.
         refusals = 0;
         await page.route('**/portal/v1/session', (route) =>
           (refusals += 1) === 1 ? route.fulfill(refuse(status, code)) : route.continue(),

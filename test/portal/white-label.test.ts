@@ -53,7 +53,7 @@ describe.skipIf(missing !== null)('a portal with its own branding', { timeout: B
     await service.stop();
   });
 
-  // One color is too light on white, and one is too dark on black.
+  // One color is too light for a white background, and one is too dark for a black background.
   it.each([
     ['light', '#ffd400', 'rgb(255, 212, 0)', 'dark'],
     ['dark', '#0b1f4d', 'rgb(11, 31, 77)', 'light'],

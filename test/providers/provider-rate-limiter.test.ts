@@ -27,7 +27,7 @@ describe('the rate limit of provider calls', () => {
   });
   afterEach(() => database.pool.query('DELETE FROM upstream_pace'));
 
-  /** Sets how far granted slots reach into the future. */
+  /** Simulates that all slots of the next `ms` milliseconds are taken. */
   function setBacklog(provider: string, ms: number) {
     return database.pool.query(
       `INSERT INTO upstream_pace VALUES ($1, clock_timestamp() + $2 * interval '1 ms')
@@ -51,7 +51,7 @@ describe('the rate limit of provider calls', () => {
 
   it('holds across all processes, however often they freeze', async () => {
     const world = await makeEsimAccessWorld(sources[0]!, { requestsPerSecond: 8, timeoutMs: 10_000 });
-    // Count departures: arrivals would be timed by this process, which is as late as its callers.
+    // Count departures. This process would time arrivals as late as its callers run.
     const departures: number[] = [];
     const note = (message: unknown): void => {
       if ((message as { request: { origin: string } }).request.origin === world.simulator.url)
@@ -94,8 +94,8 @@ describe('the rate limit of provider calls', () => {
       `SELECT (extract(epoch FROM next_slot_at - clock_timestamp()) * 1000)::float8 AS ms FROM upstream_pace`,
     );
     expect(closings).toHaveLength(2);
-    // The second slot opens at least 105 ms after the first. It may be missed by 100 ms more, and is longer by that
-    // much.
+    // The second slot opens at least 105 ms after the first. The caller may be another 100 ms late, so the slot is
+    // longer by that much.
     expect(performance.now() + rows[0]!.ms - startedAt).toBeGreaterThanOrEqual(105 + 105 + 100);
   });
 

@@ -32,7 +32,7 @@ describe('a purchase whose process freezes before it is sent', () => {
   beforeEach(async () => {
     taken.length = 0;
     told.length = 0;
-    // A single failure opens it, so none goes unnoticed.
+    // A single failure opens the circuit breaker, so the test notices every failure.
     breaker = new CircuitBreaker({ failuresToOpen: 1 });
     server = createHttpServer((request, response) => {
       taken.push(`${request.method} ${request.url}`);
@@ -43,7 +43,7 @@ describe('a purchase whose process freezes before it is sent', () => {
     client = new ProviderHttpClient({
       provider: 'w',
       baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      // Longer than the deadline of the placement, which therefore decides.
+      // Longer than the placement's deadline, so that the deadline takes effect first.
       timeoutMs: 10_000,
       pace: {
         inSlot: async (_call: RateLimitedCall, send: (closesAt: number) => Promise<unknown>) => {
@@ -89,7 +89,9 @@ describe('a purchase whose process freezes before it is sent', () => {
     );
   }
 
-  /** Leaves a keep-alive connection, and shows that everything written earlier has arrived. */
+  /**
+   * Makes a GET, which leaves a keep-alive connection open. Its response proves that all earlier writes have arrived.
+   */
   async function look(): Promise<void> {
     waitForSlot = () => Promise.resolve();
     const signal = new AbortController().signal;
@@ -128,7 +130,7 @@ describe('a purchase whose process freezes before it is sent', () => {
     await look();
     waitForSlot = async () => {
       const slot = delay(20);
-      // After the freeze both timers are due, and the slot's timer is first.
+      // After the freeze both timers are due, and the slot's timer fires first.
       setImmediate(() => freezeFor(TIMEOUT_MS * 2));
       await slot;
     };
@@ -153,7 +155,7 @@ describe('a purchase whose process freezes before it is sent', () => {
     expect([breaker.state, told]).toEqual(['closed', ['ok']]);
   });
 
-  /** Freezes the process when the next call has its slot and its connection is about to open. */
+  /** Freezes the process once the next call has its slot and is about to open its connection. */
   async function freezeAtConnection(): Promise<void> {
     const { near, far } = await connectedPair();
     near.once('data', () => freezeFor(TIMEOUT_MS * 2));

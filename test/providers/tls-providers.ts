@@ -13,7 +13,7 @@ export interface TlsProvider {
 
 export interface TlsProviderOptions {
   readonly version?: SecureVersion;
-  /** Written below TLS after a request was read, which then gets no response. */
+  /** Raw bytes to write to the TCP socket, below TLS, after reading a request. The request gets no response. */
   readonly breakWith?: Buffer;
   /** Refuses clients without a certificate. With TLS 1.3 they have already sent their request. */
   readonly wantsClientCertificate?: boolean;

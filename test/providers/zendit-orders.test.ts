@@ -162,7 +162,8 @@ describe('Zendit', () => {
       const hasty = suite.bench.provider({ ...suite.simulator, requestsPerSecond: 6 });
       const order = newOrder(3);
       await hasty.placeOrder(order, 'first', signal).catch(() => null);
-      // At six a second, the fifth of the seven calls per round would be refused, and the POST is the last one.
+      // At six calls a second, Zendit would refuse the fifth of the seven calls per round, so the POST would never be
+      // sent.
       expect(await recoverOrder(hasty, order)).toMatchObject({ profiles: { length: 3 } });
       suite.expectOnePurchaseEach(order);
     });

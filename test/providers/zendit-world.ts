@@ -18,7 +18,7 @@ export const TOPUP = {
   otherPurchases: () => Promise.reject(new Error('Zendit answers by the id of the top-up itself')),
 };
 
-/** No call waits for its slot, unless a test covers that. */
+/** Longer than any call waits for its slot, except in tests of that wait. */
 const TIMEOUT_MS = 5_000;
 
 export interface LogLine {

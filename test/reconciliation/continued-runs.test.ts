@@ -7,9 +7,9 @@ import { insertOrders, ONE_WRONG_OF } from './many-orders.js';
 const ORDERS = 200;
 const PAGE_SIZE = 20;
 const LEASE_MS = 4_000;
-/** For a worker that must keep its lease on a busy machine. */
+/** Long enough for a worker to keep its lease on a busy machine. */
 const LONG_LEASE_MS = 8_000;
-/** In the sixth page, when five are stored. */
+/** In the middle of the sixth page, when five pages are stored. */
 const INTERRUPTED_AT = 5 * PAGE_SIZE + 10;
 const PART = 'provider:zendit:order';
 

@@ -21,7 +21,7 @@ export async function reconcileCommand(
   return { code, stdout: child.stdout, stderr: child.complaints.join('\n') };
 }
 
-/** Runs the command in this process, which is much faster, for tests of its findings. */
+/** Runs the command in this process, which is much faster, for tests that only check its findings. */
 export async function reconcileHere(
   databaseUrl: string,
   { args = [], env = {} }: { args?: readonly string[]; env?: Record<string, string> } = {},

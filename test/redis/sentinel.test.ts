@@ -42,7 +42,7 @@ class Shop {
     private readonly receiver: TestReceiver,
   ) {}
 
-  /** Opens it with a worker that hardly ever sweeps. */
+  /** Opens the shop with a worker that hardly ever sweeps. */
   static async open(redisUrl: string, askServers: AskServers): Promise<Shop> {
     const office = await startTestService({ role: 'admin' });
     const shop = new Shop(redisUrl, askServers, office, await startReceiver());
@@ -92,8 +92,8 @@ class Shop {
   }
 
   /**
-   * Issues an order on a signal, whose event is refused once and retried by a delayed job. Also checks that the bucket
-   * of the partner's key is in Redis and limits.
+   * Places an order, which a signal starts. Its event is refused once and retried by a delayed job. Also checks that
+   * the bucket of the partner's key is in Redis and enforces the limit.
    */
   async makeRound(): Promise<void> {
     await this.listening(1);

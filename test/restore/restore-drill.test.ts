@@ -274,7 +274,7 @@ describe('a database that is restored to an earlier time', () => {
     for (const { told } of stories) expect(done.text).not.toContain(told!.lostOrder['id']);
     expect(done.text).toContain(`partner ${buyer.id}`);
     expect(done.text.match(/^UNCLAIMED order /gm)).toHaveLength(2);
-    // It is unknown under which reference eSIM Access lists top-ups, so they are found by searching.
+    // We do not know under which reference eSIM Access lists top-ups, so the command searches for them.
     expect(done.text.match(/^UNCLAIMED topup /gm)).toHaveLength(1);
 
     await eventually('writes are taken again (within a second, WRITES_KEPT_MS)', async () => {

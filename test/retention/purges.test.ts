@@ -140,7 +140,7 @@ describe('the purge of Sandbox orders', () => {
     const ids = Array.from({ length: 120 }, (_, n) => `o_${String(n).padStart(3, '0')}`);
     await insertOrders(ids.map((id, n) => ({ id, age: `${300 - n} days`, topupAge: '200 days' })));
     const other = await service.database.pool.connect();
-    // An eSIM of the second step, which therefore waits here in its transaction.
+    // Locks an eSIM that the purge's second step deletes, so that this step waits in its transaction.
     await other.query(`BEGIN; SELECT 1 FROM esims WHERE order_id = 'o_070' FOR UPDATE`);
     const purge = sandboxOrderPurge(service).purge();
     const failure = expect(purge).rejects.toThrow('terminating connection');

@@ -51,7 +51,7 @@ function expectWithoutKey(value: unknown): void {
     expect(text).not.toContain(apiKey);
 }
 
-/** Also checks everything reachable from its fields, under any name. */
+/** Checks the value and everything reachable from its fields, whatever the fields' names. */
 function expectUnreachable(value: unknown, seen = new Set<unknown>()): void {
   if (typeof value === 'string') return expect(value).not.toContain(apiKey);
   if (value === null || typeof value !== 'object' || seen.has(value)) return;

@@ -6,7 +6,7 @@ const RUNS = Number(process.env['SDK_PERMUTATIONS'] ?? 10_000);
 
 const esim = { esim_id: 'esim_1', order_id: 'ord_1', iccid: '8910300000001234567' };
 const data = { ...esim, reference: null, package_id: 'pkg_a' };
-/** Events of an order, its eSIM and a top-up, in feed order. Two levels crossed at once share a version. */
+/** Events of an order, its eSIM and a top-up, in feed order. Two usage thresholds crossed at once share a version. */
 const LIFE = [
   ['order.issued', { ...data, quantity_issued: 1, quantity_failed: 0, esims: [], version: 3 }],
   ['esim.activated', esim],

@@ -148,12 +148,12 @@ describe('a reader of the feed after a long absence', () => {
     let last = '';
     for await (const event of esim.events.stream({ cursorStore })) {
       last = event.id;
-      // A separate page: requesting it means that the first one was handled.
+      // This event is on a separate page. Requesting that page confirms the first one as handled.
       if (iccidOf(event) === '8910000000000000002') break;
       await record('8910000000000000002');
     }
     const stored = await cursorStore.load();
-    // Its page was not completed, so it is read again.
+    // The second page was not completed, so the stream reads it again.
     for await (const event of esim.events.stream({ cursorStore })) {
       expect(event.id).toBe(last);
       break;

@@ -27,7 +27,7 @@ const clientOf = (baseUrl: string, more: object = {}): EsimClient =>
 
 describe('a client behind a faulty network', () => {
   it(`places exactly ${PLACEMENTS} orders for ${PLACEMENTS} placements, whatever happens to calls and responses`, async () => {
-    // Two of three tries hit a fault, in rotation, so every kind occurs and no placement runs out of tries.
+    // Two of three attempts hit a fault, in rotation, so every kind occurs and no placement runs out of attempts.
     let call = 0;
     const proxy = await startFaultProxy(service.process.api!.url, () => {
       const nth = call++;

@@ -156,7 +156,8 @@ describe('a purchase whose process dies', () => {
       expect(await store.listOpen()).toEqual([]);
       expect(await new Purchases(viaProxy, store).resume()).toEqual([]);
       await proxy.close();
-      // Every stored intent is one order, whether its process ended it or not, and there are no other orders.
+      // Every stored intent led to one order, whether or not its process lived to see it, and there are no other
+      // orders.
       expect(await ordersOf('kill-')).toEqual(stored);
       // Count all orders of the partner, because a purchase that lost its reference would be an extra one.
       await eventually('all orders are issued', async () => (await boughtUpstream()).unfinished === 0);

@@ -98,7 +98,7 @@ describe.each(['file', 'sql'])('a refused purchase with its intents in %s', (kin
     const resumed = await whileNotSold(() => new Purchases(esim, store).resume());
     expect(resumed).toMatchObject([{ error: null, result: { id: bought.id } }]);
     expect(await store.listOpen()).toEqual([]);
-    // It stays bought: the same id is always the same purchase.
+    // The purchase stays bought, because the same id always means the same purchase.
     await service.database.pool.query('DELETE FROM idempotency_keys');
     const again = await whileNotSold(() => new Purchases(esim, store).placeOrder(id('delisted'), ORDER));
     expect(again.id).toBe(bought.id);

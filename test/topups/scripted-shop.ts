@@ -42,7 +42,7 @@ export class ScriptedShop {
 
   /** @param deposit the partner's balance in cents */
   static async open(deposit: number, more: Record<string, string> = {}): Promise<ScriptedShop> {
-    // A lease expires only when a test makes it, however busy the machine is.
+    // A lease expires only when a test expires it, however busy the machine is.
     const env = { LEASE_MS: '60000', ...more };
     const upstream = new ScriptedUpstream();
     const database = await createTestDatabase();
@@ -84,7 +84,7 @@ export class ScriptedShop {
     await this.database.drop();
   }
 
-  /** Accepts in the worker's process, because only that one knows the scripted provider. */
+  /** Accepts a top-up in the worker's process, because only that process knows the scripted provider. */
   async accept(answers: readonly Answer[]): Promise<TopupEntity> {
     const { app } = this.worker!;
     return app.get(Transactions, { strict: false }).run(async (tx) => {

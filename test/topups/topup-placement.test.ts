@@ -75,7 +75,7 @@ async function givenTopup(dueInMs = 0, esim?: string): Promise<Given> {
   return { id, esimId, reference };
 }
 
-/** Sets the script before it makes the top-up due, so that the worker cannot be earlier. */
+/** Sets the script before making the top-up due, so that the worker cannot claim it too early. */
 async function run(
   { id, reference }: Given,
   answers: Parameters<ScriptedUpstream['script']>[1],
@@ -94,7 +94,7 @@ const silence = (): Promise<never> => Promise.reject(new ProviderOutcomeUnknown(
 const busy = (): Promise<never> => Promise.reject(new ProviderUnavailable(10));
 const FAR_MS = 3_600_000;
 
-/** Reports it as unknown until it is placed again, and then as in progress. */
+/** Reports the top-up as unknown until the worker places it again, and then as in progress. */
 const denialsOf = (topup: Given) => {
   const working: ProviderTopupState = { state: 'in_progress', checkAfterMs: 50 };
   return Array.from(
@@ -127,7 +127,7 @@ describe('a placement without a response', () => {
     const { readLagMs } = upstream;
     upstream.readLagMs = 2_500;
     let endedAtMs = NaN;
-    // Nearly as long as the lag: counted from the start of the call, the lag would be over at the next lookup.
+    // Nearly as long as the lag. If the lag counted from the start of the call, it would be over at the next lookup.
     const longSilence = async (): Promise<never> => {
       await sleep(2_000);
       endedAtMs = performance.now();

@@ -12,7 +12,7 @@ import { recordEvents, registerEndpoint, type RegisteredEndpoint } from './suppo
 
 const CAP = 4;
 const ENV = {
-  // A hanging attempt lasts until the end of its test.
+  // A hanging attempt lasts longer than its test.
   WEBHOOK_TIMEOUT_MS: '600000',
   WEBHOOK_CONCURRENCY_PER_ENDPOINT: String(CAP),
   WEBHOOK_RETRY_DELAYS_MS: '1',
@@ -100,7 +100,7 @@ describe(`an endpoint with two workers and a limit of ${CAP} attempts in flight`
   });
 
   it('stays within the limit when older failed deliveries are resent alongside hanging ones (D32)', async () => {
-    // Failed before any worker sees them, which saves the test an outage.
+    // The deliveries fail before any worker sees them, so the test needs no outage.
     const events = Array.from({ length: CAP * 20 }, () => ({ partnerId: partner.id }));
     await recordEvents(office, events, async ({ manager }) => {
       await manager.query(

@@ -214,7 +214,7 @@ describe('the claim', () => {
       expect(due.includes(id), what).toBe(claimable.length > 0);
       const { deliveries: started } = claimed.get(id)!;
       expect(started.map((each) => each.id).sort(), what).toEqual(claimable.map((row) => row.id));
-      // Started by a former owner, so that attempt was interrupted.
+      // A former owner started the attempt, so it counts as interrupted.
       for (const { id: deliveryId, interruptedAgoMs } of started) {
         const { startedFence } = claimable.find((row) => row.id === deliveryId)!;
         expect(interruptedAgoMs === null).toBe(startedFence === null);

@@ -74,7 +74,7 @@ describe('a replay that waited while some of its partitions were dropped', () =>
     await makeDays(admin, [PAST]);
     const kept = [await insertEvent(KEPT), await insertEvent(KEPT)].toSorted();
     for (const event of kept) await insertDelivered(endpoint, event, KEPT);
-    // One is dropped with its event. The other ended late and stays without its event.
+    // One delivery is dropped with its event. The other ended late and outlives its event.
     await insertDelivered(endpoint, await insertEvent(PAST), PAST);
     await insertDelivered(endpoint, await insertEvent(PAST), PAST, KEPT);
     await admin.admin.post(`${endpoint.path}/disable`, {});

@@ -21,7 +21,7 @@ async function attempt(speak: (socket: Socket) => void): Promise<AttemptResult> 
   const url = await raw(speak);
   const sender = senderWith({ timeoutMs: TIMEOUT_MS });
   const startedAt = performance.now();
-  // As late as the sender's own timer on a busy machine. It does not fire if the attempt ends first.
+  // On a busy machine, this timer is as late as the sender's own. It does not fire if the attempt ends first.
   let deadlineMs = TIMEOUT_MS;
   const deadline = setTimeout(() => (deadlineMs = performance.now() - startedAt), TIMEOUT_MS);
   const result = await send(sender, url);

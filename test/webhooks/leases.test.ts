@@ -140,7 +140,7 @@ describe('a lease', () => {
     const other = await startReceiver();
     other.answer = slow;
     const locked = await registerEndpoint(admin, (await admin.createPartner()).id, { url: other.url });
-    // Two workers, either of which would take an expired lease.
+    // Two workers. Either would take over an expired lease.
     await startWorker({ LEASE_MS: String(LEASE_MS) });
     await startWorker({ LEASE_MS: String(LEASE_MS) });
     await recordEvent(admin, { partnerId: partner.id });
@@ -148,7 +148,7 @@ describe('a lease', () => {
     await eventually('both requests', () => receiver.received.length === 1 && other.received.length === 1);
     const client = await admin.database.pool.connect();
     try {
-      // Simulates a manual statement of an operator.
+      // Simulates an operator who locks the rows in a manual transaction.
       await client.query('BEGIN');
       await client.query('SELECT 1 FROM webhook_deliveries WHERE endpoint_id = $1 FOR UPDATE', [locked.id]);
       await client.query('SELECT pg_sleep($1)', [LOCK_MS / 1_000]);

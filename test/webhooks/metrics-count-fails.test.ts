@@ -34,7 +34,7 @@ it('omits from /metrics only the gauges of a count that takes too long', async (
     expect([...names]).toEqual(
       expect.arrayContaining(['webhook_endpoint_blocks_total', 'webhook_endpoint_disables_total']),
     );
-    // Neither a wrong number nor an invented zero.
+    // The scrape must omit the metric, not report a wrong number or zero.
     expect([...names].filter((name) => GAUGES.includes(name))).toEqual([]);
   } finally {
     await client.query('ROLLBACK');

@@ -190,7 +190,7 @@ describe('a replay', () => {
     const canceled = (await service.admin.post(`/internal/v1/replays/${id}/cancel`, {})).body.data;
     const elapsedMs = Date.now() - startedAt;
     expect(canceled.status).toBe('canceled');
-    // 40 a second in steps of half a second, the first one at once.
+    // 40 deliveries a second, created in steps of half a second. The first step runs at once.
     expect(canceled.created).toBeLessThanOrEqual(PER_SECOND * (elapsedMs / 1_000) + PER_SECOND);
     expect(canceled.created).toBeLessThan(80);
     expect(canceled.pending).toBe(0);
@@ -206,7 +206,7 @@ describe('a replay', () => {
     const startedAt = performance.now();
     await replay({ since: SINCE });
     await eventually('all are sent', () => Promise.resolve(receiver.received.length === 200));
-    // One second's worth is sent at once, and one is caught up after a delay.
+    // One second's worth is sent at once, and a worker that was delayed may catch up one more.
     const pacedMs = ((100 - 2 * PER_SECOND) / PER_SECOND) * 1_000;
     expect(performance.now() - startedAt).toBeGreaterThan(pacedMs);
   });

@@ -194,7 +194,7 @@ describe('a block', () => {
     answerWith(200);
     for (const iccid of ['a', 'b', 'c']) await recordEvent(service, { partnerId: partner.id, iccid });
     await clock.advance(3_600_000);
-    // A second has four sweeps and every notification, which is enough to reveal a fault.
+    // In one second the worker sweeps four times and receives every notification, which is enough to reveal a fault.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect(receiver.received).toHaveLength(30);
     expect(await listDeliveries(service, endpoint, '&status=held')).toHaveLength(3);

@@ -115,7 +115,7 @@ describe.each([
       'reaches all workers, and others claim when the first one is dead or frozen',
       { timeout: TEST_MS },
       async () => {
-        // It announces itself as a worker and does nothing.
+        // This connection announces itself as a worker and does nothing.
         const text = JSON.stringify({ from: 'frozen', works: { 'delivery-jobs': 0 } });
         const client = redis ? new Redis(redis.url) : null;
         for (let nth = 1; nth <= 8; nth++) {

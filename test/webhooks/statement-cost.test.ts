@@ -87,7 +87,7 @@ it('runs two statements to record an event, one to claim, one to read and at mos
   expect(counts.claims).toBeGreaterThan(0);
   expect(counts.claims).toBeLessThanOrEqual(EVENTS * 1.2);
   expect(counts.outcomes).toBeLessThanOrEqual(EVENTS);
-  // Only the transaction of its cause: a claim is a single statement.
+  // Only the transaction that records the event, because a claim is a single statement.
   expect(counts.begun).toBeLessThanOrEqual(EVENTS * 1.2);
 });
 

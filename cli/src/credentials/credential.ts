@@ -23,7 +23,7 @@ export interface Credential {
 
 const NAMES: Readonly<Record<Mode, string>> = { sandbox: 'Sandbox', live: 'Live' };
 
-/** The address for a key of this mode: the configured one, then that of its login, then this machine. */
+/** The base URL for a key of this mode: the configured one, otherwise the one used at login, otherwise this machine. */
 export function placeFor(mode: Mode, choice: CredentialChoice): string {
   const kept = (): string | null | undefined => readCredentials(choice.environment)[mode]?.baseUrl;
   return baseUrlOf(saidPlace(choice) ?? kept() ?? DEFAULT_BASE_URL);

@@ -8,14 +8,14 @@ export type Mode = 'sandbox' | 'live';
 /** A key and the only address that it may be sent to: the one that accepted it at login. */
 export interface StoredKey {
   readonly key: string;
-  /** Null if an earlier version stored the key without the address of its login. */
+  /** Null if an earlier version stored the key without the address used at login. */
   readonly baseUrl: string | null;
 }
 
 /** The credentials that `login` stores. */
 export type StoredCredentials = Readonly<Partial<Record<Mode, StoredKey>>>;
 
-/** An earlier format: one address for both keys, that of the last login. */
+/** An earlier format that stored one address for both keys, taken from the last login. */
 interface EarlierCredentials {
   readonly baseUrl?: string;
   readonly keys: Readonly<Partial<Record<Mode, string>>>;

@@ -13,9 +13,9 @@ const MAX_SOCKET_PATH = 103;
 const NOT_HELD = /^(ECONNREFUSED|ENOENT|ENOTSOCK)$/;
 
 /**
- * Prevents a second listener with the same cursor file. A listener holds a socket next to the file. The kernel knows
- * whether the socket is held, even by a frozen process, and releases it when the process ends. A process id would not
- * do: in a container every listener is process 1, and after a reboot any process may have the number.
+ * Prevents a second listener from using the same cursor file. A listener holds a socket next to the file. The kernel
+ * knows whether the socket is held, even by a frozen process, and releases it when the process ends. A process id would
+ * not work, because in a container every listener is process 1, and after a reboot any process may get the number.
  *
  * Each listener uses its own socket name and publishes the socket before it looks for others. So no listener removes a
  * socket that another has just created. Of several listeners that start at once, none overlooks the others: at most one
@@ -88,7 +88,7 @@ async function holding(name: string): Promise<Server> {
   return server;
 }
 
-/** Only the kernel's refusal proves that nobody holds it. A full queue or missing permissions do not. */
+/** Only the kernel's refusal proves that nobody holds the socket. A full queue or missing permissions do not. */
 async function isHeld(file: string): Promise<boolean> {
   const visitor = connect(file);
   try {

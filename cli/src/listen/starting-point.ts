@@ -4,7 +4,10 @@ import type { FeedReader } from './feed-reader.js';
 
 const UNITS_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Where a listener without a saved position starts: `now`, `beginning`, a time such as `2h` ago, or after an event. */
+/**
+ * Where a listener without a saved position starts: `now`, `beginning`, a time such as `2h` ago, or right after a given
+ * event.
+ */
 export type Since =
   | { readonly kind: 'beginning' }
   | { readonly kind: 'time'; readonly ms: number }

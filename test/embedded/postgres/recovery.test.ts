@@ -77,7 +77,7 @@ describe('embedded PostgreSQL: recovery by the next start (D2)', () => {
       const [child] = (await postgresProcessesOf(dataDir)).filter((pid) => pid !== postmaster);
       expect(child).toBeGreaterThan(0);
       process.kill(child!, 'SIGKILL');
-      // The death of the application stops the server while it restarts its processes.
+      // The application's death stops the server while the server is restarting its processes.
       await sleep(15);
       await application.kill();
       expect(await keptRows((await start(dataDir)).url())).toEqual(ANSWER);

@@ -166,7 +166,7 @@ export async function fillListedTables(pool: Pool): Promise<void> {
     await fillTable(pool, table, ROWS, named(columns, { id: `'a' || i`, ...mine }, table));
     await fillTable(pool, table, OF_OTHERS, named(columns, { id: `'b' || i`, ...theirs }, table));
   }
-  // The endpoint of the deliveries, which has discarded everything older than two months.
+  // The deliveries' endpoint, which has discarded all deliveries older than two months.
   await fillTable(pool, 'webhook_endpoints', 1, {
     id: `'${BUSY_ENDPOINT}'`,
     partner_id: `'${PARTNER}'`,

@@ -192,7 +192,8 @@ describe(`partition pruning with ${DAYS} days of events, deliveries and attempts
       const { rows } = await database.pool.query(`SELECT * FROM webhook_backlog_jobs WHERE id = 'blg_1'`);
       expect(rows[0]).toMatchObject({ last_success_at: dayOf(new Date(), -110), created: 1 });
       expect(read.length).toBeGreaterThan(3);
-      // In addition: the days since the job started, for earlier resends, including days ahead, and the event's day.
+      // Each step also reads the event's day, and the days since the job started (including days ahead) for earlier
+      // resends.
       expect(Math.max(...read)).toBeLessThanOrEqual(MOST + 9);
     });
 
@@ -233,7 +234,8 @@ describe(`partition pruning with ${DAYS} days of events, deliveries and attempts
        FROM generate_series(1, 5) AS n`,
     );
     expect(await daysOf((manager) => list(manager))).toBe(2);
-    // Up to the end of the list: no delivery is older than its event, whose id is at most some days ahead of its time.
+    // The list ends there, because no delivery is older than its event, and an event's id is at most some days ahead of
+    // its time.
     expect((await list(dataSource.manager, event)).items).toHaveLength(6);
     expect(await daysOf((manager) => list(manager, event))).toBeLessThanOrEqual(14);
     expect(await daysOf((manager) => list(manager, 'evt_7ZZZZZZZZZZZZZZZZZZZZZZZZZ'))).toBe(0);

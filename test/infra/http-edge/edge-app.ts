@@ -103,7 +103,7 @@ export interface EdgeApp {
   readonly records: FinishedCall[];
   readonly unexpected: unknown[];
   readonly seen: EdgeCall[];
-  /** Tests may replace it. It belongs to the app, because test files in one process share module state. */
+  /** Tests may change it. It is stored per app, because test files in one process share module state. */
   readonly behavior: Behavior;
   close(): Promise<void>;
 }

@@ -49,7 +49,7 @@ describe('a queue of 3,000 hanging groups', () => {
     const begun: GroupSlots[] = [];
     for (let next = waiting.takeNext(); next; next = waiting.takeNext()) {
       shares.take(next, 1);
-      // It has more work, like an endpoint with a backlog.
+      // The group has more work, like an endpoint with a backlog.
       waiting.add(next);
       begun.push(next);
     }
@@ -75,8 +75,8 @@ describe('a queue of 3,000 hanging groups', () => {
 });
 
 /**
- * A plain implementation of the rule: every fourth is the longest waiting of its mode, others go by pace and active
- * jobs.
+ * A plain implementation of the rule. Every fourth group is the one of its mode that has waited longest. The others are
+ * chosen by pace and active jobs.
  */
 function nextByTheRule(
   groups: readonly GroupSlots[],

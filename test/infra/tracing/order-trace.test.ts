@@ -168,7 +168,7 @@ describe('a live order, from its POST to its webhook', () => {
 
   it('contains no secret, ICCID, activation code or address', () => {
     const sent = collector.bodies.join('\n');
-    // Allowed values prove that the right place is searched.
+    // Finding values that are allowed proves that the search covers the right data.
     for (const told of [requestId, order['id'] as string]) expect(sent).toContain(told);
     for (const [name, secret] of Object.entries(secrets)) {
       expect(secret?.length, name).toBeGreaterThan(8);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** Part of hostile texts, so that a problem that repeats its input is detected (D6). */
+/** Hostile texts contain this marker, so that the test detects an error response that echoes its input (D6). */
 export const MARKER = 'zq7marker';
 
 const deep = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);

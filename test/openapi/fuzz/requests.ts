@@ -75,8 +75,8 @@ export function validRequest({ document, operation, world }: Target): fc.Arbitra
       ids,
       query: Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`),
       fields,
-      // A request that matches the document is never invalid, but its object may be gone or in the wrong state. No
-      // schema can say that one time is before another, or before now.
+      // A request that matches the document is never invalid, but its object may be gone or in the wrong state. The
+      // exception is `since`, because a schema cannot require one time to be before another or before now.
       expected:
         operation.method === 'get' ? [200, 404] : fields?.has('since') ? [...POSSIBLE, 400] : POSSIBLE,
     }));

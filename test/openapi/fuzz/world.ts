@@ -37,7 +37,7 @@ export interface World {
    * (D14).
    */
   foreignIds(operation: ReadOperation, parameter: string): readonly string[];
-  /** Counts rows that only calls create. */
+  /** Counts the rows of tables that only API calls write to. */
   countRows(): Promise<unknown>;
   stop(): Promise<void>;
 }
@@ -184,7 +184,7 @@ async function slowOrder({ database }: TestService, api: HttpClient): Promise<st
   await eventually('the slow order is under way', async () => {
     return (await api.get(`/v1/orders/${id}`)).body.data.status === 'processing';
   });
-  // On a busy machine, its 20 s may be over before this line.
+  // On a busy machine, the order's 20 s may be over before this line runs, so retry.
   await eventually('its upstream takes an hour', async () => {
     const { rowCount } = await database.pool.query(
       `UPDATE sandbox_upstream_orders u SET ready_at = ready_at + interval '1 hour'
