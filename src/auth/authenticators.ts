@@ -64,7 +64,7 @@ export class AdminAuthenticator implements Authenticator {
       principal: token && new AdminPrincipal(token.name, portalUser, token.scopes),
       headers: {},
       refusal: adminRefusal(name, actor),
-      // For the call log: a known caller's rows are not capped together with those of strangers (D38).
+      // For the call log, which does not cap a known caller's rows together with those of unknown callers (D38).
       keyId: name === null ? null : `admin:${name}`,
       partnerId: null,
       mode: null,

@@ -18,7 +18,7 @@ export interface BucketPage {
   readonly full: readonly string[];
 }
 
-/** Purges `rate_buckets` in PostgreSQL; in Redis every bucket expires by itself. */
+/** Purges `rate_buckets` in PostgreSQL; in Redis every bucket expires on its own. */
 @Injectable()
 export class RateBucketsRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}

@@ -44,7 +44,7 @@ interface CatalogPage {
 
 /** Limit for all partners and modes together; least recently used pages are evicted. */
 const MAX_PAGE_BYTES = 32 * 1024 * 1024;
-/** Memory of a page besides its bytes: the objects around them, and its query. */
+/** Memory that a page uses in addition to its bytes, for the objects around them and its query. */
 const PAGE_OVERHEAD_BYTES = 1_000;
 
 /** More than the number of pages that all partners read between two changes of the catalog. */

@@ -232,7 +232,9 @@ export function readDemoWebhook(file: string): KnownWebhook | null {
   }
 }
 
-/** Everything a newcomer needs for a live order besides money: a key, and a package of the simulated wholesaler. */
+/**
+ * Everything except money that a newcomer needs for a live order: a key, and a package from the simulated wholesaler.
+ */
 export interface LiveDemo {
   readonly apiKey: string;
   /** Null while the catalog is still being synchronized. */

@@ -1,5 +1,5 @@
 /**
- * Runs everything in one process for `npm start` without `DATABASE_URL`, on a machine without any server (D2).
+ * Runs everything in one process for `npm start` without `DATABASE_URL`, on a machine with no servers installed (D2).
  * Owns no table: it uses the service's own admin API, as the portal does.
  * Called by `main.ts` alone; tests and the bench use `postgres/` for their own servers.
  * Flow: settings, PostgreSQL, simulated wholesaler, migration, all roles, demo partner, banner, `ready`.

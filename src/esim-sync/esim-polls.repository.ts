@@ -49,7 +49,7 @@ const IS_FREE = `(poll_lease_until IS NULL OR poll_lease_until <= now())`;
 /** Neighbors by issue time are searched among this many batches of the longest-due eSIMs. */
 const CANDIDATE_BATCHES = 10;
 
-/** Order in which eSIMs are claimed; the rest of the batch is chosen next to the first one. */
+/** Order in which eSIMs are claimed. The rest of the batch are neighbors of the first one by issue time. */
 const DUE = {
   callback: `poll_hint_at <= now()`,
   poll: `next_poll_at <= now() AND poll_hint_at IS NULL`,

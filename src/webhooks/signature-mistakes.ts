@@ -64,7 +64,7 @@ export function mistakeOfComputation(
   secret: string,
   body: string,
 ): Mistake | null {
-  // The code computed the right value, but compared it with something else.
+  // The code computed the right value, but compared it with a wrong one.
   if (own.values.some((value) => sent.values.includes(value))) return 'signature_changed';
   if (own.values.includes(hmac(secret, '', body))) return 'timestamp_missing';
   if ([`${body}\n`, `${body}\r\n`, body.trim()].some((text) => matches(own, secret, text)))

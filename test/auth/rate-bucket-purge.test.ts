@@ -107,7 +107,7 @@ describe('the purge of rate-limit buckets (D44)', () => {
 });
 
 describe('a call during the purge', () => {
-  it('does not block the purge, and the bucket that it charges is kept', async () => {
+  it('does not block the purge, and keeps the bucket that it charges', async () => {
     await insertBucket('key_a', -60);
     await insertBucket('key_b', -60);
     const call = await edge.connect();
@@ -120,7 +120,7 @@ describe('a call during the purge', () => {
     expect(await bucketKeys()).toEqual(['key_a']);
   });
 
-  it('finds a full bucket, and not more, after it has waited for the deletion', async () => {
+  it('finds a full bucket, and no more than that, after waiting for the deletion', async () => {
     await insertBucket('key_a', -60);
     let waiting: Promise<number>;
     await new Transactions(dataSource).run(async (tx) => {

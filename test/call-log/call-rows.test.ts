@@ -134,7 +134,7 @@ describe('a row that PostgreSQL rejects', () => {
   });
 });
 
-it('quotes every text in array literals, so that the text NULL stays a text', () => {
+it('quotes every string in array literals, so that the string NULL stays a string', () => {
   expect(toArrayLiteral(['null', null, 7, 0.5, 'a"b\\c', ''])).toBe('{"null",NULL,7,0.5,"a\\"b\\\\c",""}');
   expect(toArrayLiteral([])).toBe('{}');
 });

@@ -67,7 +67,7 @@ describe('identical packages', () => {
     return { ...packed, priceAmount: packed.price.amount, currency: 'USD' };
   };
 
-  it('are sold once, at the cheapest price, and those that differ in any shown field are kept apart', () => {
+  it('are sold once, at the cheapest price, and packages that differ in any shown field stay separate', () => {
     const looks = new LookAlikes();
     const [cheap, dear, same] = [look('A', 100), look('B', 200), look('C', 100)];
     const [tier, policy] = [

@@ -169,7 +169,7 @@ describe('a provider that is not connected', () => {
     expect((await bench.history('pkg_z_Z')).map(([, , available]) => available)).toEqual([true, false, true]);
   });
 
-  it('is not confused with one that has no package list, and a sync with only such providers does nothing', async () => {
+  it('is distinguished from a provider without a package list, and a sync of only providers without one does nothing', async () => {
     bench.zendit.packages = [offer('Z')];
     await (await bench.startWorker()).runIfDue();
     await bench.database.pool.query(`UPDATE package_sources SET provider = 'stub'`);

@@ -53,7 +53,7 @@ describe('sandbox catalog', () => {
     expect(offenders((pkg) => pkg.mode === 'sandbox')).toEqual([]);
   });
 
-  it('counts data in whole gigabytes of its unit and has null, not 0, where there is no amount', () => {
+  it('states data in whole gigabytes of the package unit, and null instead of 0 where there is no amount', () => {
     expect(
       offenders(
         (pkg) => pkg.dataBytes === null || (pkg.dataBytes > 0 && /^\d+ GB$/.test(dataLabel(pkg, pkg.terms)!)),

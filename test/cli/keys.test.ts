@@ -73,7 +73,7 @@ describe('a stored key', () => {
     expect(await user.run([...args, '--base-url', sameUrl])).toMatchObject({ code: 0 });
   });
 
-  it('is used if an earlier version stored it alone, and refused if that version stored several', async () => {
+  it('is used if an earlier version stored only this key, and refused if that version stored several keys', async () => {
     const file = path.join(user.home, '.config/partner-esim/credentials.json');
     mkdirSync(path.dirname(file), { recursive: true });
     const keep = (keys: object): void => writeFileSync(file, JSON.stringify({ baseUrl: laptop.url, keys }));
@@ -112,7 +112,7 @@ describe('--live', () => {
     expect(laptop.authorizations).toEqual([]);
   });
 
-  it('explains how to use the Live key next to a Sandbox key in ESIM_API_KEY', async () => {
+  it('explains how to use the Live key while ESIM_API_KEY holds a Sandbox key', async () => {
     const env = { ESIM_API_KEY: partner.sandboxKey, ESIM_LIVE_KEY: liveKey };
     const args = ['orders', 'list', '--live'];
     const before = await user.run(args, { env });

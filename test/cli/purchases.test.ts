@@ -99,7 +99,7 @@ describe('resume instructions of esim orders place', () => {
     expect(waiting.stderr).toContain(`esim orders get ${id}`);
   });
 
-  it('names the order when the service goes away while it waits', async () => {
+  it('names the order when the service becomes unreachable while the command waits', async () => {
     const env = await through('cut', 'GET /v1/orders/');
     const waited = await user.run([...PLACE, '--wait', '--json'], { env });
     const [id] = await orderIds();

@@ -41,7 +41,7 @@ async function untilReady({ adminPort }: EmbeddedPlace): Promise<void> {
 }
 
 describe('npm start', () => {
-  it('is ready when it is usable, with or without the demo receiver', async () => {
+  it('reports ready only once it is usable, with or without the demo receiver', async () => {
     const place = await newPlace();
     const first = place.launch({ ADMIN_TOKENS: `portal:${token}` });
     await untilReady(place);

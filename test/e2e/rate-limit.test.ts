@@ -192,7 +192,7 @@ describe('the cost of a call', () => {
     }
   });
 
-  it('is nothing for a 401, which has no rate headers', async () => {
+  it('is zero for a 401, which has no rate-limit headers', async () => {
     const { key, here } = await fullBucket();
     for (const api of [
       service.partnerApi(null),

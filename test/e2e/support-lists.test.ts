@@ -28,7 +28,7 @@ async function useEverything(api: TestPartner['sandbox']): Promise<void> {
 }
 
 describe.each(['orders', 'esims', 'topups', 'events'])('the list of a partner’s %s for support', (list) => {
-  it('contains everything of that partner and nothing of another', async () => {
+  it('contains everything that belongs to that partner and nothing that belongs to another', async () => {
     for (const { id } of partners) {
       const seen = await service.admin.get(`/internal/v1/partners/${id}/${list}?limit=100`);
       expect(seen.status, seen.text).toBe(200);

@@ -65,7 +65,7 @@ function hint(...upstreamIds: string[]): Promise<number> {
 }
 
 describe('a poll claim', () => {
-  it('reports when the last poll learned nothing, ignoring a poll that was given back', async () => {
+  it('reports the time of the last poll that learned nothing, ignoring a poll that was released', async () => {
     await addDue(1);
     const lookedInVain = async () => {
       await database.pool.query(`UPDATE esims SET next_poll_at = now(), poll_lease_until = NULL`);

@@ -102,7 +102,7 @@ describe('a reading', () => {
     expect(names(events).slice(-1)).toEqual(['threshold 100']);
   });
 
-  it('keeps a plan that goes on slower active until the provider says that it stopped', () => {
+  it('keeps a plan that continues at a lower speed active until the provider reports its end', () => {
     const slower = { ...ACTIVE, slowsDown: true, usedBytes: 1.12 * GB, asOf: minute(200) };
     const { esim, events } = apply(newEsim(), [slower]);
     expect(esim).toMatchObject({ status: 'active', thresholdsCrossed: [50, 80, 100] });

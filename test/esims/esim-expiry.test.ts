@@ -112,7 +112,7 @@ describe('an eSIM that cannot be expired', () => {
     await eventually('they expire when they are free', isExpired('locked'));
   });
 
-  it('does not delay Live if it is in Sandbox, however many there are and whenever they ended (D41)', async () => {
+  it('does not delay Live if it is in Sandbox, however many such eSIMs there are and whenever they ended (D41)', async () => {
     await insertEnded('sandbox', { mode: 'sandbox', count: 200, hoursAgo: 2 });
     await withLocked('sandbox', async () => {
       // A run over all of these would wait for minutes.

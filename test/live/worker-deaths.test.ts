@@ -145,7 +145,7 @@ const NOTHING = [0, 0, 0, 0, 0, 0];
 const isClaimed = (row: Json): boolean => row['lease_until'] !== null && Number(row['fence']) > 0;
 
 describe('a worker killed by SIGKILL', () => {
-  it('1: loses nothing after the acceptance was committed and before any worker noticed', async () => {
+  it('1: loses nothing between the commit that accepts a job and the first claim', async () => {
     await house.worker.kill();
     await hold('bullmq.job');
     const wishes = nextWishes();
@@ -161,7 +161,7 @@ describe('a worker killed by SIGKILL', () => {
     await expectSettled(jobs);
   });
 
-  it('2: loses nothing after the claim was recorded and before the call is sent', async () => {
+  it('2: loses nothing between the recorded claim and the call', async () => {
     const pace = await hold('upstream_pace');
     const jobs = await Promise.all(nextWishes().map(wish));
     await eventually('every job is claimed and noted', async () => {
@@ -178,7 +178,7 @@ describe('a worker killed by SIGKILL', () => {
     await expectSettled(jobs);
   });
 
-  it('3: loses nothing while the call is on its way and never arrives', async () => {
+  it('3: loses nothing if the call is in transit and never arrives', async () => {
     closeGates('request');
     const jobs = await Promise.all(nextWishes().map(wish));
     await actsWait();
@@ -187,7 +187,7 @@ describe('a worker killed by SIGKILL', () => {
     await expectSettled(jobs);
   });
 
-  it('4: loses nothing after the provider committed and before its response is processed', async () => {
+  it("4: loses nothing between the provider's commit and the processing of its response", async () => {
     closeGates('answer');
     const jobs = await Promise.all(nextWishes().map(wish));
     await actsWait();
@@ -198,7 +198,7 @@ describe('a worker killed by SIGKILL', () => {
     await expectSettled(jobs);
   });
 
-  it('5: loses nothing after the response and before our transaction commits', async () => {
+  it('5: loses nothing between the response and the commit of our transaction', async () => {
     const ledger = await hold('ledger_transactions');
     const jobs = await Promise.all(nextWishes().map(wish));
     // The worker writes outcomes in batches, and some batches wait for others.

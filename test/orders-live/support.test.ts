@@ -341,7 +341,7 @@ describe('support resolving a processing order', () => {
     return state.state === 'provisioned' ? state.profiles : [];
   }
 
-  it('keeps what was bought: the order does not fail, but is issued in part, and the rest is refunded', async () => {
+  it('keeps the eSIMs that were bought: it issues the order in part and refunds the rest', async () => {
     const { id, reference } = await stuckOrder(3);
     const profiles = mint(2);
     shop.liveProvider.parts.set(reference, { profiles });
@@ -397,7 +397,7 @@ describe('support resolving a processing order', () => {
     expect(await balance(buyer)).toMatchObject({ held: 2 * PRICE });
   });
 
-  it('can fail an order when nothing that the provider sold can be issued', async () => {
+  it('can fail an order when none of the sold eSIMs can be issued', async () => {
     const { id, reference } = await stuckOrder(1);
     shop.liveProvider.parts.set(reference, { unusable: 1 });
     expect(await desk.look(id)).toMatchObject({
@@ -423,7 +423,7 @@ describe('support resolving a processing order', () => {
     expect((await desk.reconcile(id, 'mark_issued')).body.data).toMatchObject({ status: 'partially_issued' });
   });
 
-  it('issues at once when everything is there, and fails at once when it was never placed', async () => {
+  it('issues the order at once when every eSIM exists, and fails it at once when it was never placed', async () => {
     shop.liveProvider.readLagMs = 60_000;
     const whole = await stuckOrder(2);
     shop.liveProvider.parts.set(whole.reference, { profiles: mint(2) });
@@ -543,7 +543,7 @@ describe('support resolving a cancellation', () => {
     expect((await desk.reconcile(id, 'mark_failed')).body.data).toMatchObject({ status: 'canceled' });
   });
 
-  it('refuses to mark it as done when an eSIM is in use, and refunds those that were taken back', async () => {
+  it('refuses to mark it as done when an eSIM is in use, and refunds the eSIMs that were canceled', async () => {
     const { id, esims } = await hanging(2);
     shop.liveProvider.cancelStatuses.set(esims[0]!, 'in_use');
     shop.liveProvider.cancelStatuses.set(esims[1]!, 'canceled');

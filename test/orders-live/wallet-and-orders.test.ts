@@ -528,7 +528,7 @@ describe('cancellation', () => {
       return () => (isInstalled = true);
     }
 
-    it('refunds what that call took back, even if an eSIM was installed in the meantime', async () => {
+    it('refunds the eSIMs that the call canceled, even if another eSIM was installed in the meantime', async () => {
       const id = await issuedOrder(2);
       const [gone, installed] = await upstreamIds(id);
       const canceledEsimIds = [gone!];
@@ -543,7 +543,7 @@ describe('cancellation', () => {
       await expectBooksToAddUp(shop.database);
     });
 
-    it('refunds nothing and restores the order when that call took nothing back', async () => {
+    it('refunds nothing and restores the order when the call canceled no eSIM', async () => {
       const id = await issuedOrder(1);
       const [installed] = await upstreamIds(id);
       shop.liveProvider.cancelState = () => ({ state: 'refused', failure: IN_USE });

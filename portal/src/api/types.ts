@@ -1,4 +1,4 @@
-/** Types of the screens: those of the OpenAPI document, and those that only a browser session has. */
+/** Types for the screens: from the OpenAPI document, and for data that only a browser session has. */
 import type { Session } from './types.gen.ts';
 
 export type {

@@ -10,7 +10,7 @@ export function ModeSwitch() {
   const mode = useMode();
   const navigate = useNavigate();
   const choose = (next: Mode) => {
-    // An object exists in one mode only: from its page, return to its list.
+    // An object exists in one mode only, so return from its page to its list.
     const { pathname } = window.location;
     const list = SCREENS.find(({ to }) => pathname.startsWith(`${to}/`))?.to;
     void navigate({ to: list ?? pathname, search: { mode: next } });

@@ -25,7 +25,7 @@ const COOLDOWN_MS = 1_000;
 /** The id of a purchase in an order is the order's reference plus a number. */
 const PART_NUMBER = /-\d{1,4}$/;
 
-/** Treats every provider callback, genuine or forged, only as a hint that something may have changed. */
+/** Treats every provider callback, genuine or forged, only as a hint that an eSIM or purchase may have changed. */
 @Injectable()
 export class TakeCallback {
   constructor(

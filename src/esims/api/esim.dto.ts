@@ -156,7 +156,7 @@ export class InstallLinksResponse {
   android_url!: string;
 }
 
-/** The eSIM with its install data: the only read besides /qr that shows it (D25). */
+/** The eSIM with its install data. Apart from /qr, no other read shows that data (D25). */
 export class EsimWithInstallResponse extends EsimResponse {
   @ApiProperty({ type: String, example: 'smdp.example.com' })
   smdp_address!: string;

@@ -29,7 +29,7 @@ interface ListedDays<T extends Listed> {
   /** Id prefix when ids are the partition key; null when it is `created_at`. */
   readonly ids: IdPrefix | null;
   /**
-   * Queries of a partition that belongs to no day. It is read once and first, because its rows may move into a day in
+   * Queries for a partition that belongs to no day. It is read once and first, because its rows may move into a day in
    * the meantime.
    */
   readonly besides?: readonly SelectQueryBuilder<T>[];

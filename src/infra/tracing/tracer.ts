@@ -2,7 +2,7 @@ import { type Concerns, runWithin } from './work-context.js';
 import type { TraceContext } from './traceparent.js';
 
 /**
- * All attributes of spans besides their subject: words and numbers from the code. The list is closed, so that no URL,
+ * All attributes of spans except their subject: words and numbers from the code. The list is closed, so that no URL,
  * body, ICCID, activation code or key can get into a span (D53). `http.*` and `error.type` follow OpenTelemetry.
  */
 export type SpanAttribute =

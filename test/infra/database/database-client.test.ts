@@ -144,7 +144,7 @@ describe('a database connection', () => {
     });
   });
 
-  it('closes silent connections of the same age, and keeps those that received data since', async () => {
+  it('closes connections that have been silent for as long, and keeps those that have received data since', async () => {
     await withPool(async (pool) => {
       await warm(pool, 3);
       proxy.swallow();
@@ -210,7 +210,7 @@ describe('a database connection', () => {
     await client.end();
   });
 
-  it('is closed once it is read-only, together with the idle ones, and the next one can write', async () => {
+  it('is closed together with the idle connections once it is read-only, and the next connection can write', async () => {
     await withPool(async (pool) => {
       const clients = await Promise.all([1, 2, 3].map(() => pool.connect()));
       for (const client of clients) {

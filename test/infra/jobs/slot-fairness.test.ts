@@ -27,7 +27,7 @@ async function stop(jobs: MemoryJobs, runner: JobRunner<string>): Promise<void> 
 }
 
 describe('a slot in a full process', () => {
-  it('goes to the group with the fewest jobs in progress, not the most work', async () => {
+  it('goes to the group with the fewest jobs in progress, not to the one with the most work', async () => {
     const jobs = new MemoryJobs();
     const runner = runnerOf(jobs, 4, 4);
     addAll(jobs, runner, ['busy'], 1_000);

@@ -47,7 +47,7 @@ describe('resolving while the list of name servers changes', () => {
     expect(found).toEqual([V4]);
   });
 
-  it('queries the new ones when the old ones know no such name', async () => {
+  it('queries the new servers when the old servers do not know the name', async () => {
     const old = await NameServer.start({});
     const server = await NameServer.start({ 'moved.test': { a: [A] } });
     let current = old.address;

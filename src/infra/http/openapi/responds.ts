@@ -20,7 +20,7 @@ export type Wording = Partial<
   Record<'admin' | 'portal', { summary?: string; description?: string; tag?: string }>
 >;
 
-/** Properties of an operation's success response besides its body. */
+/** Properties of an operation's success response in addition to its body. */
 export interface ResponseTraits {
   /** A `Location` header with the path of the created object. */
   readonly location?: true;
