@@ -198,7 +198,7 @@ function partitions({ worker }: GrowthBed): Operation[] {
   }));
 }
 
-/** A migration's backfill: by primary key, one transaction per batch. */
+/** A migration's backfill, which walks the primary key with one transaction per batch. */
 function backfill(bed: GrowthBed): Operation {
   const sql = `UPDATE orders SET updated_at = updated_at WHERE id IN (SELECT id FROM orders WHERE id > $1 ORDER BY id LIMIT 100)`;
   return {

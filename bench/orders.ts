@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- orders`: orders per second that one API process accepts: in Sandbox with and without a running
  * worker, and in Live on one wallet and on 1,000.
- * Limit: a loop that repeats the SQL of one POST through `pg` alone, on the same wallets in the same rounds. The SQL
+ * Baseline: a loop that repeats the SQL of one POST through `pg` alone, on the same wallets in the same rounds. The SQL
  * comes from PostgreSQL's log. The loop has no key check, rate limit or call log.
  * Read the ratios. The goal is 0.5. `life` measures an order through to its webhook.
  */

@@ -96,7 +96,7 @@ async function pace({ partnerIds, perSecond, durationMs }: EventPace): Promise<P
     (nth) =>
       record([partnerIds[partners[nth]!]!], first + nth).then(
         () => void (committedAtMs[nth] = machineNowMs()),
-        // The pool is full: the load exceeds the machine's capacity. Count that as a result.
+        // The pool is full because the load exceeds the machine's capacity. Count that as a result.
         () => undefined,
       ),
   );

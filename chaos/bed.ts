@@ -192,7 +192,7 @@ export class ChaosBed {
     }
   }
 
-  /** Idempotent: the end of the run and an interruption share one promise. */
+  /** Idempotent, because the end of the run and an interruption share one promise. */
   close(): Promise<void> {
     return (this.closing ??= this.closeAll());
   }

@@ -32,7 +32,7 @@ export interface Disturber {
   readonly total: number;
   /**
    * Runs until `signal` aborts and then completes what it must not leave half done.
-   * @throws Error when a process does not come back
+   * @throws Error when a process does not restart
    */
   run(signal: AbortSignal): Promise<void>;
   describe(): string;

@@ -41,7 +41,7 @@ export interface StormReport {
  * Runs every role of the service in its own processes. Partners place orders while the faults happen. Afterwards it
  * waits until no work is left and checks every promise.
  * @param opened receives the bed, so that an interruption can close it
- * @throws Error when the bed does not start or a process does not come back
+ * @throws Error when the bed does not start or a process does not restart
  */
 export async function runStorm(
   options: StormOptions,

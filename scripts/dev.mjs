@@ -1,7 +1,7 @@
 // `npm run dev`: like `npm start`, but rebuilds on changes. The Nest CLI compiles (nest-cli.json). After each
 // successful build, the service stops gracefully, as with Ctrl-C, and starts again with the same data.
-// `nest start --watch` is no option: it kills the process and all its children, including PostgreSQL under a service
-// that is still draining.
+// `nest start --watch` does not work here. It kills the process and all its children, including PostgreSQL under a
+// service that is still draining.
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { createInterface } from 'node:readline';

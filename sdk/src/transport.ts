@@ -273,7 +273,7 @@ function baseUrlOf(given: string): string {
   return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}`;
 }
 
-/** The mode of a key, from its prefix; null for a key of another form. */
+/** The mode of a key, from its prefix; null for a key without a known prefix. */
 export function modeOf(apiKey: string): 'sandbox' | 'live' | null {
   if (apiKey.startsWith('svc_sk_test_')) return 'sandbox';
   return apiKey.startsWith('svc_sk_live_') ? 'live' : null;

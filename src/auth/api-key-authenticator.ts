@@ -48,7 +48,7 @@ export class ApiKeyAuthenticator {
       maxItems: MAX_BATCH,
       gather: 'turn',
       handle: (checks) => this.checkAll(checks),
-      // Includes deadlocks: a batch that is split takes other locks.
+      // Includes deadlocks, because a batch that is split takes other locks.
       isItemFault: (error) => mayBeOfOneRow(error) || isTransientConflict(error),
       sized: observeBatches(metrics, 'key_checks'),
     });

@@ -17,7 +17,7 @@ export class PartnerAuthenticator implements Authenticator {
 
   async authenticate(call: EdgeCall): Promise<AuthResult> {
     const token = bearerToken(call.rawHeaders);
-    // Check the form first: a string that cannot be a key costs no statement.
+    // Check the form first, so that a string that cannot be a key costs no statement.
     if (token === null || !KEY_FORM.test(token)) return anonymous();
     const hash = digest('sha256', token, 'buffer');
     const found = await this.keys.authenticate(hash, parseAddress(call.remoteAddress));

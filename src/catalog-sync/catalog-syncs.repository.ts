@@ -19,7 +19,7 @@ interface SyncSettings {
 /** A synchronization held by the worker that started it. */
 export interface RunningSync {
   readonly id: string;
-  /** Number of starts: only the latest holder may write. */
+  /** Number of starts. Only the latest holder may write. */
   readonly attempt: number;
   readonly leaseMs: number;
 }

@@ -66,7 +66,7 @@ function connectToPrimary(address: RedisBehindSentinels, withoutServer: WithoutS
     ...(address.tls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
     sentinelCommandTimeout: SENTINEL_ANSWER_MS,
     sentinelRetryStrategy: (times) => Math.min(times * SENTINELS_AGAIN_MS, MAX_SENTINELS_AGAIN_MS),
-    // A frozen or isolated primary keeps its connections: only the sentinels know that it is no longer the primary.
+    // A frozen or isolated primary keeps its connections. Only the sentinels know that it is no longer the primary.
     failoverDetector: true,
     Connector: FailoverConnector,
     // The primary became a replica during a connection: query the sentinels again and resend the command (2).

@@ -119,7 +119,7 @@ export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy, BeforeAp
   }
 }
 
-/** Counts the runs, and records the last success: a purge that fails for days is noticed before the disk is full. */
+/** Counts the runs and records the last success, so that operators notice a failing purge before the disk is full. */
 function watched(
   metrics: Registry,
   { name: sweep, run }: Pick<SweeperOptions, 'name' | 'run'>,

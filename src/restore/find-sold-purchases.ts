@@ -61,7 +61,7 @@ async function ask(
     for (let from: number | null = 0; from !== null;) {
       const at: number = from;
       const page = await client.ask((each, signal) => each.soldList.readPage(since, at, signal));
-      // Keyed by the provider's id: a list that shifts while it is read shows some purchases twice.
+      // Keyed by the provider's id, because a list that shifts while it is read shows some purchases twice.
       for (const purchase of page.sold) purchases.set(purchase.providerEsimId, purchase);
       onPage(name, purchases.size);
       from = page.next;

@@ -41,7 +41,7 @@ export class CliUser {
     return { HOME: this.home, ...this.variables };
   }
 
-  /** Runs a command to its end: in this process, or in a child process if it reads `stdin`. */
+  /** Runs a command to its end, in this process or, if it reads `stdin`, in a child process. */
   async run(args: readonly string[], { env = {}, stdin }: RunOptions = {}): Promise<Finished> {
     if (stdin !== undefined) return this.spawn(args, { env, stdin });
     const [stdout, stderr] = [new Printed(), new Printed()];

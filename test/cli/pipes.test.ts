@@ -68,7 +68,7 @@ it('does not forward an accepted event again after the reader of listen has gone
     placed.push(answer.body.data.id as string);
   };
   await failed();
-  // The reader gets the ready line. A later attempt report fails: the first one, or the next if the reader is slow.
+  // The reader gets the ready line. Then the report of the first attempt fails, or the next one if the reader is slow.
   let ended = false;
   void listening.finally(() => (ended = true));
   await eventually('listen ends', async () => {

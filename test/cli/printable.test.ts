@@ -81,7 +81,7 @@ describe('text from other parties', () => {
   it.each(NAMED)('adds no color of its own to esim %s', async (_name, args) => {
     vi.stubEnv('FORCE_COLOR', '1');
     const { stdout, stderr } = await user.run(args).finally(() => vi.unstubAllEnvs());
-    // Our own colors: each one opens and closes around a printable text.
+    // Each of our own colors opens and closes around printable text.
     const own = /\u001B\[(1|31|32|33|90)m([^\u001B]*)\u001B\[(22|39)m/g;
     const lines = `${stdout}${stderr}`.replaceAll(own, '$2').trimEnd().split('\n');
     expect(lines.filter((line) => OBEYED.test(line))).toEqual([]);

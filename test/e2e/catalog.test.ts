@@ -246,7 +246,7 @@ describe('ETag', () => {
     expect(quickestMs).toBeLessThan(promisedMs);
   });
 
-  it('comes with Cache-Control: private, so that keys do not share a cached response', async () => {
+  it('has Cache-Control: private, so that keys do not share a cached response', async () => {
     const answer = await list();
     expect(answer.headers.get('cache-control')).toContain('private');
     expect(answer.headers.get('vary')).toMatch(/authorization/i);

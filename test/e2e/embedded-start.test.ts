@@ -208,7 +208,7 @@ describe('npm start on a fresh machine', () => {
     console.log(`start after SIGKILL: ${Math.round(await start())} ms`);
     expect((await newest().api.get(`/v1/orders/${firstOrderId}`)).body.data.status).toBe('issued');
     expect(newest().key).toBe(key);
-    // D1: the work of a dead worker waits for its lease.
+    // The work of a dead worker waits until its lease expires (D1).
     await eventually('one simulated wholesaler is left', () => place.companions().length === 1);
     const order = await orderEnded(newest().api, id as string, 30_000);
     expect(order).toMatchObject({ status: 'issued', quantity_issued: 2 });

@@ -1,6 +1,6 @@
 import { ESIM_ACCESS_ANSWERS, ESIM_ACCESS_CALM } from './esim-access-answers.js';
 
-/** A provider fault: a body for its control endpoint. Counts apply to the next calls. */
+/** A provider fault, as a body for the simulator's control endpoint. Counts apply to the next calls. */
 export interface Fault {
   readonly provider: 'esimAccess' | 'zendit';
   readonly control: object;

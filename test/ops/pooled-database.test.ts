@@ -55,7 +55,7 @@ describe.skipIf(missing !== null)('the service behind PgBouncer in transaction m
     for (const setting of settings) await alterDatabase(`SET ${setting}`);
   }
 
-  // This test must be first: a later one changes database settings, and sessions opened then stay unusable.
+  // This test must be first, because a later test changes database settings and sessions opened then stay unusable.
   it('accepts concurrent orders, issues each once and delivers its webhook', async () => {
     const fields = { url: receiver.url, mode: 'sandbox' };
     await service.admin.post(`/internal/v1/partners/${partner.id}/webhook-endpoints`, fields);

@@ -39,7 +39,7 @@ async function violations({ page, within }: Shown, rules: axe.RunOptions): Promi
   return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' | ')}`);
 }
 
-/** Elements that are too wide: the page or a dialog. Tables and code blocks scroll on their own. */
+/** Lists the page and dialogs that are too wide. Tables and code blocks scroll on their own. */
 const TOO_WIDE = `[document.documentElement, ...document.querySelectorAll('[role=dialog]')]
   .filter((element) => element.scrollWidth > element.clientWidth)
   .map((element) => element.tagName + ' ' + element.scrollWidth + ' > ' + element.clientWidth)`;

@@ -93,12 +93,12 @@ describe.skipIf(missing !== null)(
       await page.getByRole('heading', { name: 'Delivery log' }).waitFor();
       const log = page.getByRole('table', { name: 'Delivery log' });
 
-      // It receives: the row appears without a reload.
+      // The endpoint receives an event, and the row appears without a reload.
       await recordEvent(service, { partnerId: partner.id });
       const rows = log.getByRole('row').filter({ has: page.getByRole('cell') });
       await rows.filter({ hasText: '200' }).first().waitFor();
 
-      // The receiver breaks: the row shows the next retry and its time.
+      // The receiver fails, and the row shows the next retry and its time.
       receiver.answer = (_nth, _webhook, response) => void response.writeHead(503).end('down for repair');
       await recordEvent(service, { partnerId: partner.id });
       const retried = rows.filter({ hasText: 'attempt 5' }).filter({ hasText: '503' });

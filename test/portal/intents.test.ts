@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 
 describe('the Idempotency-Key of a change in the portal', () => {
-  it('stays the same until a response arrives, and changes afterwards', () => {
+  it('remains the same until a response arrives, and changes afterwards', () => {
     const first = intents.keyOf('api-keys', { name: 'till' });
     expect(first).toMatch(/^[0-9a-f]{32}$/);
     expect(intents.keyOf('api-keys', { name: 'till' })).toBe(first);

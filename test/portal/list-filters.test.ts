@@ -145,7 +145,7 @@ describe.skipIf(missing !== null)('a list filter', { timeout: BROWSER_TEST_MS },
   );
 
   it('offers every error code that a program can receive, and finds its calls', async () => {
-    // Log the call first: a page opened earlier lists only codes that existed then.
+    // Log the call first, because a page opened earlier lists only the codes that existed then.
     await loggedCall(service.admin, await partner.sandbox.get('/v1/orders/ord_none'));
     await portal.open('/developers/requests');
     const field = page.getByLabel('Error code');

@@ -64,7 +64,7 @@ describe.skipIf(missing !== null)('a lost response', { timeout: BROWSER_TEST_MS 
       await page.getByLabel('Name').fill('checkout');
       await page.getByRole('button', { name: 'Create key' }).click();
       await dialog('New key').getByText(unreachable).waitFor();
-      // Closing the dialog does not change the intent: the key is the same.
+      // Closing the dialog does not change the intent, so the key is the same.
       await dialog('New key').getByRole('button', { name: 'Cancel' }).click();
       await page.getByRole('button', { name: 'New key' }).click();
       await page.getByLabel('Name').fill('checkout');

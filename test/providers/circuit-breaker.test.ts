@@ -14,7 +14,7 @@ describe('the circuit breaker', () => {
     };
   }
 
-  it('opens after consecutive failures, but not if a success comes between them', () => {
+  it('opens after consecutive failures, but not if a success occurs between them', () => {
     const { breaker, fail } = setUp();
     fail(2);
     breaker.admit()!.succeeded();

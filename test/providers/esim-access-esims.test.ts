@@ -299,7 +299,7 @@ describe('an eSIM of eSIM Access', () => {
       }
     });
 
-    it('is recognized as a health check, and others yield nothing', () => {
+    it('is recognized as a health check, and unusable callbacks yield nothing', () => {
       const { provider } = world;
       const content = { orderNo: '1234567890', orderStatus: 'Test' };
       expect(provider.hintsOf({ notifyType: 'CHECK_HEALTH', content })).toEqual([{ about: 'health_check' }]);

@@ -96,7 +96,7 @@ describe('a placement that is not documented as repeatable', () => {
 });
 
 describe('a placement that the provider documents as the same request', () => {
-  it('is sent as often as it is tried', async () => {
+  it('is sent at every attempt', async () => {
     const { guard, told } = newGuard();
     const placement = newPlacement('same_request');
     for (let i = 0; i < 4; i++)

@@ -165,7 +165,7 @@ describe('the client of a provider', () => {
     expect(await get()).toMatchObject({ status: 200 });
   });
 
-  it('reaches a provider whose first SYN is lost, next to a dead address', async () => {
+  it('reaches a provider despite a lost first SYN and a dead address', async () => {
     const slow = await deafAddress('127.0.0.3', 0, 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}');
     const dead = await deafAddress('127.0.0.2', slow.port);
     closers.push(

@@ -124,7 +124,7 @@ function makeWorld(): Promise<ProviderWorld> {
   });
 }
 
-// The sandbox provider only provisions: it has no list, no readings and no callbacks.
+// The sandbox provider only provisions. It has no list, no readings and no callbacks.
 describeConformance('the sandbox provider', makeWorld, { provisioningOnly: true });
 
 it('shows support that a slow sandbox order is in progress', async () => {

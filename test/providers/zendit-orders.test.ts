@@ -131,7 +131,7 @@ describe('Zendit', () => {
       expect((await suite.provider.findOrder(order, signal))?.state).toBe('provisioned');
     });
 
-    it('throws ProviderUnavailable only when nothing of the order was sent', async () => {
+    it('throws ProviderUnavailable only when no part of the order was sent', async () => {
       suite.simulator.control({ busy: 3 });
       const order = newOrder(3);
       await expect(suite.provider.placeOrder(order, 'first', signal)).rejects.toBeInstanceOf(
@@ -220,7 +220,7 @@ describe('Zendit', () => {
       },
     );
 
-    it('buys once when the response comes after the timeout', async () => {
+    it('buys once when the response arrives after the timeout', async () => {
       suite.simulator.control({ slowMs: 60_000 });
       const hasty = suite.bench.provider({ ...suite.simulator, timeoutMs: 3_000 });
       const order = newOrder();

@@ -62,7 +62,7 @@ describe('Zendit as described by its official SDKs', () => {
       expect(await suite.provider.cancelOrder(cancellation, signal)).toEqual({ state: 'canceled' });
     });
 
-    it('is not posted while it is unknown whether one exists', async () => {
+    it('is not posted while it is unknown whether an earlier one exists', async () => {
       const { cancellation } = await bought();
       suite.simulator.control({ noRefundStatus: 500 });
       await expect(suite.provider.cancelOrder(cancellation, signal)).rejects.toBeInstanceOf(

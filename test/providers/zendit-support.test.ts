@@ -91,14 +91,14 @@ describe('an order with one malformed purchase, as shown to support', () => {
     ['gets no response within the deadline', null],
     ['gets the response for another purchase', purchase('po_other-1')],
     ['gets a response that is not an object', { status: 200, json: [] }],
-  ])('must be queried again when the malformed one %s', async (_what, answer) => {
+  ])('must be queried again when the malformed purchase %s', async (_what, answer) => {
     await expect(findParts(await withOdd(answer), order)).rejects.toBeInstanceOf(ProviderUnavailable);
   });
 
   it.each([
     ['gets a body', SILENCE],
     ['gets a response within the deadline', null],
-  ])('has an unknown outcome only when none of them %s', async (_what, answer) => {
+  ])('has an unknown outcome only when no purchase %s', async (_what, answer) => {
     const silent = await zendit(() => answer, deadlineFor(answer));
     await expect(findParts(silent, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
   });

@@ -71,7 +71,7 @@ describe('Zendit', () => {
       ]);
     });
 
-    it('does not post a refund again whose response was lost', async () => {
+    it('does not repeat a refund whose response was lost', async () => {
       const request = await cancelable(1);
       suite.simulator.control({ dropAfterCommit: 1 });
       await expect(suite.provider.cancelOrder(request, signal)).rejects.toBeInstanceOf(

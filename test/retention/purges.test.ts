@@ -173,7 +173,7 @@ const cure = () => query('DROP TABLE IF EXISTS kept_orders, kept_esims');
 describe('an order that cannot be purged', () => {
   afterEach(cure);
 
-  it('is skipped and logged, the others are deleted, and the next run retries it', async () => {
+  it('is skipped and logged while the others are deleted, and the next run retries it', async () => {
     const ids = Array.from({ length: 120 }, (_, n) => `o_${String(n).padStart(3, '0')}`);
     await insertOrders(ids.map((id, n) => ({ id, age: `${300 - n} days`, topupAge: '200 days' })));
     await poison('o_000');

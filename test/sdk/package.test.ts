@@ -289,7 +289,7 @@ describe('the package', () => {
       `import { type CodesOf, isApiError } from '@partner-esim/sdk';`,
       `type Same<A, B> = [A, B] extends [B, A] ? true : never;`,
       `export const all: Same<keyof CodesOf, ${operations.map((id) => `'${id}'`).join(' | ')}> = true;`,
-      // The type is neither `never` nor `any`: it includes general codes, and excludes codes of purchases only.
+      // The type is neither `never` nor `any`. It includes general codes and excludes codes that only purchases have.
       ...operations.map(
         (id) => `export const ${id}Codes: CodesOf['${id}'][] = ['unauthorized', 'rate_limited'];`,
       ),

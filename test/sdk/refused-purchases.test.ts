@@ -153,7 +153,7 @@ describe.each(['file', 'sql'])('a refused purchase with its intents in %s', (kin
     expect((await esim.orders.list({ reference: id('again') })).data).toHaveLength(1);
   });
 
-  it('is reopened by one of many processes, and all use its key', async () => {
+  it('is reopened by one of many processes, and all use the key of that process', async () => {
     const refused = await whileNotSold(() =>
       new Purchases(esim, openStore(kind)).placeOrder(id('many'), ORDER).catch(caught),
     );

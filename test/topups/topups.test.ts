@@ -151,7 +151,7 @@ describe('POST /v1/topups', () => {
     },
   );
 
-  it('accepts a reference once, separately from those of orders', async () => {
+  it('accepts a reference once, independently of order references', async () => {
     await placeOrder(api, { package_id: BASE, reference: 'shared' });
     const body = { esim_id: await issueEsim(api, BASE), package_id: TOPUP_1GB_7D, reference: 'shared' };
     await placeTopup(api, body);

@@ -14,7 +14,7 @@ const many = (count: number, value: string): string[] =>
   Array.from({ length: count }, (_, i) => [`X-${i}`, value]).flat();
 
 describe('a stored response header', () => {
-  it('has a lowercase name, and repeated ones are joined', () => {
+  it('has a lowercase name, and repeated headers are joined', () => {
     expect(keptHeaders(['Content-Type', 'text/plain', 'Via', 'a', 'VIA', 'b'])).toEqual({
       'content-type': 'text/plain',
       via: 'a, b',

@@ -52,7 +52,7 @@ describe('a delivery after an attempt', () => {
       }
   });
 
-  it('keeps its due time after an interruption, and every third one in a row counts as a failure', () => {
+  it('keeps its due time after an interruption, and every third interruption in a row counts as a failure', () => {
     const first = afterAttempt(RULES, NEW, 'interrupted');
     expect(first).toEqual({
       status: 'pending',
@@ -72,7 +72,7 @@ describe('a delivery after an attempt', () => {
     expect(last).toMatchObject({ status: 'failed', exhausted: true });
   });
 
-  it('fails with its first failure if it is a test', () => {
+  it('fails at the first failed attempt if it is a test', () => {
     const after = afterAttempt(RULES, { ...NEW, kind: 'test' }, 'failed');
     expect(after).toMatchObject({ status: 'failed', exhausted: false });
   });

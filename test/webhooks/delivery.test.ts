@@ -119,7 +119,7 @@ describe('a delivery', () => {
     expect(verifyWebhookSignature({ header, body: webhook.body, secret })).toBe(true);
   });
 
-  it('goes only to endpoints of its partner, mode and event types, in the transaction of the event', async () => {
+  it('is created only for endpoints with its partner, mode and event type, in the transaction of the event', async () => {
     const stranger = await service.createPartner();
     const receiver = await receiverThatAnswers(200);
     const { url } = receiver;

@@ -69,7 +69,7 @@ const sentEventIds = (): string[] =>
   receiver.received.map(({ body }) => (JSON.parse(body.toString()) as { id: string }).id).toSorted();
 
 describe('a replay that waited while some of its partitions were dropped', () => {
-  it('repeats the rest, and shows by total and created how many were gone', async () => {
+  it('repeats the rest, and its total and created counts show how many deliveries were already dropped', async () => {
     const endpoint = await registerEndpoint(admin, partnerId, { url: receiver.url });
     await makeDays(admin, [PAST]);
     const kept = [await insertEvent(KEPT), await insertEvent(KEPT)].toSorted();
@@ -113,7 +113,7 @@ describe("a resend during the detachment of its event's partition", () => {
       return status !== 'pending' && status;
     });
 
-  it('is sent from the detached partition, and discarded only when that is gone', async () => {
+  it('is sent from the detached partition, and discarded only once that partition is dropped', async () => {
     const endpoint = await registerEndpoint(admin, partnerId, { url: receiver.url });
     const event = await insertEvent(KEPT);
     const day = partitionName('events_sandbox', dayOf(hourOf(KEPT)));

@@ -95,7 +95,7 @@ describe('a dying worker', () => {
     expect(receiver.received).toHaveLength(2);
   });
 
-  it('uses up no attempt, but every third interruption in a row counts as one', async () => {
+  it('uses up no attempt, but every third interruption in a row counts as an attempt', async () => {
     await recordEvent(admin, { partnerId: partner.id });
     const [{ id } = { id: '' }] = await listDeliveries(admin, endpoint);
     await startWorker({

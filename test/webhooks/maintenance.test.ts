@@ -102,7 +102,7 @@ describe('updating discarded deliveries', () => {
     ]);
   });
 
-  it('starts with those due after the discard, because claims must read past them (D34)', async () => {
+  it('starts with deliveries that are due after the discard, because claims must read past them (D34)', async () => {
     await insertOwed('dlv_before', 'whe_1', 'pending', { dueAt: `now() - interval '6 minutes'` });
     await insertOwed('dlv_after', 'whe_1', 'pending', { dueAt: `now() + interval '6 minutes'` });
     await run('webhooks.discards');

@@ -45,7 +45,7 @@ describe('OutcomeBatcher', () => {
     expect(calls).toEqual([['dlv_2', 'dlv_3', 'dlv_1']]);
   });
 
-  it('writes a single outcome without waiting, and those of the next milliseconds together', async () => {
+  it('writes a single outcome without waiting, and the outcomes of the next milliseconds together', async () => {
     vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
     try {
       const { batcher, calls } = batcherOn(() => undefined);
@@ -78,7 +78,7 @@ describe('OutcomeBatcher', () => {
   it.each([
     ['a bug in the code that builds the statement', () => new TypeError('not a string')],
     ['an error that looks like a down server, until the timeout', () => databaseError('57P01')],
-  ])('lets one failing outcome affect no neighbor: %s (D43)', async (_what, poison) => {
+  ])('does not let a failing outcome affect its neighbors: %s (D43)', async (_what, poison) => {
     const { batcher } = batcherOn((ids) => {
       if (ids.includes('dlv_2')) throw poison();
     }, 200);

@@ -220,7 +220,7 @@ describe('a replay', () => {
     expect(performance.now() - startedAt).toBeGreaterThan(1_000);
   });
 
-  it('ends before a large, earlier one of its partner if it has few events (D34)', async () => {
+  it('ends before a large, earlier replay of the same partner if it has few events (D34)', async () => {
     await deliverEvents(80);
     await deliverEvents(10, 'esim.expired');
     const large = (await replay({ since: SINCE })).body.data.id as string;
@@ -353,7 +353,7 @@ describe('the selection of a replay', () => {
     expect(receiver.received).toHaveLength(2 * ENDED + 2);
   });
 
-  it('excludes deliveries whose response came earlier and is recorded later', async () => {
+  it('excludes deliveries whose response arrived earlier and is recorded later', async () => {
     const answerAll = hold();
     await record(1);
     await eventually('it is under way', () => receiver.received.length === ENDED + 1);

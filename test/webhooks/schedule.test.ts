@@ -142,7 +142,7 @@ describe('the documented schedule', () => {
 });
 
 describe('a block', () => {
-  it('sends nothing for 60 seconds and uses up no attempt, and then sends what waits, oldest first', async () => {
+  it('sends nothing for 60 seconds and uses up no attempt, and then sends the waiting deliveries, oldest first', async () => {
     answerWith(500);
     await failOne('gives up');
     expect((await endpointState(service, endpoint)).status).toBe('blocked');

@@ -161,7 +161,7 @@ describe('a failure', () => {
     expect(JSON.stringify(result)).not.toMatch(/127\.0|::1/);
   });
 
-  it('includes nothing of an error except a plausible code', () => {
+  it('includes nothing from an error except a plausible code', () => {
     const inner = Object.assign(new Error('connect 10.0.0.1:22'), { code: '10.0.0.1', address: '10.0.0.1' });
     expect(describeFailure(inner)).toBe('protocol');
     expect(describeFailure('10.0.0.1')).toBe('protocol');
@@ -187,7 +187,7 @@ describe('an interruption', () => {
     expect(await send(senderWith(), dripping, late)).toMatchObject({ outcome: 'delivered', statusCode: 200 });
   });
 
-  it('prevents any sending when it comes before the connection is established', async () => {
+  it('prevents any sending when it happens before the connection is established', async () => {
     let requests = 0;
     const url = await http((_request, response) => {
       requests++;
@@ -256,7 +256,7 @@ describe('a keep-alive connection', () => {
     expect(nameServer.questions).toHaveLength(4);
   });
 
-  it('is not opened next to a busy one without a new DNS lookup', async () => {
+  it('is not opened alongside a busy connection without a new DNS lookup', async () => {
     const { port } = await keepingReceiver();
     let address = PUBLIC;
     const nameServer = await NameServer.start({ 'moved.test': () => ({ a: [address] }) });

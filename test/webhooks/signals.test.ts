@@ -137,7 +137,7 @@ describe.each([
       },
     );
 
-    it('is replaced by the sweep when it is lost', { timeout: TEST_MS }, async () => {
+    it('is backed up by the sweep when it is lost', { timeout: TEST_MS }, async () => {
       await startWorker({ SWEEP_INTERVAL_MS: '250' });
       // Records an event like `record`, in a process that dies before it notifies.
       await office.database.pool.query(

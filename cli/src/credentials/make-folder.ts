@@ -2,8 +2,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 
 /**
- * Creates a folder and its missing parents with mode 0700. Recursive `mkdir` is no option: below /proc, it never
- * returns.
+ * Creates a folder and its missing parents with mode 0700. Avoids recursive `mkdir`, which never returns below /proc.
  * @throws NodeJS.ErrnoException
  */
 export function makeFolder(folder: string): void {

@@ -5,7 +5,7 @@ import { readPrivateFile, writePrivateFile } from './private-file.js';
 
 export type Mode = 'sandbox' | 'live';
 
-/** A key and the only address that it may be sent to: the one that accepted it at login. */
+/** A key and the only address that it may be sent to, which is the one that accepted it at login. */
 export interface StoredKey {
   readonly key: string;
   /** Null if an earlier version stored the key without the address used at login. */

@@ -108,7 +108,7 @@ export class FileCursorStore implements CursorStore {
   }
 }
 
-/** Creates a folder and its missing parents. Recursive `mkdir` is no option: below /proc, it never returns. */
+/** Creates a folder and its missing parents. Avoids recursive `mkdir`, which never returns below /proc. */
 async function makeFolder(folder: string): Promise<void> {
   if (await isThere(folder)) return;
   const parent = path.dirname(folder);

@@ -58,7 +58,7 @@ const PORT_RETRIES = 10;
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const cluster = await openCluster(options.dataDir, options.settings?.['fsync'] !== 'off');
   const server = await adoptOrStart(cluster, options);
-  // A convenience only: without a stored port the next start chooses another.
+  // Only a convenience. Without a stored port, the next start chooses another one.
   await storePort(cluster.dataDir, server.port).catch(() => {});
   return handleOf(server, cluster);
 }

@@ -30,7 +30,7 @@ export class SettleCancellation {
   async settle(claimed: ClaimedPurchase<OrderEntity>): Promise<void> {
     const { purchase: order } = claimed;
     const esims = uncanceled(await this.esims.listByOrders(this.manager, [order.id]));
-    // An earlier attempt may have canceled some eSIMs: only the provider knows.
+    // An earlier attempt may have canceled some eSIMs. Only the provider knows.
     const mayHaveLeft = order.attempts > 1;
     const outcome =
       mayHaveLeft || esims.every(isUntouched)

@@ -118,7 +118,7 @@ export class EsimReader {
       );
       return new Map(arrayAt(answer, 'esimUsageList').flatMap((value) => this.usageOf(value)));
     } catch (error) {
-      // Optional detail: without it the counters of `esim/query` apply.
+      // Optional detail. Without it, the counters from `esim/query` apply.
       this.warn(error);
       return new Map();
     }

@@ -121,7 +121,7 @@ export function toPackage(sold: ResponseObject, kind: ProviderPackage['kind']): 
   const volume = countAt(sold, 'volume');
   const activationPolicy = ACTIVATION_POLICIES[(countOrNullAt(sold, 'activeType') ?? ON_FIRST_USE) as 1 | 2];
   if (coverage.length === 0 || validityDays === 0 || activationPolicy === undefined) return null;
-  // Types 2 and 3 allow the volume per day: only a plan of one day has a total.
+  // Types 2 and 3 allow the volume per day, so only a plan of one day has a total.
   if (dataType !== TOTAL_DATA && dataType !== UNLIMITED_DATA && validityDays !== 1) return null;
   const currency = textAt(sold, 'currencyCode');
   // Orders name their price in USD: a package in another currency could be listed but never bought.

@@ -190,7 +190,7 @@ export class ZenditApi {
     const limit = timeoutMs === undefined ? {} : { timeoutMs };
     const answer = await this.call({ method: 'GET', path, purpose, signal, effect: 'none', ...limit });
     if (answer.status < 300) return asObject(answer.json);
-    // Ignore the response of an intermediary: only Zendit's own 404 permits a placement.
+    // Ignore the response of an intermediary, because only Zendit's own 404 permits a placement.
     if (meansNone.includes(answer.status) && isZenditsWord(answer)) return null;
     throw new ZenditStatus(answer.status);
   }

@@ -45,7 +45,7 @@ type RecordedById = ReadonlyMap<string, RecordedAttempt>;
 @Injectable()
 export class AttemptRecorder {
   private readonly rules: DeliveryRules;
-  /** Already recorded attempts: a caller that retries after a failure passes them again. */
+  /** Attempts that are already recorded. A caller that retries after a failure passes them again. */
   private readonly done = new WeakSet<FinishedAttempt>();
 
   constructor(

@@ -12,7 +12,7 @@ const LIMIT = 25;
 /** A page plus one row, in index and table, and the lookups for each row. */
 const MAX_ROWS = 6 * (LIMIT + 1);
 
-/** Excludes day partitions: a small one may be scanned, and its rows are counted anyway. */
+/** Excludes day partitions, because a small one may be scanned. Its rows are counted anyway. */
 const isGrowing = (name: string): boolean => GROWING.includes(name);
 /** Runs once a minute for all lists together. */
 const OLDEST_DAY = 'pg_inherits';

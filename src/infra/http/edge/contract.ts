@@ -36,7 +36,7 @@ export interface EdgeCall {
   /** The request target as sent. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
-  /** Alternating names and values, unmerged: only here a second `Authorization` line is visible (D12). */
+  /** Alternating names and values, unmerged. A second `Authorization` line is visible only here (D12). */
   readonly rawHeaders: readonly string[];
   /** The caller's IP address after `TRUST_PROXY` hops (D15); empty when the socket is already gone. */
   readonly remoteAddress: string;

@@ -5,7 +5,7 @@ export const SIGNAL_CHANNEL = 'partner_esim_work';
 export const FIRST_PAUSE_MS = 100;
 export const MAX_PAUSE_MS = 5_000;
 
-/** Broadcasts to every listening process of the service, including this one. Best effort: a message may be lost. */
+/** Broadcasts to every listening process of the service, including this one. Best effort, so a message may be lost. */
 export interface SignalChannel {
   /** @throws Error of the server when the message cannot be sent */
   send(text: string): Promise<void>;
