@@ -118,9 +118,10 @@ export class PartnerApi {
 
   /** Leaves out install data, because anyone with the activation code can install the eSIM. */
   async esim(id: string): Promise<Esim> {
-    const { smdp_address, matching_id, activation_code, confirmation_code, install, ...esim } =
-      await this.client.esims.get(id, this.call);
-    void [smdp_address, matching_id, activation_code, confirmation_code, install];
+    const shown = await this.client.esims.get(id, this.call);
+    const { smdp_address, matching_id, activation_code, confirmation_code, pin, puk, install, ...esim } =
+      shown;
+    void [smdp_address, matching_id, activation_code, confirmation_code, pin, puk, install];
     return esim;
   }
 

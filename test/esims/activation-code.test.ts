@@ -8,10 +8,13 @@ describe('an activation code', () => {
     ['LPA:1$smdp.example.com$AB-12$1.3.6.1.4.1$1', 'LPA:1$smdp.example.com$AB-12$1.3.6.1.4.1$1'],
     ['1$smdp.example.com$AB-12', 'LPA:1$smdp.example.com$AB-12'],
     [null, 'LPA:1$smdp.example.com$AB-12'],
-    [undefined, 'LPA:1$smdp.example.com$AB-12'],
     ['LPA:1$smdp.example.com$AB-12$"><script>', 'LPA:1$smdp.example.com$AB-12'],
   ])('keeps all parts of %s that are safe in a link', (given, shown) => {
     expect(toActivationCode({ ...PARTS, activationCode: given })).toBe(shown);
+  });
+
+  it('is built from its parts for an eSIM that was issued without it', () => {
+    expect(toActivationCode(PARTS)).toBe('LPA:1$smdp.example.com$AB-12');
   });
 
   it('requires a confirmation code only if its fifth part says so', () => {

@@ -14,7 +14,11 @@ describe('an order at eSIM Access', () => {
     world.simulator.control({ faults: { allocatingLooks: 2 } });
     expect(await place(world.provider, order)).toMatchObject({ state: 'in_progress' });
     expect(await find(world.provider, order)).toMatchObject({ state: 'in_progress' });
-    const secrets = { activationCode: expect.stringMatching(/^LPA:1\$/) as string, pin: '1234', puk: '12345678' };
+    const secrets = {
+      activationCode: expect.stringMatching(/^LPA:1\$/) as string,
+      pin: '1234',
+      puk: '12345678',
+    };
     const profile = { ...secrets, installBy: expect.any(Date) as Date };
     expect(await find(world.provider, order)).toMatchObject({
       state: 'provisioned',

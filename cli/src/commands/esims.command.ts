@@ -66,6 +66,8 @@ export const esimsGet: Command = {
       ['  smdp address', esim.smdp_address],
       ['  activation code', esim.activation_code],
       ...(confirmation === null ? [] : [['  confirmation code', confirmation]]),
+      ...(esim.pin === null ? [] : [['  PIN', esim.pin]]),
+      ...(esim.puk === null ? [] : [['  PUK', esim.puk]]),
       ['  install on iOS', install.ios_url],
       ['  install on Android', install.android_url],
     ]);

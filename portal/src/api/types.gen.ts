@@ -426,6 +426,8 @@ export type InstallData = {
     matching_id: string;
     activation_code: string;
     confirmation_code: string | null;
+    pin: string | null;
+    puk: string | null;
     install: InstallLinks;
     /**
      * The QR code as an SVG document.

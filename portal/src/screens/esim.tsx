@@ -115,6 +115,8 @@ function Shown({ data }: { data: InstallData }) {
           ['SM-DP+ address', <code key="smdp">{data.smdp_address}</code>],
           ['Matching id', <code key="matching">{data.matching_id}</code>],
           ['Confirmation code', data.confirmation_code],
+          ['PIN', data.pin],
+          ['PUK', data.puk],
           [
             'On an iPhone',
             data.install && (

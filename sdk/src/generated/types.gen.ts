@@ -279,6 +279,18 @@ export type EsimWithInstall = {
     matching_id: string;
     activation_code: string;
     confirmation_code: string | null;
+    /**
+     * Whether the user must enter a confirmation code to install the eSIM.
+     */
+    confirmation_code_required: boolean;
+    /**
+     * PIN of the profile.
+     */
+    pin: string | null;
+    /**
+     * PUK of the profile.
+     */
+    puk: string | null;
     install: InstallLinks;
 };
 
