@@ -63,6 +63,8 @@ const KINDS = {
 /** The number of statements of each kind that this process sends during `work`. */
 async function statementsOf(work: () => Promise<unknown>): Promise<Record<keyof typeof KINDS, number>> {
   const sent = vi.spyOn(Client.prototype, 'query');
+  // A second spy is the first one, with its earlier calls.
+  sent.mockClear();
   await work();
   const texts = sent.mock.calls.map((given: readonly unknown[]) => {
     const [statement, values] = given as [string | { text?: string; values?: unknown[] }, unknown];
