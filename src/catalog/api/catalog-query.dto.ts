@@ -12,6 +12,9 @@ import {
   type Region,
 } from '../package.js';
 
+const IsCountryCode = (): PropertyDecorator =>
+  Matches(/^[A-Z]{2}$/, { message: 'must be two upper-case letters' });
+
 const MAX_FILTER_NUMBER = 1_000_000_000_000_000;
 
 export class CatalogQueryDto extends ListQueryDto {
@@ -22,7 +25,7 @@ export class CatalogQueryDto extends ListQueryDto {
     description: 'A country that the package covers.',
   })
   @Optional()
-  @Matches(/^[A-Z]{2}$/, { message: 'must be two upper-case letters' })
+  @IsCountryCode()
   country?: string;
 
   @ApiPropertyOptional({ enum: REGIONS })
@@ -77,7 +80,7 @@ export class CatalogQueryDto extends ListQueryDto {
     description: 'A country where the traffic reaches the internet.',
   })
   @Optional()
-  @Matches(/^[A-Z]{2}$/, { message: 'must be two upper-case letters' })
+  @IsCountryCode()
   exit_country?: string;
 
   @ApiPropertyOptional({
@@ -87,7 +90,7 @@ export class CatalogQueryDto extends ListQueryDto {
     description: 'Only packages with known exit countries, none of which is this one.',
   })
   @Optional()
-  @Matches(/^[A-Z]{2}$/, { message: 'must be two upper-case letters' })
+  @IsCountryCode()
   not_exit_country?: string;
 
   @ApiPropertyOptional({ type: 'integer', minimum: 1 })
@@ -114,6 +117,6 @@ export function toCatalogFilters(query: CatalogQueryDto): CatalogFilters {
     exitCountry: query.exit_country,
     notExitCountry: query.not_exit_country,
     maxValidityDays: query.max_validity_days,
-    topupSupported: query.topup_supported && query.topup_supported === 'true',
+    topupSupported: query.topup_supported === undefined ? undefined : query.topup_supported === 'true',
   };
 }

@@ -12,7 +12,7 @@ import {
   textOrNullAt,
 } from '../http/index.js';
 import { ESIM_ACCESS, type EsimAccessApi } from './esim-access-api.js';
-import { SLOWER_AFTER_DAILY_DATA, termsOf, TOTAL_DATA, UNLIMITED_DATA } from './package-terms.js';
+import { NO_TOPUP, SLOWER_AFTER_DAILY_DATA, termsOf, TOTAL_DATA, UNLIMITED_DATA } from './package-terms.js';
 
 type Kind = ProviderPackage['kind'];
 
@@ -98,7 +98,6 @@ const ACTIVATION_POLICIES = { 1: 'on_install', 2: 'on_first_use' } as const;
 const ON_FIRST_USE = 2;
 const DAYS_OF_UNIT: Readonly<Record<string, number>> = { DAY: 1, WEEK: 7, MONTH: 30, YEAR: 365 };
 const MICROS_PER_PRICE = 100;
-const NO_TOPUP = 1;
 /** Reserved for the Canary Islands; not a country of ISO 3166-1. */
 const CANARY_ISLANDS = 'IC';
 

@@ -14,6 +14,7 @@ const PLANS: ReadonlyMap<number, PackageTerms['plan']> = new Map([
   [UNLIMITED_DATA, 'unlimited'],
 ]);
 /** Values of `supportTopUpType`: 1 none, 2 data, 3 days (`periodNum`). */
+export const NO_TOPUP = 1;
 const TOPUP_KINDS: ReadonlyMap<number, PackageTerms['topup']['kinds']> = new Map([
   [2, ['data']],
   [3, ['days']],
@@ -24,7 +25,7 @@ const MAX_TOPUPS = 10;
 /** Statements of a `package/list` entry beyond its allowance (D57). @throws ProviderResponseInvalid */
 export function termsOf(sold: ResponseObject, regionName: string | null): PackageTerms {
   const dataType = countOrNullAt(sold, 'dataType') ?? TOTAL_DATA;
-  const kinds = TOPUP_KINDS.get(countOrNullAt(sold, 'supportTopUpType') ?? 1) ?? [];
+  const kinds = TOPUP_KINDS.get(countOrNullAt(sold, 'supportTopUpType') ?? NO_TOPUP) ?? [];
   return {
     // `volume` of a "3GB" package is 3 x 2^30.
     dataUnit: 'binary',

@@ -11,7 +11,7 @@ import {
   textOrNullAt,
   valueAt,
 } from '../http/index.js';
-import { SLOWER_AFTER_DAILY_DATA, UNLIMITED_DATA } from './package-terms.js';
+import { NO_TOPUP, SLOWER_AFTER_DAILY_DATA, UNLIMITED_DATA } from './package-terms.js';
 
 /** One package on an eSIM: the first is the order's; the others are top-ups. */
 export interface QueriedPackage {
@@ -46,7 +46,6 @@ export interface QueriedEsim {
   readonly packages: readonly QueriedPackage[] | null;
 }
 
-const NO_TOPUP = 1;
 const ACTIVATION_CODE = /^(?:LPA:)?1\$([A-Za-z0-9.:-]{1,255})\$([A-Za-z0-9-]{1,255})(?:\$[^$]*)*$/i;
 
 /** @throws ProviderResponseInvalid */
