@@ -68,7 +68,8 @@ export const UNSTATED_TERMS: PackageTerms = {
   variant: null,
 };
 
-const BYTES: Readonly<Record<DataUnit, { readonly gb: number; readonly mb: number }>> = {
+/** Bytes of a gigabyte and a megabyte, by unit. */
+export const UNIT_BYTES: Readonly<Record<DataUnit, { readonly gb: number; readonly mb: number }>> = {
   decimal: { gb: 1e9, mb: 1e6 },
   binary: { gb: 2 ** 30, mb: 2 ** 20 },
 };
@@ -80,7 +81,7 @@ export function dataLabel(
 ): string | null {
   if (item.unlimited) return 'Unlimited';
   if (item.dataBytes === null) return null;
-  const { gb, mb } = BYTES[dataUnit];
+  const { gb, mb } = UNIT_BYTES[dataUnit];
   const [count, unit] = item.dataBytes >= gb ? [item.dataBytes / gb, 'GB'] : [item.dataBytes / mb, 'MB'];
   return `${Number(count.toFixed(2))} ${unit}${plan === 'daily' ? '/day' : ''}`;
 }

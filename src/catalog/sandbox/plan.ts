@@ -7,7 +7,13 @@ import type {
   PackageType,
   Region,
 } from '../package.js';
-import { type DataUnit, type FairUse, type PackageTerms, UNSTATED_TERMS } from '../package-terms.js';
+import {
+  type DataUnit,
+  type FairUse,
+  type PackageTerms,
+  UNIT_BYTES,
+  UNSTATED_TERMS,
+} from '../package-terms.js';
 import type { SandboxCountry } from './countries.js';
 
 /** A package without its destination. Every destination combines some plans with its own price level. */
@@ -34,8 +40,6 @@ export interface Plan {
   /** Country where the traffic reaches the internet; null when the wholesaler does not say. */
   readonly exitCountry: string | null;
 }
-
-const BYTES_PER_GB: Readonly<Record<DataUnit, number>> = { decimal: 1e9, binary: 2 ** 30 };
 
 const BASE = {
   kind: 'base',
@@ -74,7 +78,7 @@ export function unlimitedPlan(validityDays: number, pricePercent: number): Plan 
     activationPolicy: 'on_install',
     speedPolicy,
     fairUse: {
-      fullSpeedBytes: 2 * BYTES_PER_GB.decimal,
+      fullSpeedBytes: 2 * UNIT_BYTES.decimal.gb,
       per: 'day',
       then: 'slower',
       kbps: 1_000,
@@ -198,7 +202,7 @@ export function packageFor(destination: Destination, plan: Plan): CatalogPackage
     region: destination.region,
     coverage: destination.countries.map((country) => country.code),
     kind: plan.kind,
-    dataBytes: plan.dataGb === null ? null : plan.dataGb * BYTES_PER_GB[plan.dataUnit],
+    dataBytes: plan.dataGb === null ? null : plan.dataGb * UNIT_BYTES[plan.dataUnit].gb,
     unlimited: plan.unlimited,
     voiceMinutes: plan.voiceMinutes,
     smsCount: plan.smsCount,
