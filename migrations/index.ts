@@ -40,6 +40,7 @@ import { OwnEndpoints1763700000060 } from './1763700000060-own-endpoints.js';
 import { JoinBacklogJobs1763700000061 } from './1763700000061-join-backlog-jobs.js';
 import { IndexOpenDeliveries1763700000062 } from './1763700000062-index-open-deliveries.js';
 import { StatePackageTerms1763700000063 } from './1763700000063-state-package-terms.js';
+import { SellDays1763700000064 } from './1763700000064-sell-days.js';
 
 /** Every migration, oldest first. Listed explicitly: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -85,4 +86,5 @@ export const MIGRATIONS = [
   JoinBacklogJobs1763700000061,
   IndexOpenDeliveries1763700000062,
   StatePackageTerms1763700000063,
+  SellDays1763700000064,
 ];

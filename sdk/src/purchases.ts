@@ -138,12 +138,19 @@ export class Purchases {
     if (intent.kind === 'order') {
       const [order] = (await this.client.orders.list(filters, options)).data;
       const { package_id, quantity } = intent.body;
-      return order?.package_id === package_id && order.quantity === (quantity ?? 1) ? order : null;
+      const isSame = order?.package_id === package_id && order.quantity === (quantity ?? 1);
+      return isSame && hasSameDays(order, intent.body) ? order : null;
     }
     const [topup] = (await this.client.topups.list(filters, options)).data;
     const { package_id, esim_id } = intent.body;
-    return topup?.package_id === package_id && topup.esim_id === esim_id ? topup : null;
+    const isSame = topup?.package_id === package_id && topup.esim_id === esim_id;
+    return isSame && hasSameDays(topup, intent.body) ? topup : null;
   }
+}
+
+/** Without a number of days, one day is bought of a package sold by the day. */
+function hasSameDays(bought: Order | Topup, wanted: Intent['body']): boolean {
+  return (bought.days ?? 1) === (wanted.days ?? 1);
 }
 
 type Ended = { readonly result: Order | Topup } | { readonly result: null; readonly refusal: EsimApiError };

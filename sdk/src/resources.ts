@@ -48,8 +48,10 @@ export class Catalog {
     return listOf(this.transport, '/catalog', filters, options);
   }
 
-  get(packageId: string, options?: CallOptions): Promise<Package> {
-    return get(this.transport, `/catalog/${part(packageId)}`, options);
+  /** @param options `days` shows price, data and validity of that many days, for a package with `plan.days` */
+  get(packageId: string, options?: CallOptions & { readonly days?: number }): Promise<Package> {
+    const query = options?.days === undefined ? '' : `?days=${options.days}`;
+    return get(this.transport, `/catalog/${part(packageId)}${query}`, options);
   }
 }
 

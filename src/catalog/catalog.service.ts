@@ -5,14 +5,19 @@ import type { TenantScope } from '../common/tenant-scope.js';
 import type { Tx } from '../infra/database/index.js';
 import { CatalogRepository } from './catalog.repository.js';
 import type { PackageEntity } from './package.entity.js';
+import { chosenDays, forDays } from './days.js';
 import { PartnerCatalogs } from './partner-catalogs.js';
 import { lookOf } from './package.js';
 import type { CatalogPackage, PackageKind } from './package.js';
 import { TopupFits, topupPackageMatches, topupTermsMatch } from './topup-fits.js';
 import { type PackageSource, type SellablePackage, SellablePackages } from './sellable-packages.js';
 
-/** A package that can be sold now. */
-export type SoldPackage = SellablePackage & { readonly source: PackageSource };
+/** A package that can be sold now, with the price, data, validity and cost of all days. */
+export type SoldPackage = SellablePackage & {
+  readonly source: PackageSource;
+  /** The chosen number of days (D60); null when the package's days are fixed. */
+  readonly days: number | null;
+};
 
 /** A top-up, and the maximum that its eSIM takes; null if the wholesaler states none. */
 export type SoldTopup = SoldPackage & { readonly maxTopups: number | null };
@@ -39,12 +44,21 @@ export class CatalogService {
     private readonly topupFits: TopupFits,
   ) {}
 
-  /** The package and the catalog's version. @throws NotFound for unknown packages and those of the other mode (D14) */
-  async getPackage(scope: TenantScope, id: string): Promise<{ item: PackageEntity; version: string }> {
+  /**
+   * The package, the number of days to show it for, and the catalog's version.
+   * @throws NotFound for unknown packages and those of the other mode (D14); ValidationFailed for a number of days that
+   * the package does not have
+   */
+  async getPackage(
+    scope: TenantScope,
+    id: string,
+    wanted: number | null,
+  ): Promise<{ item: PackageEntity; days: number | null; version: string }> {
     const catalog = await this.catalogs.get(scope);
     const item = PACKAGE_ID.test(id) ? catalog.packages.find((candidate) => candidate.id === id) : undefined;
     if (!item) throw new NotFound(NO_PACKAGE);
-    return { item: catalog.atItsPrice(item), version: catalog.version };
+    const days = chosenDays(item.terms.maxDays, wanted, '?days');
+    return { item: catalog.atItsPrice(item), days, version: catalog.version };
   }
 
   /**
@@ -58,11 +72,18 @@ export class CatalogService {
   /**
    * The top-up for an eSIM that `provider` issued from package `baseId`, by the same rule as `topup-packages`, read in
    * the transaction that sells it. Checks whether it fits before price and availability.
-   * @throws NotFound, AppError `topup_not_supported`, `package_unavailable`, `price_changed` (D27, Refusals)
+   * @throws NotFound, ValidationFailed, AppError `topup_not_supported`, `package_unavailable`, `price_changed` (D27,
+   * Refusals)
    */
   async getSellableTopup(
     tx: Tx,
-    wanted: TenantScope & { id: string; baseId: string; provider: string; maxPrice: Money | null },
+    wanted: TenantScope & {
+      id: string;
+      baseId: string;
+      provider: string;
+      days: number | null;
+      maxPrice: Money | null;
+    },
   ): Promise<SoldTopup> {
     const { mode, id, baseId, provider } = wanted;
     const item = PACKAGE_ID.test(id) ? await this.catalog.findPackage(mode, id, tx.manager) : null;
@@ -74,7 +95,7 @@ export class CatalogService {
     if (!found) throw new NotFound(NO_PACKAGE_TO_BUY);
     // Without a source the top-up is unavailable, whichever provider sold it before.
     if (found.source && found.source.provider !== provider) throw new AppError('topup_not_supported');
-    const sold = assertSold(found, { kind: 'topup', maxPrice: wanted.maxPrice });
+    const sold = assertSold(found, { kind: 'topup', days: wanted.days, maxPrice: wanted.maxPrice });
     return { ...sold, maxTopups: base.terms.topup.maxCount };
   }
 
@@ -108,23 +129,26 @@ function isFitting(base: PackageEntity, topup: PackageEntity, known: ReadonlySet
 }
 
 /**
- * Checks that the item can be sold now as a `kind` for at most `maxPrice`.
- * @throws NotFound, AppError `package_unavailable`, `price_changed`
+ * Checks that the item can be sold now as a `kind` for at most `maxPrice`, which is compared with the price of all days.
+ * @throws NotFound, ValidationFailed, AppError `package_unavailable`, `price_changed`
  */
 export function assertSold(
   item: SellablePackage | null,
-  wanted: { readonly kind: PackageKind; readonly maxPrice: Money | null },
+  wanted: { readonly kind: PackageKind; readonly days: number | null; readonly maxPrice: Money | null },
 ): SoldPackage {
   if (!item) throw new NotFound(NO_PACKAGE_TO_BUY);
-  const { available, kind, price, source } = item;
+  const { available, kind } = item;
   if (kind !== wanted.kind) throw new AppError('package_unavailable', { detail: WRONG_KIND[kind] });
   if (!available) throw new AppError('package_unavailable');
+  const days = chosenDays(item.maxDays, wanted.days, '/days');
+  const { price, source, ...ofAllDays } = forDays(item, days);
   const { maxPrice } = wanted;
   if (maxPrice && (maxPrice.currency !== price.currency || price.amount > maxPrice.amount)) {
     throw new AppError('price_changed');
   }
   if (!source) throw new AppError('package_unavailable');
-  return { ...item, source };
+  const unitCost = source.unitCost && { ...source.unitCost, micros: source.unitCost.micros * (days ?? 1) };
+  return { ...ofAllDays, price, days, source: { ...source, unitCost } };
 }
 
 function toPackage(item: PackageEntity): CatalogPackage {

@@ -6,6 +6,7 @@
  * sandbox.
  * Flow of a list: `CatalogSnapshots` (memory, by version) -> `PartnerCatalogs` (own prices) -> `CatalogList` (pages).
  */
+export { Days } from './api/days.dto.js';
 export { EsimPackageResponse, toPackageResponse } from './api/package.response.js';
 export { CatalogAdminModule, CatalogApiModule, CatalogModule } from './catalog.module.js';
 export { CatalogRepository } from './catalog.repository.js';

@@ -36,6 +36,8 @@ export interface FairUse {
 export interface PackageTerms {
   readonly dataUnit: DataUnit;
   readonly plan: PlanKind;
+  /** Maximum number of days of a package sold by the day, whose price is for one day; null if the days are fixed. */
+  readonly maxDays: number | null;
   readonly fairUse: FairUse | null;
   /** Countries where the traffic reaches the internet, ISO 3166-1 alpha-2, sorted. */
   readonly exitCountries: readonly string[] | null;
@@ -58,6 +60,7 @@ export interface PackageTerms {
 export const UNSTATED_TERMS: PackageTerms = {
   dataUnit: 'decimal',
   plan: 'total',
+  maxDays: null,
   fairUse: null,
   exitCountries: null,
   maxGeneration: null,
@@ -93,6 +96,7 @@ export function termsAsList(terms: PackageTerms): readonly unknown[] {
     [
       terms.dataUnit,
       terms.plan,
+      terms.maxDays,
       terms.exitCountries,
       terms.maxGeneration,
       terms.hotspot,

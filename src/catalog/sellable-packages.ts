@@ -25,6 +25,8 @@ export interface SellablePackage {
   readonly dataBytes: number | null;
   readonly validityDays: number;
   readonly activationPolicy: ActivationPolicy;
+  /** Set for a package sold by the day: its price, data, validity and cost are those of one day. */
+  readonly maxDays: number | null;
   /** Null when no provider sells the package any more. */
   readonly source: PackageSource | null;
 }
@@ -38,6 +40,7 @@ interface PackageRow {
   data_bytes: string | null;
   validity_days: number;
   activation_policy: ActivationPolicy;
+  max_days: number | null;
 }
 
 interface LivePackageRow extends PackageRow {
@@ -50,8 +53,9 @@ interface LivePackageRow extends PackageRow {
   cost_currency: string;
 }
 
-const COLUMNS =
-  'p.id, p.kind, p.available, p.price_amount, p.currency, p.data_bytes, p.validity_days, p.activation_policy';
+const COLUMNS = `
+  p.id, p.kind, p.available, p.price_amount, p.currency, p.data_bytes, p.validity_days, p.activation_policy,
+  (p.terms->>'maxDays')::int AS max_days`;
 
 const IN_SANDBOX = prepared(`SELECT ${COLUMNS} FROM packages p WHERE p.mode = 'sandbox' AND p.id = $1`);
 
@@ -107,6 +111,7 @@ function toTerms(row: PackageRow): Omit<SellablePackage, 'price' | 'source'> {
     dataBytes: toSafeIntegerOrNull(row.data_bytes),
     validityDays: row.validity_days,
     activationPolicy: row.activation_policy,
+    maxDays: row.max_days,
   };
 }
 

@@ -47,7 +47,8 @@ export class TopupFits {
  * It fits when both have the same mode and type and cover exactly the same countries, and the base package allows
  * top-ups. A wider top-up would add coverage that the eSIM's profile does not have; a narrower one would lose some. An
  * unlimited base accepts top-ups that add days only, because more data would add nothing. A base with a data allowance
- * accepts both kinds, but never an unlimited top-up, which would leave its usage without a total (D24). The sandbox's
+ * accepts both kinds, but never an unlimited top-up, which would leave its usage without a total (D24). Passes with an
+ * allowance per day accept days of such passes, and nothing else does. The sandbox's
  * magic top-up fits every sandbox eSIM, whatever its base.
  *
  * The caller checks the eSIM's status and whether `topup` is still sold (`available`).
@@ -56,12 +57,13 @@ export function topupPackageMatches(base: CatalogPackage, topup: CatalogPackage)
   if (topup.kind !== 'topup' || topup.mode !== base.mode) return false;
   if (topup.mode === 'sandbox' && topup.id === MAGIC_PACKAGES.topupFail) return true;
   if (!topupTermsMatch(base, topup)) return false;
+  if ((base.terms.plan === 'daily') !== (topup.terms.plan === 'daily')) return false;
   return topup.type === base.type && sameCountries(topup.coverage, base.coverage);
 }
 
 /** The part of the rule that ignores coverage: whether one plan can extend the other. */
 export function topupTermsMatch(base: CatalogPackage, topup: CatalogPackage): boolean {
-  if (!base.topupSupported || topup.unlimited) return false;
+  if (!base.topupSupported || (topup.unlimited && !base.unlimited)) return false;
   return !(base.unlimited && topup.dataBytes !== null);
 }
 

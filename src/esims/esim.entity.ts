@@ -60,6 +60,10 @@ export class EsimEntity {
   @Column({ name: 'thresholds_crossed', type: 'smallint', array: true })
   thresholdsCrossed!: number[];
 
+  /** Number of days ordered of a package sold by the day (D60); null for a package of fixed days. */
+  @Column({ type: 'int', nullable: true })
+  days!: number | null;
+
   @Column({ name: 'validity_days', type: 'int' })
   validityDays!: number;
 

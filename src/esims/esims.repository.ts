@@ -39,6 +39,7 @@ const ISSUED = [
   'totalBytes',
   'usageAsOf',
   'usageSource',
+  'days',
   'validityDays',
   'activationPolicy',
   'installBy',

@@ -23,6 +23,7 @@ export interface IssueTerms {
   readonly packageId: string;
   /** Null for unlimited data. */
   readonly dataBytes: number | null;
+  readonly days: number | null;
   readonly validityDays: number;
   readonly activationPolicy: ActivationPolicy;
   readonly issuedAt: Date;
@@ -77,6 +78,7 @@ export class IssueEsims {
       totalBytes: terms.dataBytes,
       usageAsOf: issuedAt,
       usageSource: terms.mode === 'sandbox' ? 'simulated' : 'poll',
+      days: terms.days,
       validityDays: terms.validityDays,
       activationPolicy: terms.activationPolicy,
       installBy: profile.installBy ?? new Date(issuedAt.getTime() + INSTALL_WITHIN_DAYS * DAY_MS),

@@ -129,7 +129,9 @@ function countedBytes(esim: EsimEntity, reading: ProviderUsageReport): number {
   const used = reading.usedBytes ?? 0;
   const { totalBytes } = esim;
   if (totalBytes === null || isBehind(esim, reading)) return used;
-  if (reading.status === 'depleted') return Math.max(totalBytes, used);
+  // A pass may stop for the rest of the day.
+  const isSpent = reading.status === 'depleted' && !(reading.goesOn && (esim.days ?? 1) > 1);
+  if (isSpent) return Math.max(totalBytes, used);
   // A total of 0 means that the provider does not know it.
   if (esim.toppedUpAt === null || !reading.totalBytes || reading.usedBytes === null) return used;
   return Math.max(used, totalBytes - Math.max(0, reading.totalBytes - used));
@@ -156,10 +158,10 @@ function statusAfter(
 
 /**
  * Crossing all thresholds means that all data is used. Unlimited plans have no thresholds, and a plan that goes on
- * slower has not stopped after the last one (D59): there the newest report decides.
+ * has not stopped after the last one (D59): there the newest report decides.
  */
 function isSpent(esim: EsimEntity, reading: ProviderUsageReport, usage: Usage, isNewest: boolean): boolean {
-  if (esim.totalBytes !== null && !reading.slowsDown) return usage.crossed.includes(100);
+  if (esim.totalBytes !== null && !reading.goesOn) return usage.crossed.includes(100);
   return isNewest ? reading.status === 'depleted' : esim.status === 'depleted';
 }
 

@@ -131,6 +131,7 @@ function toIssue({ order, profiles, end }: EndedOrder): EsimIssue {
     provider: order.provider,
     packageId: order.packageId,
     dataBytes: order.dataBytes,
+    days: order.days,
     validityDays: order.validityDays,
     activationPolicy: order.activationPolicy,
     issuedAt: end.at,

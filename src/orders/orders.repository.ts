@@ -9,7 +9,14 @@ import { PurchasesRepository } from '../purchases/index.js';
 import { OrderEntity, type OrderFilters, ORDERS, type OrderWithEsims } from './order.js';
 
 /** Properties set at acceptance, in addition to those of every purchase. */
-const ACCEPTED = ['quantity', 'dataBytes', 'validityDays', 'activationPolicy', 'unitPriceAmount'] as const;
+const ACCEPTED = [
+  'quantity',
+  'days',
+  'dataBytes',
+  'validityDays',
+  'activationPolicy',
+  'unitPriceAmount',
+] as const;
 
 /** SQL of `orders` for the APIs; `OrderJobsRepository` has the worker's. */
 @Injectable()

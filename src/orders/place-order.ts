@@ -16,6 +16,8 @@ import { OrdersRepository } from './orders.repository.js';
 export interface PlaceOrderCommand {
   readonly packageId: string;
   readonly quantity: number;
+  /** Of each eSIM; null for a package of fixed days, or for one day. */
+  readonly days: number | null;
   readonly reference: string | null;
   readonly maxUnitPrice: Money | null;
   readonly metadata: Readonly<Record<string, string>>;
@@ -44,7 +46,7 @@ export class PlaceOrder {
   }
 
   /**
-   * @throws NotFound, AppError `package_unavailable`, `price_changed`, `reference_taken`, `insufficient_balance`,
+   * @throws NotFound, ValidationFailed, AppError `package_unavailable`, `price_changed`, `reference_taken`, `insufficient_balance`,
    * `limit_reached`, `service_unavailable`
    */
   async place(
@@ -55,17 +57,22 @@ export class PlaceOrder {
   ): Promise<OrderEntity> {
     const { partnerId, mode } = scope;
     const { quantity, reference, idempotencyKey } = command;
-    const item = assertSold(found, { kind: 'base', maxPrice: command.maxUnitPrice });
-    const { price, source } = item;
+    const item = assertSold(found, {
+      kind: 'base',
+      days: command.days,
+      maxPrice: command.maxUnitPrice,
+    });
+    const { price, source, days } = item;
     this.sandboxQuota.take(scope, quantity, command.metadata);
     const id = newId('ord');
-    const bought = [item.id, quantity];
+    const bought = [item.id, quantity, ...(days === null ? [] : [days])];
     const inserted = this.orders.insert(tx, {
       id,
       partnerId,
       mode,
       packageId: item.id,
       quantity,
+      days,
       dataBytes: item.dataBytes,
       validityDays: item.validityDays,
       activationPolicy: item.activationPolicy,

@@ -93,6 +93,8 @@ export interface ProviderOrderRequest {
   /** The provider's package id when the order was accepted. */
   readonly upstreamPackageId: string;
   readonly quantity: number;
+  /** Number of days of each eSIM of a package sold by the day; null for fixed days. */
+  readonly days: number | null;
   /** Unit cost at the provider when the order was accepted; null if nothing is charged. */
   readonly unitCost: ProviderCost | null;
   readonly acceptedAt: Date;
@@ -139,6 +141,8 @@ export interface ProviderTopupRequest {
   readonly esim: ProviderEsimRef;
   readonly packageId: CatalogPackage['id'];
   readonly upstreamPackageId: string;
+  /** Number of days to add with a package sold by the day; null for fixed days. */
+  readonly days: number | null;
   readonly unitCost: ProviderCost | null;
   readonly acceptedAt: Date;
   /** Our records of the eSIM's other purchases; read only when the provider's response is inconclusive. */

@@ -11,9 +11,10 @@ export interface ProviderUsageReport {
     'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
   /** Null for unlimited plans, and if the provider does not say. */
   readonly usedBytes: number | null;
+  /** Null also for an allowance per day. */
   readonly totalBytes: number | null;
-  /** Whether the plan goes on slower after its data (D59). */
-  readonly slowsDown: boolean;
+  /** Whether the plan goes on after its allowance: slower, or with the next day's (D59). */
+  readonly goesOn: boolean;
   readonly activatedAt: Date | null;
   readonly expiresAt: Date | null;
   /** When the provider read its counters; the time of the call if it does not say. */

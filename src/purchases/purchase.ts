@@ -24,6 +24,10 @@ export abstract class Purchase {
   @Column({ name: 'package_id', type: 'text' })
   packageId!: string;
 
+  /** Number of days bought of a package sold by the day (D60); null for a package of fixed days. */
+  @Column({ type: 'int', nullable: true })
+  days!: number | null;
+
   @Column({ type: 'text' })
   currency!: string;
 
@@ -116,6 +120,7 @@ export function toProviderRequest(purchase: Purchase) {
     reference: purchase.providerReference,
     packageId: purchase.packageId,
     upstreamPackageId: purchase.upstreamPackageId,
+    days: purchase.days,
     unitCost: unitCostOf(purchase),
     // A purchase claimed after a restore was bought before it was accepted again (D54).
     acceptedAt: earliestOf(purchase.createdAt, purchase.upstreamPlacedAt),

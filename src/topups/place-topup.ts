@@ -18,6 +18,8 @@ import { TopupsRepository } from './topups.repository.js';
 export interface PlaceTopupCommand {
   readonly esimId: string;
   readonly packageId: string;
+  /** Null for a package of fixed days, or for one day. */
+  readonly days: number | null;
   readonly reference: string | null;
   readonly maxPrice: Money | null;
   readonly metadata: Readonly<Record<string, string>>;
@@ -42,7 +44,7 @@ export class PlaceTopup {
   ) {}
 
   /**
-   * @throws NotFound, AppError `esim_expired`, `esim_not_ready`, `topup_not_supported`, `package_unavailable`,
+   * @throws NotFound, ValidationFailed, AppError `esim_expired`, `esim_not_ready`, `topup_not_supported`, `package_unavailable`,
    * `price_changed`, `reference_taken`, `insufficient_balance`, `limit_reached`, `service_unavailable`
    */
   async place(tx: Tx, scope: TenantScope, command: PlaceTopupCommand): Promise<TopupEntity> {
@@ -58,10 +60,11 @@ export class PlaceTopup {
       baseId: esim.packageId,
       // Only the provider that issued an eSIM can top it up.
       provider: esim.provider,
+      days: command.days,
       maxPrice: command.maxPrice,
     });
     await this.assertBelowMaximum(tx, esim.id, item.maxTopups);
-    const { price, source } = item;
+    const { price, source, days } = item;
     // A provider that is not connected could not be called: return 503 before holding anything.
     this.providers.nameForNew(scope.mode, source.provider);
     const topup = await this.topups.insert(tx, {
@@ -71,6 +74,7 @@ export class PlaceTopup {
       esimId: esim.id,
       iccid: esim.iccid,
       packageId: item.id,
+      days,
       priceAmount: price.amount,
       currency: price.currency,
       dataAddedBytes: item.dataBytes,
@@ -81,7 +85,7 @@ export class PlaceTopup {
       providerReference: placementReference('topup', {
         ...scope,
         idempotencyKey: command.idempotencyKey,
-        bought: [esim.iccid, item.id],
+        bought: [esim.iccid, item.id, ...(days === null ? [] : [days])],
       }),
       upstreamPackageId: source.upstreamPackageId,
       unitCostMicros: source.unitCost?.micros ?? null,

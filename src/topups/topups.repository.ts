@@ -7,7 +7,7 @@ import { PurchasesRepository } from '../purchases/index.js';
 import { TopupEntity, type TopupFilters, TOPUPS } from './topup.js';
 
 /** Properties set at acceptance, in addition to those of every purchase. */
-const ACCEPTED = ['esimId', 'iccid', 'priceAmount', 'dataAddedBytes', 'validityAddedDays'] as const;
+const ACCEPTED = ['esimId', 'iccid', 'priceAmount', 'days', 'dataAddedBytes', 'validityAddedDays'] as const;
 
 /** SQL of `topups` for the APIs; `TopupJobsRepository` has the worker's. */
 @Injectable()

@@ -56,7 +56,9 @@ describe('sandbox catalog', () => {
   it('states data in whole gigabytes of the package unit, and null instead of 0 where there is no amount', () => {
     expect(
       offenders(
-        (pkg) => pkg.dataBytes === null || (pkg.dataBytes > 0 && /^\d+ GB$/.test(dataLabel(pkg, pkg.terms)!)),
+        (pkg) =>
+          pkg.dataBytes === null ||
+          (pkg.dataBytes > 0 && /^\d+ GB(\/day)?$/.test(dataLabel(pkg, pkg.terms)!)),
       ),
     ).toEqual([]);
     expect(offenders((pkg) => (pkg.dataBytes === null) === pkg.unlimited, bases)).toEqual([]);

@@ -19,7 +19,15 @@ let user: CliUser;
 beforeAll(async () => {
   const money = { amount: 110, currency: 'USD' };
   const order = {
-    ...{ id: 'ord_1', status: HOSTILE, package_id: HOSTILE, quantity: 1, total: money, reference: HOSTILE },
+    ...{
+      id: 'ord_1',
+      status: HOSTILE,
+      package_id: HOSTILE,
+      quantity: 1,
+      days: null,
+      total: money,
+      reference: HOSTILE,
+    },
     esims: [{ esim_id: HOSTILE, iccid: HOSTILE, status: HOSTILE }],
     failure: { code: HOSTILE, reason: HOSTILE },
     created_at: HOSTILE,
@@ -27,6 +35,7 @@ beforeAll(async () => {
   const found = {
     ...{ id: 'pkg_1', title: HOSTILE, type: 'country', coverage: [HOSTILE], region: null, price: money },
     ...{ data_bytes: 1e9, unlimited: false, validity_days: 1, available: false },
+    ...{ plan: { kind: 'total', days: null }, price_per_day: null },
   };
   const event = { id: 'evt_1', type: HOSTILE, created_at: HOSTILE, data: { name: HOSTILE } };
   const problem = {

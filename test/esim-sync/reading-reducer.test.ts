@@ -103,7 +103,7 @@ describe('a reading', () => {
   });
 
   it('keeps a plan that continues at a lower speed active until the provider reports its end', () => {
-    const slower = { ...ACTIVE, slowsDown: true, usedBytes: 1.12 * GB, asOf: minute(200) };
+    const slower = { ...ACTIVE, goesOn: true, usedBytes: 1.12 * GB, asOf: minute(200) };
     const { esim, events } = apply(newEsim(), [slower]);
     expect(esim).toMatchObject({ status: 'active', thresholdsCrossed: [50, 80, 100] });
     expect(names(events)).toEqual(['esim.activated', 'threshold 50', 'threshold 80', 'threshold 100']);

@@ -124,6 +124,7 @@ describe('stated terms', () => {
       {
         dataUnit: 'binary',
         plan: 'daily',
+        maxDays: 365,
         fairUse: {
           fullSpeedBytes: 1_073_741_824,
           per: 'day',
@@ -141,13 +142,22 @@ describe('stated terms', () => {
     [
       'a day pass that stops',
       { dataType: 3, fupPolicy: '' },
-      { plan: 'daily', fairUse: { fullSpeedBytes: 1_073_741_824, then: 'stopped', kbps: null } },
+      {
+        plan: 'daily',
+        maxDays: 365,
+        fairUse: { fullSpeedBytes: 1_073_741_824, then: 'stopped', kbps: null },
+      },
       '1 GB/day',
     ],
     [
       'a total of 3 x 2^30 bytes',
       { dataType: 1, fupPolicy: '', volume: 3_221_225_472, duration: 30, supportTopUpType: 2 },
-      { plan: 'total', fairUse: null, topup: { kinds: ['data'], behavior: 'adds', maxCount: 10 } },
+      {
+        plan: 'total',
+        maxDays: null,
+        fairUse: null,
+        topup: { kinds: ['data'], behavior: 'adds', maxCount: 10 },
+      },
       '3 GB',
     ],
     [
@@ -163,7 +173,14 @@ describe('stated terms', () => {
         ...{ unusedValidTime: undefined, supportTopUpType: undefined },
       },
       {
-        ...{ plan: 'total', fairUse: null, exitCountries: null, maxGeneration: null, hotspot: null },
+        ...{
+          plan: 'total',
+          maxDays: null,
+          fairUse: null,
+          exitCountries: null,
+          maxGeneration: null,
+          hotspot: null,
+        },
         ...{
           installWithinDays: null,
           topup: { kinds: [], behavior: 'unknown', maxCount: null },
@@ -186,7 +203,14 @@ describe('stated terms', () => {
       roaming: [{ country: 'ES', dataSpeeds: ['3G', '4G'] }],
     };
     expect(toPackages(offer)[0]!.terms).toEqual({
-      ...{ dataUnit: 'decimal', plan: 'unlimited', exitCountries: null, maxGeneration: '4G', hotspot: null },
+      ...{
+        dataUnit: 'decimal',
+        plan: 'unlimited',
+        maxDays: null,
+        exitCountries: null,
+        maxGeneration: '4G',
+        hotspot: null,
+      },
       fairUse: { fullSpeedBytes: 1_000_000_000, per: 'day', then: 'slower', kbps: 1_250, resets: 'midnight' },
       ...{ installWithinDays: null, topup: { kinds: ['plan'], behavior: 'queues', maxCount: null } },
       ...{ regionName: null, variant: 'Faster' },

@@ -66,6 +66,7 @@ export function newOrder(world: ProviderWorld, quantity = 1): ProviderOrderReque
     reference: `prv_${randomBytes(10).toString('hex')}`,
     packageId: 'pkg_of_the_test',
     quantity,
+    days: null,
     acceptedAt: new Date(),
     ...world.basePackage,
   };
@@ -75,6 +76,7 @@ export function newTopup(world: ProviderWorld, esim: ProviderTopupRequest['esim'
   return {
     reference: `prv_${randomBytes(10).toString('hex')}`,
     esim,
+    days: null,
     packageId: 'pkg_of_the_test',
     acceptedAt: new Date(),
     otherPurchases: () =>

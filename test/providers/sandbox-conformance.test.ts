@@ -129,7 +129,12 @@ describeConformance('the sandbox provider', makeWorld, { provisioningOnly: true 
 
 it('shows support that a slow sandbox order is in progress', async () => {
   const { provider } = await makeWorld();
-  const slow = { packageId: MAGIC_PACKAGES.slow, upstreamPackageId: MAGIC_PACKAGES.slow, unitCost: null };
+  const slow = {
+    packageId: MAGIC_PACKAGES.slow,
+    upstreamPackageId: MAGIC_PACKAGES.slow,
+    days: null,
+    unitCost: null,
+  };
   const order = { ...slow, reference: 'prv_slow', quantity: 2, acceptedAt: new Date() };
   await place(provider, order);
   expect(await findParts(provider, order)).toEqual({ ...NOTHING, running: 2 });

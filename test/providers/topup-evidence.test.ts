@@ -41,6 +41,7 @@ function judge(
   const topup = {
     reference: 'pt_ours',
     upstreamPackageId: 'TOPUP_PDE1D7',
+    days: null,
     acceptedAt: ACCEPTED_AT,
   } as ProviderTopupRequest;
   return judgeTopup(topup, { totalVolume, unlimited: false, ...esim, packages } as QueriedEsim, others);
@@ -87,7 +88,6 @@ describe('an uncertain top-up', () => {
       { ...ONLY_THE_ORDER, baseBytes: null },
       { totalVolume: GB },
     ],
-    ['on an unlimited plan', [BASE], { ...ONLY_THE_ORDER, baseBytes: null }, { unlimited: true }],
     ['when the base package is newer than the top-up', [{ ...BASE, createdAt: at(2) }]],
     ['when a settled top-up is missing', [BASE], WITH_EARLIER],
     [

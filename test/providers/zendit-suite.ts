@@ -18,6 +18,7 @@ export function newOrder(quantity = 1, changes: Partial<ProviderOrderRequest> = 
     reference: newReference(),
     packageId: 'pkg_any',
     quantity,
+    days: null,
     acceptedAt: new Date(),
     ...BASE,
     ...changes,

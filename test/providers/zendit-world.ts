@@ -15,6 +15,7 @@ export const BASE = { upstreamPackageId: 'ESIM-FR-7D-1GB', unitCost: { micros: 1
 export const TOPUP = {
   upstreamPackageId: 'ESIM-FR-30D-5GB',
   unitCost: { micros: 4_500_000, currency: 'USD' },
+  days: null,
   otherPurchases: () => Promise.reject(new Error('Zendit answers by the id of the top-up itself')),
 };
 

@@ -95,6 +95,7 @@ export class ScriptedShop {
           esimId: this.esimId,
           packageId: TOPUP_1GB_7D,
           reference: null,
+          days: null,
           maxPrice: null,
           metadata: {},
           requestId: 'req_test',

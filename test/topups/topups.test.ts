@@ -73,6 +73,7 @@ describe('POST /v1/topups', () => {
       esim_id: esimId,
       iccid: before['iccid'],
       package_id: TOPUP_1GB_7D,
+      days: null,
       price,
       data_added_bytes: GB,
       validity_added_days: 7,

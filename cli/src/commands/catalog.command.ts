@@ -85,9 +85,9 @@ export function showPackages({ output }: Context, packages: readonly Package[]):
   output.table(
     packages.map((found) => [
       found.id,
-      moneyText(found.price),
+      `${moneyText(found.price)}${found.price_per_day ? ' a day' : ''}`,
       found.data_label ?? 'no data',
-      counted(found.validity_days, 'day'),
+      found.plan.days ? `1 to ${found.plan.days.max} days` : counted(found.validity_days, 'day'),
       found.available ? found.title : `${found.title} (not available)`,
     ]),
   );

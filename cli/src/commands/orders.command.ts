@@ -3,13 +3,13 @@ import type { Context } from '../context.js';
 import { EXIT, type ExitCode, usageError } from '../exit-codes.js';
 import type { Order } from '../partner-api.js';
 import { ORDER, Purchase } from '../purchase.js';
-import { moneyText } from '../terminal/values.js';
-import { oneOf, wholeNumber } from './values.js';
+import { counted, moneyText } from '../terminal/values.js';
+import { chosenDays, oneOf, wholeNumber } from './values.js';
 
 function show({ output, live }: Context, order: Order): void {
   const paint = order.status === 'issued' ? output.good.bind(output) : output.bold.bind(output);
   output.line(
-    `${output.bold(order.id)}  ${paint(order.status)}  ${order.package_id} x ${order.quantity}  ${moneyText(order.total)}`,
+    `${output.bold(order.id)}  ${paint(order.status)}  ${boughtText(order)}  ${moneyText(order.total)}`,
   );
   if (order.reference) output.line(`  reference ${order.reference}`);
   for (const esim of order.esims) {
@@ -35,6 +35,7 @@ idempotency_key and order_id while the outcome is unknown.`,
       help: 'the package id, instead of the argument (see esim catalog)',
     },
     quantity: { type: 'string', short: 'q', value: 'n', help: 'number of eSIMs, 1 (default) to 20' },
+    days: { type: 'string', short: 'd', value: 'n', help: 'number of days, for a package with plan.days' },
     reference: { type: 'string', value: 'text', help: 'your own id for the order' },
     wait: { type: 'boolean', short: 'w', help: 'wait for the outcome of the order' },
     timeout: { type: 'string', value: 'seconds', help: 'how long --wait waits (default: 60)' },
@@ -42,6 +43,7 @@ idempotency_key and order_id while the outcome is unknown.`,
   },
   examples: [
     { command: 'esim orders place pkg_fr_1gb_7d --wait', says: 'order one eSIM in the Sandbox' },
+    { command: 'esim orders place pkg_fr_2gb_daily --days 5', says: 'order five days of a daily pass' },
     {
       command: 'esim orders place <package> -q 3 --reference booking-4711 --live',
       says: 'order three eSIMs with real money; esim catalog --live lists packages',
@@ -59,6 +61,7 @@ idempotency_key and order_id while the outcome is unknown.`,
     const order = {
       package_id: packageId,
       quantity: wholeNumber(options, 'quantity', 1),
+      ...chosenDays(options),
       reference: options.text('reference') ?? null,
     };
     const purchase = new Purchase(context, api, ORDER, options.text('idempotency-key'));
@@ -67,6 +70,10 @@ idempotency_key and order_id while the outcome is unknown.`,
     return shown(context, await purchase.end(placed, withinSeconds), true);
   },
 };
+
+function boughtText({ package_id, quantity, days }: Order): string {
+  return `${package_id} x ${quantity}${days === null ? '' : `, ${counted(days, 'day')}`}`;
+}
 
 /** @param mustBeIssued makes an order that was not fully issued a failure */
 function shown(context: Context, order: Order, mustBeIssued = false): ExitCode {
@@ -113,7 +120,7 @@ export const ordersList: Command = {
       page.data.map((order) => [
         order.id,
         order.status,
-        `${order.package_id} x ${order.quantity}`,
+        boughtText(order),
         moneyText(order.total),
         order.created_at,
       ]),

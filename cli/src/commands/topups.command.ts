@@ -5,7 +5,7 @@ import type { Topup } from '../partner-api.js';
 import { Purchase, TOPUP } from '../purchase.js';
 import { bytesText, counted, moneyText } from '../terminal/values.js';
 import { showPackages } from './catalog.command.js';
-import { oneOf, wholeNumber } from './values.js';
+import { chosenDays, oneOf, wholeNumber } from './values.js';
 
 /** @param mustBeCompleted makes a top-up that was not applied a failure */
 function shown({ output }: Context, topup: Topup, mustBeCompleted = false): ExitCode {
@@ -41,6 +41,7 @@ idempotency_key and topup_id while the outcome is unknown.`,
       value: 'id',
       help: 'the package id, instead of the second argument (see esim topups packages)',
     },
+    days: { type: 'string', short: 'd', value: 'n', help: 'number of days, for a package with plan.days' },
     reference: { type: 'string', value: 'text', help: 'your own id for the top-up' },
     wait: { type: 'boolean', short: 'w', help: 'wait for the outcome of the top-up' },
     timeout: { type: 'string', value: 'seconds', help: 'how long --wait waits (default: 60)' },
@@ -74,6 +75,7 @@ idempotency_key and topup_id while the outcome is unknown.`,
     const placed = await purchase.place({
       esim_id: esimId,
       package_id: packageId,
+      ...chosenDays(options),
       reference: options.text('reference') ?? null,
     });
     if (!options.flag('wait')) return shown(context, placed);

@@ -10,6 +10,11 @@ export function wholeNumber(options: Options, name: string, otherwise: number): 
   return Number(text);
 }
 
+/** The number of days of an order or top-up. @throws CliError when it is not a whole number */
+export function chosenDays(options: Options): { readonly days?: number } {
+  return options.text('days') === undefined ? {} : { days: wholeNumber(options, 'days', 7) };
+}
+
 /**
  * Reads a value that may be an option or an argument.
  * @throws CliError when both are present and differ

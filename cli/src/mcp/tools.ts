@@ -143,6 +143,7 @@ export const TOOLS: readonly Tool[] = [
     properties: {
       package_id: text('pkg_…'),
       quantity: number('1 to 20'),
+      days: number('only for a package with plan.days'),
       reference: text("the partner's own id"),
       idempotency_key: text('8 to 128 letters, digits, - or _'),
     },
@@ -152,6 +153,7 @@ export const TOOLS: readonly Tool[] = [
         {
           package_id: textOf(args, 'package_id'),
           quantity: optionalNumber(args, 'quantity') ?? 1,
+          days: optionalNumber(args, 'days') ?? null,
           ...(args['reference'] === undefined ? {} : { reference: textOf(args, 'reference') }),
         },
         textOf(args, 'idempotency_key'),
@@ -165,12 +167,17 @@ export const TOOLS: readonly Tool[] = [
     properties: {
       esim_id: text('esim_…'),
       package_id: text('a top-up package'),
+      days: number('only for a package with plan.days'),
       idempotency_key: text('8 to 128 letters, digits, - or _'),
     },
     required: ['esim_id', 'package_id', 'idempotency_key'],
     run: (api, args) =>
       api.placeTopup(
-        { esim_id: textOf(args, 'esim_id'), package_id: textOf(args, 'package_id') },
+        {
+          esim_id: textOf(args, 'esim_id'),
+          package_id: textOf(args, 'package_id'),
+          days: optionalNumber(args, 'days') ?? null,
+        },
         textOf(args, 'idempotency_key'),
       ),
   },

@@ -226,6 +226,10 @@ export type Esim = {
     mode: 'sandbox' | 'live';
     order_id: string;
     package_id: string;
+    /**
+     * Number of days ordered; null for a package of fixed days. Top-ups do not change it.
+     */
+    days: number | null;
     iccid: string;
     status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
     /**
@@ -589,6 +593,10 @@ export type Order = {
     version: number;
     package_id: string;
     quantity: number;
+    /**
+     * Number of days of each eSIM; null for a package of fixed days.
+     */
+    days: number | null;
     quantity_issued: number;
     quantity_failed: number;
     unit_price: Money;
@@ -978,6 +986,10 @@ export type Topup = {
     esim_id: string;
     iccid: string;
     package_id: string;
+    /**
+     * Number of days bought; null for a package of fixed days.
+     */
+    days: number | null;
     status: 'pending' | 'processing' | 'completed' | 'failed';
     /**
      * Increases by one with each change.

@@ -55,6 +55,7 @@ function EsimFacts({ esim }: { esim: Esim }) {
           </Link>,
         ],
         ['Package', <code key="package">{esim.package_id}</code>],
+        ['Days', esim.days],
         ['APN', esim.apn],
         ['Install by', esim.install_by && <Time key="install" at={esim.install_by} />],
         ['Activated', esim.activated_at && <Time key="activated" at={esim.activated_at} />],

@@ -45,6 +45,7 @@ function OrderFacts({ order }: { order: Order }) {
           ['Cancellation refused', order.cancel_failure?.reason],
           ['Order', <CopyFact key="order" text={order.id} what="order id" />],
           ['Package', <code key="package">{order.package_id}</code>],
+          ['Days', order.days],
           ['Issued', `${order.quantity_issued} of ${order.quantity}`],
           ['Total', money(order.total)],
           ['Refunded', order.refunded.amount === 0 ? null : money(order.refunded)],

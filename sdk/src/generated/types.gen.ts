@@ -52,6 +52,10 @@ export type Esim = {
     mode: 'sandbox' | 'live';
     order_id: string;
     package_id: string;
+    /**
+     * Number of days ordered; null for a package of fixed days. Top-ups do not change it.
+     */
+    days: number | null;
     iccid: string;
     status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
     /**
@@ -188,6 +192,10 @@ export type EsimPackage = {
      */
     notes: string | null;
     price: Money;
+    /**
+     * Set with `plan.days`. `price` is for `plan.days.min` days.
+     */
+    price_per_day: Money | null;
     retail_price: Money | null;
     /**
      * False for a withdrawn package.
@@ -261,6 +269,10 @@ export type EsimWithInstall = {
     mode: 'sandbox' | 'live';
     order_id: string;
     package_id: string;
+    /**
+     * Number of days ordered; null for a package of fixed days. Top-ups do not change it.
+     */
+    days: number | null;
     iccid: string;
     status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
     /**
@@ -457,6 +469,10 @@ export type Order = {
     version: number;
     package_id: string;
     quantity: number;
+    /**
+     * Number of days of each eSIM; null for a package of fixed days.
+     */
+    days: number | null;
     quantity_issued: number;
     quantity_failed: number;
     unit_price: Money;
@@ -645,6 +661,10 @@ export type PackagePlan = {
      * `total`: one allowance for the whole validity. `daily`: an allowance per day.
      */
     kind: 'total' | 'daily' | 'unlimited';
+    /**
+     * Set where the buyer chooses the number of days: `days` of an order or top-up.
+     */
+    days: PlanDays | null;
 };
 
 export type PackageTopup = {
@@ -666,11 +686,15 @@ export type PlaceOrderRequest = {
      */
     quantity?: number | null;
     /**
+     * Number of days, only for a package with `plan.days`. Defaults to `plan.days.min`.
+     */
+    days?: number | null;
+    /**
      * Your own id for the order. Unique per mode, forever.
      */
     reference?: string | null;
     /**
-     * Maximum unit price. A higher price gets 409 `price_changed`.
+     * Maximum price of one eSIM for all its days. A higher price gets 409 `price_changed`.
      */
     max_unit_price?: MoneyInput | null;
     metadata?: {
@@ -685,16 +709,25 @@ export type PlaceTopupRequest = {
      */
     package_id: string;
     /**
+     * Number of days, only for a package with `plan.days`. Defaults to `plan.days.min`.
+     */
+    days?: number | null;
+    /**
      * Your own id for the top-up. Unique per mode, forever, and separate from references of orders.
      */
     reference?: string | null;
     /**
-     * Maximum price. A higher price gets 409 `price_changed`.
+     * Maximum price of all days. A higher price gets 409 `price_changed`.
      */
     max_price?: MoneyInput | null;
     metadata?: {
         [key: string]: string;
     } | null;
+};
+
+export type PlanDays = {
+    min: number;
+    max: number;
 };
 
 /**
@@ -757,6 +790,10 @@ export type Topup = {
     esim_id: string;
     iccid: string;
     package_id: string;
+    /**
+     * Number of days bought; null for a package of fixed days.
+     */
+    days: number | null;
     status: 'pending' | 'processing' | 'completed' | 'failed';
     /**
      * Increases by one with each change.
@@ -1044,7 +1081,12 @@ export type GetPackageData = {
          */
         package_id: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Number of days, only for a package with `plan.days`. Defaults to `plan.days.min`.
+         */
+        days?: number;
+    };
     url: '/v1/catalog/{package_id}';
 };
 

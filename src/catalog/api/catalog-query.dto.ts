@@ -2,6 +2,7 @@ import { ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, Matches } from 'class-validator';
 import { ListQueryDto, Optional, QueryInteger, Rfc3339 } from '../../infra/http/index.js';
 import type { CatalogFilters } from '../catalog-list.js';
+import { MAX_DAYS } from './days.dto.js';
 import { PLAN_KINDS, type PlanKind } from '../package-terms.js';
 import {
   PACKAGE_KINDS,
@@ -102,6 +103,18 @@ export class CatalogQueryDto extends ListQueryDto {
   @Optional()
   @IsIn(['true', 'false'], { message: 'must be true or false' })
   topup_supported?: 'true' | 'false';
+}
+
+export class PackageQueryDto {
+  @ApiPropertyOptional({
+    type: 'integer',
+    minimum: 1,
+    maximum: MAX_DAYS,
+    description: 'Number of days, only for a package with `plan.days`. Defaults to `plan.days.min`.',
+  })
+  @Optional()
+  @QueryInteger({ min: 1, max: MAX_DAYS })
+  days?: number;
 }
 
 export function toCatalogFilters(query: CatalogQueryDto): CatalogFilters {

@@ -6,8 +6,8 @@ import { isNotModified, NotModified, SerializedListResponse, toListOptions } fro
 import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import { CatalogList } from '../catalog-list.js';
 import { CatalogService } from '../catalog.service.js';
-import { CatalogQueryDto, toCatalogFilters } from './catalog-query.dto.js';
-import { EsimPackageResponse, toPackageResponse } from './package.response.js';
+import { CatalogQueryDto, PackageQueryDto, toCatalogFilters } from './catalog-query.dto.js';
+import { EsimPackageResponse, toPackageOfDays, toPackageResponse } from './package.response.js';
 
 @ApiTags('Catalog')
 @UseGuards(BearerKeyGuard)
@@ -44,18 +44,21 @@ export class CatalogController {
   @Get(':package_id')
   @Responds(EsimPackageResponse, {
     summary: 'Get a package',
-    description: 'Returns one package. A withdrawn package stays readable, with `available: false`.',
+    description:
+      'Returns one package. A withdrawn package stays readable, with `available: false`. For one with `plan.days`, `days` shows price, data and validity of that number of days.',
     cached: true,
   })
   async getPackage(
     @Caller() caller: PartnerPrincipal,
     @Param('package_id') id: string,
+    @Query() query: PackageQueryDto,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<EsimPackageResponse | NotModified> {
-    const { item, version } = await this.catalog.getPackage(caller, id);
-    return isNotModified(request, reply, `W/"${version}-${item.id}"`)
+    const { item, days, version } = await this.catalog.getPackage(caller, id, query.days ?? null);
+    const forDays = days === null ? '' : `-${days}`;
+    return isNotModified(request, reply, `W/"${version}-${item.id}${forDays}"`)
       ? new NotModified()
-      : toPackageResponse(item);
+      : toPackageOfDays(item, days);
   }
 }

@@ -1,5 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { multiplyMoney } from '../../common/money.js';
 import { MoneyResponse } from '../../infra/http/index.js';
+import { forDays } from '../days.js';
 import {
   AFTER_FAIR_USE,
   DATA_UNITS,
@@ -43,12 +45,27 @@ export class PackageNetworkResponse {
   generations!: readonly string[];
 }
 
+export class PlanDaysResponse {
+  @ApiProperty({ type: 'integer', example: 1 })
+  min!: number;
+
+  @ApiProperty({ type: 'integer', example: 365 })
+  max!: number;
+}
+
 export class PackagePlanResponse {
   @ApiProperty({
     enum: PLAN_KINDS,
     description: '`total`: one allowance for the whole validity. `daily`: an allowance per day.',
   })
   kind!: PlanKind;
+
+  @ApiProperty({
+    type: PlanDaysResponse,
+    nullable: true,
+    description: 'Set where the buyer chooses the number of days: `days` of an order or top-up.',
+  })
+  days!: PlanDaysResponse | null;
 }
 
 export class FairUseResponse {
@@ -212,6 +229,13 @@ export class EsimPackageResponse {
   @ApiProperty({ type: MoneyResponse })
   price!: MoneyResponse;
 
+  @ApiProperty({
+    type: MoneyResponse,
+    nullable: true,
+    description: 'Set with `plan.days`. `price` is for `plan.days.min` days.',
+  })
+  price_per_day!: MoneyResponse | null;
+
   @ApiProperty({ type: MoneyResponse, nullable: true })
   retail_price!: MoneyResponse | null;
 
@@ -223,7 +247,15 @@ export class EsimPackageResponse {
 }
 
 export function toPackageResponse(item: PackageEntity): EsimPackageResponse {
-  const { fairUse, topup, ...terms } = item.terms;
+  return toPackageOfDays(item, null);
+}
+
+/** @param days price, data and validity of a package sold by the day are shown for this number; null for one day */
+export function toPackageOfDays(item: PackageEntity, days: number | null): EsimPackageResponse {
+  const { fairUse, topup, maxDays, ...terms } = item.terms;
+  const { currency } = item;
+  const perDay = { amount: item.priceAmount, currency };
+  const shown = forDays({ ...item, price: perDay }, days);
   return {
     id: item.id,
     title: item.title,
@@ -231,10 +263,10 @@ export function toPackageResponse(item: PackageEntity): EsimPackageResponse {
     region: item.region,
     coverage: item.coverage,
     kind: item.kind,
-    data_bytes: item.dataBytes,
+    data_bytes: shown.dataBytes,
     data_label: dataLabel(item, terms),
     data_unit: terms.dataUnit,
-    plan: { kind: terms.plan },
+    plan: { kind: terms.plan, days: maxDays ? { min: 1, max: maxDays } : null },
     fair_use: fairUse && {
       full_speed_bytes: fairUse.fullSpeedBytes,
       per: fairUse.per,
@@ -253,14 +285,16 @@ export function toPackageResponse(item: PackageEntity): EsimPackageResponse {
     unlimited: item.unlimited,
     voice_minutes: item.voiceMinutes,
     sms_count: item.smsCount,
-    validity_days: item.validityDays,
+    validity_days: shown.validityDays,
     activation_policy: item.activationPolicy,
     topup_supported: item.topupSupported,
     networks: item.networks,
     speed_policy: item.speedPolicy,
     notes: item.notes,
-    price: { amount: item.priceAmount, currency: item.currency },
-    retail_price: item.retailAmount === null ? null : { amount: item.retailAmount, currency: item.currency },
+    price: shown.price,
+    price_per_day: maxDays ? perDay : null,
+    retail_price:
+      item.retailAmount === null ? null : multiplyMoney({ amount: item.retailAmount, currency }, days ?? 1),
     available: item.available,
     updated_at: item.updatedAt.toISOString(),
   };

@@ -25,6 +25,8 @@ export interface Plan {
   readonly voiceMinutes: number | null;
   readonly smsCount: number | null;
   readonly validityDays: number;
+  /** Set for a pass sold by the day, with `dataGb` per day. */
+  readonly maxDays: number | null;
   readonly activationPolicy: ActivationPolicy;
   readonly topupSupported: boolean;
   /** Price in percent of the destination's price of 1 GB for 7 days. */
@@ -45,6 +47,7 @@ const BASE = {
   kind: 'base',
   dataGb: null,
   unlimited: false,
+  maxDays: null,
   voiceMinutes: null,
   smsCount: null,
   activationPolicy: 'on_first_use',
@@ -77,19 +80,35 @@ export function unlimitedPlan(validityDays: number, pricePercent: number): Plan 
     pricePercent,
     activationPolicy: 'on_install',
     speedPolicy,
-    fairUse: {
-      fullSpeedBytes: 2 * UNIT_BYTES.decimal.gb,
-      per: 'day',
-      then: 'slower',
-      kbps: 1_000,
-      resets: 'midnight',
-    },
+    fairUse: slowerAfter(2),
   };
+}
+
+function slowerAfter(dataGb: number): FairUse {
+  const fullSpeedBytes = dataGb * UNIT_BYTES.decimal.gb;
+  return { fullSpeedBytes, per: 'day', then: 'slower', kbps: 1_000, resets: 'midnight' };
 }
 
 /** Unlimited data for one day. Not extendable: the customer buys another pass. */
 export function dayPass(pricePercent: number): Plan {
   return { ...BASE, unlimited: true, validityDays: 1, pricePercent, topupSupported: false };
+}
+
+/** Data per day for a number of days that the buyer chooses, and slower data for the rest of each day. */
+export function dailyPass(dataGb: number, pricePercent: number): Plan {
+  return { ...BASE, ...perDay(dataGb), pricePercent };
+}
+
+/** A top-up that adds days to a daily pass. */
+export function dailyTopup(dataGb: number, pricePercent: number): Plan {
+  return { ...TOPUP, ...perDay(dataGb), pricePercent, suggestsRetailPrice: false };
+}
+
+function perDay(
+  dataGb: number,
+): Pick<Plan, 'dataGb' | 'validityDays' | 'maxDays' | 'speedPolicy' | 'fairUse'> {
+  const speedPolicy = `At most 1 Mbps after ${dataGb} GB a day, until midnight UTC.`;
+  return { dataGb, validityDays: 1, maxDays: 30, speedPolicy, fairUse: slowerAfter(dataGb) };
 }
 
 /** Data with a phone number. The number is rented from the purchase on, so the validity starts then. */
@@ -143,7 +162,7 @@ function planSlug(plan: Plan): string {
     ...(plan.voiceMinutes === null ? [] : ['voice']),
     ...(plan.unlimited ? ['unlimited'] : []),
     ...(plan.dataGb === null ? [] : [`${plan.dataGb}${plan.dataUnit === 'binary' ? 'gib' : 'gb'}`]),
-    `${plan.validityDays}d`,
+    plan.maxDays === null ? `${plan.validityDays}d` : 'daily',
     ...(plan.exitCountry === null ? [] : [`exit_${plan.exitCountry.toLowerCase()}`]),
   ].join('_');
 }
@@ -151,14 +170,15 @@ function planSlug(plan: Plan): string {
 /** The package's title: `France 1 GB, 7 days`. */
 function planTitle(destination: string, plan: Plan): string {
   const days = plan.validityDays === 1 ? '1 day' : `${plan.validityDays} days`;
+  const perDay = plan.maxDays === null ? '' : ' a day';
   const parts = [
     ...(plan.unlimited ? ['unlimited data'] : []),
-    ...(plan.dataGb === null ? [] : [`${plan.dataGb} GB`]),
+    ...(plan.dataGb === null ? [] : [`${plan.dataGb} GB${perDay}`]),
     ...(plan.voiceMinutes === null ? [] : [`${plan.voiceMinutes} minutes`]),
     ...(plan.smsCount === null ? [] : [`${plan.smsCount} SMS`]),
   ];
   if (parts.length === 0) return `${destination} top-up: ${days} longer`;
-  return `${destination}${plan.kind === 'topup' ? ' top-up:' : ''} ${[...parts, days].join(', ')}`;
+  return `${destination}${plan.kind === 'topup' ? ' top-up:' : ''} ${[...parts, ...(plan.maxDays === null ? [days] : [])].join(', ')}`;
 }
 
 /**
@@ -225,10 +245,11 @@ function termsOf(destination: Destination, plan: Plan): PackageTerms {
     ...UNSTATED_TERMS,
     dataUnit: plan.dataUnit,
     exitCountries: plan.exitCountry === null ? null : [plan.exitCountry],
-    plan: plan.unlimited ? 'unlimited' : 'total',
+    plan: plan.unlimited ? 'unlimited' : plan.maxDays === null ? 'total' : 'daily',
+    maxDays: plan.maxDays,
     fairUse: plan.fairUse,
     topup: plan.topupSupported
-      ? { kinds: ['data', 'days'], behavior: 'adds', maxCount: null }
+      ? { kinds: plan.maxDays === null ? ['data', 'days'] : ['days'], behavior: 'adds', maxCount: null }
       : UNSTATED_TERMS.topup,
     regionName: destination.type === 'country' ? null : destination.title,
   };

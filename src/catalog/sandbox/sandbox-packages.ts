@@ -5,6 +5,8 @@ import { type CatalogPackage, type Region, REGIONS } from '../package.js';
 import { type PriceTier, SANDBOX_COUNTRIES, type SandboxCountry } from './countries.js';
 import {
   binary,
+  dailyPass,
+  dailyTopup,
   dataPlan,
   dataTopup,
   dayPass,
@@ -65,8 +67,10 @@ const POPULAR_PLANS = [
   dataPlan(20, 30, 1250),
   dayPass(180),
   unlimitedPlan(7, 900),
+  dailyPass(2, 160),
   dataTopup(5, 30, 380),
   daysTopup(7, 60),
+  dailyTopup(2, 150),
 ];
 /** Packages that differ only in where the traffic leaves, and in how a gigabyte is counted. */
 const JAPAN_PLANS = [

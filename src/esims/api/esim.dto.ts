@@ -101,6 +101,14 @@ export class EsimResponse {
   @ApiProperty({ type: String, example: 'pkg_fr_1gb_7d' })
   package_id!: string;
 
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: null,
+    description: 'Number of days ordered; null for a package of fixed days. Top-ups do not change it.',
+  })
+  days!: number | null;
+
   @ApiProperty({ type: String, pattern: '^[0-9]{18,20}$', example: '8910300000001234567' })
   iccid!: string;
 
@@ -238,6 +246,7 @@ export function toEsimResponse(esim: EsimEntity): EsimResponse {
     mode: esim.mode,
     order_id: esim.orderId,
     package_id: esim.packageId,
+    days: esim.days,
     iccid: esim.iccid,
     status: esim.status,
     version: esim.version,

@@ -1,6 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import { IsIn, IsInt, IsObject, Max, Min, ValidateNested } from 'class-validator';
+import { Days } from '../../catalog/index.js';
 import {
   ListQueryDto,
   Metadata,
@@ -29,6 +30,9 @@ export class PlaceOrderDto {
   @Max(MAX_QUANTITY, { message: `must be at most ${MAX_QUANTITY}` })
   quantity?: number | null;
 
+  @Days()
+  days?: number | null;
+
   @ApiPropertyOptional({
     type: String,
     nullable: true,
@@ -43,7 +47,7 @@ export class PlaceOrderDto {
   @ApiPropertyOptional({
     type: MoneyDto,
     nullable: true,
-    description: 'Maximum unit price. A higher price gets 409 `price_changed`.',
+    description: 'Maximum price of one eSIM for all its days. A higher price gets 409 `price_changed`.',
   })
   @Optional()
   @IsObject({ message: 'must be an object' })
@@ -64,6 +68,7 @@ export function toPlaceOrder(
   return {
     packageId: body.package_id,
     quantity: body.quantity ?? 1,
+    days: body.days ?? null,
     reference: body.reference ?? null,
     maxUnitPrice: body.max_unit_price ?? null,
     metadata: body.metadata ?? {},

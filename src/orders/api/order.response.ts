@@ -41,6 +41,14 @@ export class OrderResponse {
   @ApiProperty({ type: 'integer', example: 1 })
   quantity!: number;
 
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: null,
+    description: 'Number of days of each eSIM; null for a package of fixed days.',
+  })
+  days!: number | null;
+
   @ApiProperty({ type: 'integer', example: 0 })
   quantity_issued!: number;
 
@@ -97,6 +105,7 @@ export function toOrderResponse({ order, esims }: OrderWithEsims): OrderResponse
     version: order.version,
     package_id: order.packageId,
     quantity: order.quantity,
+    days: order.days,
     quantity_issued: order.quantityIssued,
     quantity_failed: order.quantityFailed,
     unit_price: unitPrice,

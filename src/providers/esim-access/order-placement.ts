@@ -118,8 +118,14 @@ export class OrderPlacement {
     return this.toState(order, found);
   }
 
-  /** An order counts as provisioned only when all of its eSIMs are allocated. */
+  /**
+   * An order counts as provisioned only when all of its eSIMs are allocated.
+   * @throws ProviderOutcomeUnknown for fewer days than were bought (D60): support decides
+   */
   private toState(order: ProviderOrderRequest, esims: readonly QueriedEsim[]): ProviderOrderState {
+    const { days } = order;
+    if (days !== null && esims.some(({ totalDays }) => totalDays !== null && totalDays < days))
+      throw new ProviderOutcomeUnknown(new Error('an eSIM has fewer days than were bought'));
     const isKnown = (esim: QueriedEsim) => !isAllocating(esim) && statusOf(esim) !== null;
     if (esims.length < order.quantity || !esims.every(isKnown)) return inProgress();
     const profiles = esims.filter((esim) => statusOf(esim) !== 'canceled').map(toProfile);
@@ -148,6 +154,17 @@ export function toWirePrice(cost: ProviderCost): number {
   return cost.micros / MICROS_PER_PRICE;
 }
 
+/**
+ * The cost to state in a purchase, so that a higher one is refused; null for several days: no source shows that they
+ * cost a multiple of the listed price, and a wrong price is refused.
+ */
+export function statedCost({
+  unitCost,
+  days,
+}: Pick<ProviderOrderRequest, 'unitCost' | 'days'>): ProviderCost | null {
+  return days === null || days === 1 ? unitCost : null;
+}
+
 /** The state that a refusal means. @throws the error itself when it is not a refusal, or does not say what happened */
 export function rejectionOf(error: unknown): Extract<ProviderOrderState, { state: 'rejected' }> {
   if (!(error instanceof EsimAccessRefusal)) throw error;
@@ -156,8 +173,14 @@ export function rejectionOf(error: unknown): Extract<ProviderOrderState, { state
   return { state: 'rejected', failure };
 }
 
-function toOrderFields({ reference, upstreamPackageId, quantity, unitCost }: ProviderOrderRequest): object {
-  const line = { packageCode: upstreamPackageId, count: quantity };
+function toOrderFields(order: ProviderOrderRequest): object {
+  const { reference, upstreamPackageId, quantity, days } = order;
+  const line = {
+    packageCode: upstreamPackageId,
+    count: quantity,
+    ...(days === null ? {} : { periodNum: days }),
+  };
+  const unitCost = statedCost(order);
   if (unitCost === null) return { transactionId: reference, packageInfoList: [line] };
   const price = toWirePrice(unitCost);
   return { transactionId: reference, amount: price * quantity, packageInfoList: [{ ...line, price }] };

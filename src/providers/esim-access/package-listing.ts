@@ -12,7 +12,14 @@ import {
   textOrNullAt,
 } from '../http/index.js';
 import { ESIM_ACCESS, type EsimAccessApi } from './esim-access-api.js';
-import { NO_TOPUP, SLOWER_AFTER_DAILY_DATA, termsOf, TOTAL_DATA, UNLIMITED_DATA } from './package-terms.js';
+import {
+  daysOf,
+  NO_TOPUP,
+  SLOWER_AFTER_DAILY_DATA,
+  termsOf,
+  TOTAL_DATA,
+  UNLIMITED_DATA,
+} from './package-terms.js';
 
 type Kind = ProviderPackage['kind'];
 
@@ -96,7 +103,6 @@ function readable(value: unknown, kind: Kind): ProviderPackage | null {
 /** 1 activates at installation, 2 at the first network connection. */
 const ACTIVATION_POLICIES = { 1: 'on_install', 2: 'on_first_use' } as const;
 const ON_FIRST_USE = 2;
-const DAYS_OF_UNIT: Readonly<Record<string, number>> = { DAY: 1, WEEK: 7, MONTH: 30, YEAR: 365 };
 const MICROS_PER_PRICE = 100;
 /** Reserved for the Canary Islands; not a country of ISO 3166-1. */
 const CANARY_ISLANDS = 'IC';
@@ -115,12 +121,12 @@ export function toMicros(price: number): number {
  */
 export function toPackage(sold: ResponseObject, kind: ProviderPackage['kind']): ProviderPackage | null {
   const coverage = coverageOf(sold);
-  const validityDays = countAt(sold, 'duration') * (DAYS_OF_UNIT[textAt(sold, 'durationUnit')] ?? 0);
+  const validityDays = daysOf(sold, 'duration');
   const dataType = countOrNullAt(sold, 'dataType') ?? TOTAL_DATA;
   const volume = countAt(sold, 'volume');
   const activationPolicy = ACTIVATION_POLICIES[(countOrNullAt(sold, 'activeType') ?? ON_FIRST_USE) as 1 | 2];
-  if (coverage.length === 0 || validityDays === 0 || activationPolicy === undefined) return null;
-  // Types 2 and 3 allow the volume per day, so only a plan of one day has a total.
+  if (coverage.length === 0 || !validityDays || activationPolicy === undefined) return null;
+  // Types 2 and 3 allow the volume per day. No source says what a plan of several days allows or costs.
   if (dataType !== TOTAL_DATA && dataType !== UNLIMITED_DATA && validityDays !== 1) return null;
   const currency = textAt(sold, 'currencyCode');
   // Orders name their price in USD: a package in another currency could be listed but never bought.
@@ -146,7 +152,7 @@ export function toPackage(sold: ResponseObject, kind: ProviderPackage['kind']): 
     available: true,
     speedPolicy: speedPolicyOf(sold, dataType),
     notes: notesOf(sold),
-    terms: termsOf(sold, regionName),
+    terms: termsOf(sold, { regionName, validityDays }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { type Generation, GENERATIONS, type PackageTerms } from '../../catalog/index.js';
-import { countAt, countOrNullAt, type ResponseObject, textOrNullAt } from '../http/index.js';
+import { countAt, countOrNullAt, figureOrNullAt, type ResponseObject, textOrNullAt } from '../http/index.js';
 import { kbpsIn } from '../stated-speed.js';
 
 /** Values of `dataType`. 4 is unlimited data; `volume` has no meaning there. */
@@ -13,23 +13,37 @@ const PLANS: ReadonlyMap<number, PackageTerms['plan']> = new Map([
   [STOPPED_AFTER_DAILY_DATA, 'daily'],
   [UNLIMITED_DATA, 'unlimited'],
 ]);
+const DAYS_OF_UNIT: Readonly<Record<string, number>> = { DAY: 1, WEEK: 7, MONTH: 30, YEAR: 365 };
 /** Values of `supportTopUpType`: 1 none, 2 data, 3 days (`periodNum`). */
 export const NO_TOPUP = 1;
 const TOPUP_KINDS: ReadonlyMap<number, PackageTerms['topup']['kinds']> = new Map([
   [2, ['data']],
   [3, ['days']],
 ]);
+/** Maximum of `periodNum`, the number of days of a day pass. */
+const MAX_PERIODS = 365;
 /** An eSIM takes at most this many top-ups (help pages of the wholesaler's console). */
 const MAX_TOPUPS = 10;
 
+/** A duration in days, by the entry's `durationUnit`; null without either. */
+export function daysOf(entry: ResponseObject, key: 'duration' | 'totalDuration'): number | null {
+  const count = figureOrNullAt(entry, key);
+  const days = DAYS_OF_UNIT[textOrNullAt(entry, 'durationUnit') ?? ''];
+  return count === null || days === undefined ? null : count * days;
+}
+
 /** Statements of a `package/list` entry beyond its allowance (D57). @throws ProviderResponseInvalid */
-export function termsOf(sold: ResponseObject, regionName: string | null): PackageTerms {
+export function termsOf(
+  sold: ResponseObject,
+  { regionName, validityDays }: { readonly regionName: string | null; readonly validityDays: number },
+): PackageTerms {
   const dataType = countOrNullAt(sold, 'dataType') ?? TOTAL_DATA;
   const kinds = TOPUP_KINDS.get(countOrNullAt(sold, 'supportTopUpType') ?? NO_TOPUP) ?? [];
   return {
     // `volume` of a "3GB" package is 3 x 2^30.
     dataUnit: 'binary',
     plan: PLANS.get(dataType) ?? 'total',
+    maxDays: dataType !== TOTAL_DATA && validityDays === 1 ? MAX_PERIODS : null,
     fairUse: fairUseOf(sold, dataType),
     exitCountries: exitCountriesOf(sold),
     maxGeneration: newestIn(textOrNullAt(sold, 'speed')),

@@ -11,7 +11,7 @@ import {
   textOrNullAt,
   valueAt,
 } from '../http/index.js';
-import { NO_TOPUP, SLOWER_AFTER_DAILY_DATA, UNLIMITED_DATA } from './package-terms.js';
+import { daysOf, NO_TOPUP, TOTAL_DATA } from './package-terms.js';
 
 /** One package on an eSIM: the first is the order's; the others are top-ups. */
 export interface QueriedPackage {
@@ -34,11 +34,13 @@ export interface QueriedEsim {
   readonly pin: string | null;
   readonly puk: string | null;
   readonly apn: string | null;
-  /** Bytes. */
+  /** Bytes; null for plans without a total: unlimited ones, and those with an allowance per day. */
   readonly totalVolume: number | null;
+  /** Days; null when the response has none. */
+  readonly totalDays: number | null;
   readonly orderUsage: number | null;
-  readonly unlimited: boolean;
-  readonly slowsDown: boolean;
+  /** Whether the plan goes on after its allowance: slower, or with the next day's. */
+  readonly goesOn: boolean;
   readonly topupSupported: boolean;
   readonly activatedAt: Date | null;
   readonly expiresAt: Date | null;
@@ -51,6 +53,8 @@ const ACTIVATION_CODE = /^(?:LPA:)?1\$([A-Za-z0-9.:-]{1,255})\$([A-Za-z0-9-]{1,2
 /** @throws ProviderResponseInvalid */
 export function toQueriedEsim(value: unknown): QueriedEsim {
   const esim = asObject(value, 'esim');
+  const dataType = figureOrNullAt(esim, 'dataType');
+  const goesOn = dataType !== null && dataType !== TOTAL_DATA;
   return {
     esimTranNo: textAt(esim, 'esimTranNo'),
     orderNo: textAt(esim, 'orderNo'),
@@ -62,10 +66,10 @@ export function toQueriedEsim(value: unknown): QueriedEsim {
     pin: textOrNullAt(esim, 'pin'),
     puk: textOrNullAt(esim, 'puk'),
     apn: textOrNullAt(esim, 'apn'),
-    totalVolume: totalBytesAt(esim, 'totalVolume'),
+    totalVolume: goesOn ? null : totalBytesAt(esim, 'totalVolume'),
+    totalDays: daysOf(esim, 'totalDuration'),
     orderUsage: usedBytesAt(esim, 'orderUsage'),
-    unlimited: figureOrNullAt(esim, 'dataType') === UNLIMITED_DATA,
-    slowsDown: figureOrNullAt(esim, 'dataType') === SLOWER_AFTER_DAILY_DATA,
+    goesOn,
     topupSupported: figureOrNullAt(esim, 'supportTopUpType') !== NO_TOPUP,
     activatedAt: instantOrNullAt(esim, 'activateTime'),
     expiresAt: instantOrNullAt(esim, 'expiredTime'),

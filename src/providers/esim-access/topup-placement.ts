@@ -15,7 +15,7 @@ import {
 } from '../http/index.js';
 import type { CallOptions, EsimAccessApi } from './esim-access-api.js';
 import { type EsimSearch, isRefusal } from './esim-search.js';
-import { rejectionOf, toWirePrice } from './order-placement.js';
+import { rejectionOf, statedCost, toWirePrice } from './order-placement.js';
 import { type QueriedEsim, type QueriedPackage, statusOf } from './queried-esim.js';
 import { CODES, EsimAccessRefusal } from './refusal.js';
 
@@ -54,7 +54,7 @@ export class TopupPlacement {
       case 'present':
         return {
           state: 'completed',
-          totalBytes: esim.unlimited ? null : esim.totalVolume,
+          totalBytes: esim.totalVolume,
           expiresAt: esim.expiresAt,
         };
       case 'absent':
@@ -65,12 +65,15 @@ export class TopupPlacement {
   }
 
   private async post(topup: ProviderTopupRequest, options: CallOptions): Promise<ProviderTopupState> {
-    const { esim, upstreamPackageId, reference, unitCost } = topup;
+    const { esim, upstreamPackageId, reference, days } = topup;
+    const unitCost = statedCost(topup);
     const amount = unitCost === null ? {} : { amount: toWirePrice(unitCost) };
     const named = {
       esimTranNo: esim.providerEsimId,
       packageCode: upstreamPackageId,
       transactionId: reference,
+      // The contract has it as text here, and as a number in orders.
+      ...(days === null ? {} : { periodNum: String(days) }),
     };
     try {
       const placement = { operation: 'topup', key: reference, reference } as const;
@@ -78,7 +81,7 @@ export class TopupPlacement {
       assertIsFor(topup, answer);
       return {
         state: 'completed',
-        totalBytes: countOrNullAt(answer, 'totalVolume'),
+        totalBytes: days === null ? countOrNullAt(answer, 'totalVolume') : null,
         expiresAt: instantOrNullAt(answer, 'expiredTime'),
       };
     } catch (error) {
@@ -137,7 +140,7 @@ const TOPUP_PREFIX = /^TOPUP_/;
  * on an eSIM carries the transactionId of its top-up: it may carry another one, the order's, or none. Therefore:
  * - the top-up is present when its own reference appears, or when one package of its kind has no other explanation;
  * - it is absent only when every package is explained, none is younger than the top-up, and the eSIM has no more volume
- *   than was bought. An unlimited plan never proves this, because its volume does not grow;
+ *   than was bought. Unlimited and daily plans never prove this, because they have no total;
  * - every other case is doubtful, and a doubtful top-up is never bought again.
  */
 export function judgeTopup(
@@ -195,8 +198,8 @@ function isWithout(
   others: EsimPurchases,
 ): boolean {
   const isYoung = base.createdAt !== null && base.createdAt > topup.acceptedAt;
-  // The volume of an unlimited plan does not show whether anything was added.
-  if (isYoung || esim.unlimited) return false;
+  // Without a total, the eSIM does not show whether anything was added.
+  if (isYoung || topup.days !== null) return false;
   const baseBytes = Math.min(others.baseBytes ?? Infinity, base.volume ?? Infinity);
   const known = others.topups.reduce((sum, { dataBytes }) => sum + (dataBytes ?? 0), baseBytes);
   return esim.totalVolume !== null && Number.isFinite(known) && esim.totalVolume <= known;

@@ -125,7 +125,7 @@ export function toReading(
     status: statusOf(live),
     profileStatus,
     ...countersOf(shown),
-    slowsDown: false,
+    goesOn: false,
     activatedAt: earliest(own.filter(({ isActive }) => isActive).map(({ startAt }) => startAt)),
     expiresAt: expiryOf(shown),
     asOf,
@@ -211,7 +211,7 @@ function withoutPlans(
 ): ProviderUsageReport | null {
   const status = known?.activatedAt ? endOf(known, asOf) : 'issued';
   if (status === null) return null;
-  const told = { usedBytes: null, totalBytes: null, slowsDown: false, activatedAt: null, expiresAt: null };
+  const told = { usedBytes: null, totalBytes: null, goesOn: false, activatedAt: null, expiresAt: null };
   return { providerEsimId, status, profileStatus, ...told, asOf };
 }
 

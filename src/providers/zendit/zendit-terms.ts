@@ -19,6 +19,7 @@ export function termsOf(
   return {
     dataUnit: 'decimal',
     plan: unlimited ? 'unlimited' : 'total',
+    maxDays: null,
     fairUse: fairUseOf(speedPolicy),
     exitCountries: null,
     maxGeneration: newestOf(offer),

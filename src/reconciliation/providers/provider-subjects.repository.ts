@@ -45,6 +45,7 @@ interface OrderRow {
   quantity_issued: number;
   package_id: string;
   upstream_package_id: string;
+  days: number | null;
   unit_cost_micros: string | null;
   unit_cost_currency: string | null;
   provider_reference: string;
@@ -63,6 +64,7 @@ interface TopupRow {
   esim_created_at: Date;
   package_id: string;
   upstream_package_id: string;
+  days: number | null;
   unit_cost_micros: string | null;
   unit_cost_currency: string | null;
   provider_reference: string;
@@ -167,7 +169,7 @@ export class ProviderSubjectsRepository {
   async findOrder(id: string): Promise<BookedOrder | null> {
     const { rows } = await sql<OrderRow>(
       this.manager,
-      `SELECT o.id, o.partner_id, o.status, o.quantity, o.quantity_issued, o.package_id, o.upstream_package_id,
+      `SELECT o.id, o.partner_id, o.status, o.quantity, o.quantity_issued, o.package_id, o.upstream_package_id, o.days,
               o.unit_cost_micros, o.unit_cost_currency, o.provider_reference,
               -- what was bought before a restore, and claimed after it, is older than its order
               least(o.created_at, (SELECT u.sold_at FROM unclaimed_purchases u
@@ -187,7 +189,7 @@ export class ProviderSubjectsRepository {
     const { rows } = await sql<TopupRow>(
       this.manager,
       `SELECT p.id, p.partner_id, p.status, p.esim_id, e.iccid, e.provider_esim_id, e.created_at AS esim_created_at,
-              p.package_id, p.upstream_package_id, p.unit_cost_micros, p.unit_cost_currency, p.provider_reference,
+              p.package_id, p.upstream_package_id, p.days, p.unit_cost_micros, p.unit_cost_currency, p.provider_reference,
               p.created_at
        FROM topups p JOIN esims e ON e.id = p.esim_id WHERE p.id = $1 AND p.status IN ('completed', 'failed')`,
       [id],
@@ -206,6 +208,7 @@ export class ProviderSubjectsRepository {
         esim: { providerEsimId: row.provider_esim_id, iccid: row.iccid, issuedAt: row.esim_created_at },
         packageId: row.package_id,
         upstreamPackageId: row.upstream_package_id,
+        days: row.days,
         unitCost: costOf(row),
         acceptedAt: row.created_at,
         otherPurchases: () => this.purchases.getBesides(row.provider_reference),
@@ -226,6 +229,7 @@ function toOrder(row: OrderRow): BookedOrder {
       reference: row.provider_reference,
       packageId: row.package_id,
       upstreamPackageId: row.upstream_package_id,
+      days: row.days,
       quantity: row.quantity,
       unitCost: costOf(row),
       acceptedAt: row.created_at,

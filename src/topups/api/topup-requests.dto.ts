@@ -1,6 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import { IsIn, IsObject, ValidateNested } from 'class-validator';
+import { Days } from '../../catalog/index.js';
 import {
   ListQueryDto,
   Metadata,
@@ -29,6 +30,9 @@ export class PlaceTopupDto {
   @ShortText(64)
   package_id!: string;
 
+  @Days()
+  days?: number | null;
+
   @ApiPropertyOptional({
     type: String,
     nullable: true,
@@ -44,7 +48,7 @@ export class PlaceTopupDto {
   @ApiPropertyOptional({
     type: MoneyDto,
     nullable: true,
-    description: 'Maximum price. A higher price gets 409 `price_changed`.',
+    description: 'Maximum price of all days. A higher price gets 409 `price_changed`.',
   })
   @Optional()
   @IsObject({ message: 'must be an object' })
@@ -65,6 +69,7 @@ export function toPlaceTopup(
   return {
     esimId: body.esim_id,
     packageId: body.package_id,
+    days: body.days ?? null,
     reference: body.reference ?? null,
     maxPrice: body.max_price ?? null,
     metadata: body.metadata ?? {},

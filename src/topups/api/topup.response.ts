@@ -19,6 +19,14 @@ export class TopupResponse {
   @ApiProperty({ type: String, example: 'pkg_fr_topup_1gb_7d' })
   package_id!: string;
 
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: null,
+    description: 'Number of days bought; null for a package of fixed days.',
+  })
+  days!: number | null;
+
   @ApiProperty({ enum: TOPUP_STATUSES })
   status!: TopupStatus;
 
@@ -70,6 +78,7 @@ export function toTopupResponse(topup: TopupEntity): TopupResponse {
     esim_id: topup.esimId,
     iccid: topup.iccid,
     package_id: topup.packageId,
+    days: topup.days,
     status: topup.status,
     version: topup.version,
     price: { amount: topup.priceAmount, currency: topup.currency },
