@@ -61,7 +61,7 @@ const SIZES: readonly (readonly [string, number, number, number])[] = [
   ['10_30', 10 * GB, 30, 75],
 ];
 
-/** About thirty base packages, their top-ups, an unlimited one, and two unusual ones. */
+/** About thirty base packages and their top-ups, among them day passes, an unlimited one, and two unusual ones. */
 export function defaultCatalog(): SimPackage[] {
   const base = PLACES.flatMap((place) => SIZES.map((size) => basePackage(place, size)));
   const odd: SimPackage[] = [
@@ -95,6 +95,15 @@ export function defaultCatalog(): SimPackage[] {
       supportTopUpType: 3,
     },
     {
+      ...base[6]!,
+      packageCode: 'JP_DAILY_STOP',
+      slug: 'JP_1_Daily_Stop',
+      name: 'Japan 1GB/Day, then stopped',
+      dataType: 3,
+      duration: 1,
+      supportTopUpType: 3,
+    },
+    {
       ...base[9]!,
       packageCode: 'TR_NO_TOPUP',
       slug: 'TR_2_15',
@@ -104,7 +113,8 @@ export function defaultCatalog(): SimPackage[] {
       supportTopUpType: 1,
     },
   ];
-  return [...base, ...odd, ...base.map(topupOf)];
+  const passes = odd.filter(({ supportTopUpType }) => supportTopUpType === 3);
+  return [...base, ...odd, ...[...base, ...passes].map(topupOf)];
 }
 
 function basePackage(

@@ -60,7 +60,7 @@ export function seenOf(esim: SimEsim, hidden: ReadonlySet<string>): Seen {
   const unseen = esim.packages.filter((bought) => !isSeen(bought));
   const days = sum(unseen.map((bought) => bought.duration));
   return {
-    totalVolume: esim.totalVolume - sum(unseen.map((bought) => bought.volume)),
+    totalVolume: esim.totalVolume - sum(unseen.map(({ volume, addedVolume }) => addedVolume ?? volume)),
     totalDuration: esim.totalDuration - days,
     expiredTimeMs: esim.expiredTimeMs - days * DAY_MS,
     packages: esim.packages.filter(isSeen),

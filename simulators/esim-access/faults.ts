@@ -40,6 +40,11 @@ export interface Faults {
   nullUsageTimes: boolean;
   /** `esim/query` returns "" instead of null for an eSIM without a fair use policy. */
   emptyFupPolicy: boolean;
+  /**
+   * `totalVolume` of a day pass: the data of all its days, or of one day, which top-ups of days do not change. No source
+   * shows a pass of several days.
+   */
+  passVolume: 'day' | 'total';
   /** Exit country in `esim/query`: one or several, such as `NL/FR`. */
   ipExport: string;
   revokeWord: 'REVOKE' | 'REVOKED';
@@ -69,6 +74,7 @@ export function noFaults(requestsPerSecond: number | null): Faults {
     numericCodes: false,
     nullUsageTimes: false,
     emptyFupPolicy: false,
+    passVolume: 'total',
     ipExport: 'HK',
     revokeWord: 'REVOKE',
     catalog: defaultHabits(),

@@ -34,6 +34,8 @@ export interface SimEsimPackage {
   readonly slug: string;
   readonly duration: number;
   readonly volume: number;
+  /** Bytes that it adds to `totalVolume`, where that is not `volume`. */
+  readonly addedVolume?: number;
   readonly locationCode: string;
   readonly createTimeMs: number;
   /** The requested transactionId, under which charges are counted. */
@@ -131,7 +133,7 @@ export class Ledger {
   private applyTopup({ esimTranNo, price, bought }: Extract<LedgerEntry, { type: 'topup' }>): void {
     const esim = this.esims.get(esimTranNo)!;
     esim.packages.push(bought);
-    esim.totalVolume += bought.volume;
+    esim.totalVolume += bought.addedVolume ?? bought.volume;
     esim.totalDuration += bought.duration;
     esim.expiredTimeMs += bought.duration * DAY_MS;
     if (esim.esimStatus === 'USED_UP') esim.esimStatus = 'IN_USE';

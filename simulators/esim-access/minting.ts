@@ -17,7 +17,7 @@ export function mintEsim(
   order: { orderNo: string; transactionId: string; atMs: number; periods: number },
   faults: Faults,
 ): SimEsim {
-  const first = boughtPackage(sold, order.transactionId, order.atMs, order.periods);
+  const first = boughtPackage(sold, order, faults);
   return {
     esimTranNo: newNumber(),
     ...{ orderNo: order.orderNo, transactionId: order.transactionId, createdAtMs: order.atMs },
@@ -44,15 +44,15 @@ export function mintEsim(
   };
 }
 
-/** For daily packages, `periods` is the number of days, each with the package's volume. */
+/** A package for `periods` days of a day pass, or once. `passVolume` decides about the volume of several days. */
 export function boughtPackage(
   sold: SimPackage,
-  transactionId: string,
-  atMs: number,
-  periods = 1,
+  { transactionId, atMs, periods }: { transactionId: string; atMs: number; periods: number },
+  { passVolume }: Pick<Faults, 'passVolume'>,
 ): SimEsimPackage {
   const { name, packageCode, slug, locationCode } = sold;
-  const [duration, volume] = [sold.duration * periods, sold.volume * periods];
+  const duration = sold.duration * periods;
+  const volume = passVolume === 'total' ? sold.volume * periods : sold.volume;
   return {
     packageName: name,
     packageCode,
@@ -62,6 +62,7 @@ export function boughtPackage(
     locationCode,
     createTimeMs: atMs,
     transactionId,
+    ...(sold.kind === 'TOPUP' && sold.dataType !== 1 && passVolume === 'day' ? { addedVolume: 0 } : {}),
   };
 }
 

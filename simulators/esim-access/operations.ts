@@ -61,10 +61,13 @@ function topupsFor(shop: Shop, fields: Fields): SimPackage[] {
   const codes = esim
     ? esim.packages.map(({ packageCode }) => packageCode)
     : basesLike(shop, fields).map(({ packageCode }) => packageCode);
-  // Top-ups fit certain plans: here, those of the same place.
+  // Top-ups fit certain plans: here, those of the same place and kind.
   const bases = shop.catalog.filter(({ packageCode }) => codes.includes(packageCode));
   return topups.filter((topup) =>
-    bases.some((base) => base.location === topup.location && base.supportTopUpType !== 1),
+    bases.some(
+      ({ location, supportTopUpType }) =>
+        location === topup.location && supportTopUpType === topup.supportTopUpType,
+    ),
   );
 }
 

@@ -69,11 +69,14 @@ export function esimOf(shop: Shop, { esimTranNo, iccid }: Fields): SimEsim {
   return found;
 }
 
-/** Number of days of a daily package: a number, or text as in the table of `esim/topup`. */
-export function periodsOf({ supportTopUpType }: SimPackage, { periodNum }: Fields): number {
-  if (periodNum == null || periodNum === '' || supportTopUpType !== 3) return 1;
-  const periods = Number(periodNum);
-  if (!Number.isInteger(periods) || periods < 1 || periods > 365) throw new WireError('200008', 'periodNum');
+/**
+ * Number of days of a day pass: a number in `esim/order`, text in `esim/topup`. No source says what `periodNum` does to
+ * a total amount of data, so it is ignored there. @throws WireError
+ */
+export function periodsOf({ dataType }: SimPackage, { periodNum }: Fields): number {
+  if (periodNum == null || periodNum === '' || dataType === 1) return 1;
+  const periods = /^\d+$/.test(String(periodNum)) ? Number(periodNum) : 0;
+  if (periods < 1 || periods > 365) throw new WireError('200008', 'periodNum');
   return periods;
 }
 

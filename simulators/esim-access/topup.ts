@@ -33,7 +33,12 @@ export function topup(shop: Shop, fields: Fields): unknown {
   if (shop.faults.hiddenLooks > 0) shop.hidden.set(transactionId, shop.faults.hiddenLooks);
   // 32 hex digits, as in a recorded response.
   const name = faults.otherId ? randomUUID().replaceAll('-', '') : transactionId;
-  const bought = asShown(boughtPackage(sold, transactionId, Date.now(), periods), name, esim, faults);
+  const bought = asShown(
+    boughtPackage(sold, { transactionId, atMs: Date.now(), periods }, shop.faults),
+    name,
+    esim,
+    faults,
+  );
   shop.ledger.commit({ type: 'topup', esimTranNo: esim.esimTranNo, price, bought });
   const topped = shop.ledger.esims.get(esim.esimTranNo)!;
   return {
@@ -51,7 +56,8 @@ export function topup(shop: Shop, fields: Fields): unknown {
 function checkTakes(esim: SimEsim, sold: SimPackage): void {
   if (!TAKE_TOPUPS.includes(esim.esimStatus) || esim.supportTopUpType === 1)
     throw new WireError('200002', 'the operation is not allowed in this status');
-  if (sold.locationCode !== esim.locationCode)
+  // "Specific top ups work with specific plans": days for passes, data for the others.
+  if (sold.locationCode !== esim.locationCode || sold.supportTopUpType !== esim.supportTopUpType)
     throw new WireError('310241', `[310241] base data plan code:[${sold.packageCode}] doesn\`t exist.`);
 }
 
