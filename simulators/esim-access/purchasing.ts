@@ -75,8 +75,8 @@ export function esimOf(shop: Shop, { esimTranNo, iccid }: Fields): SimEsim {
  */
 export function periodsOf({ dataType }: SimPackage, { periodNum }: Fields): number {
   if (periodNum == null || periodNum === '' || dataType === 1) return 1;
-  const periods = /^\d+$/.test(String(periodNum)) ? Number(periodNum) : 0;
-  if (periods < 1 || periods > 365) throw new WireError('200008', 'periodNum');
+  const periods = Number(typeof periodNum === 'number' || typeof periodNum === 'string' ? periodNum : NaN);
+  if (!Number.isInteger(periods) || periods < 1 || periods > 365) throw new WireError('200008', 'periodNum');
   return periods;
 }
 
