@@ -21,10 +21,10 @@ export interface Endpoint {
 const PARTNERS = 6;
 const SANDBOX_PACKAGES = [
   ...['pkg_fr_1gb_7d', 'pkg_fr_1gb_7d', 'pkg_de_1gb_7d', 'pkg_it_1gb_7d'],
-  ...['pkg_test_timeout', 'pkg_test_partial', 'pkg_test_out_of_stock'],
+  ...['pkg_fr_2gb_daily', 'pkg_test_timeout', 'pkg_test_partial', 'pkg_test_out_of_stock'],
 ];
-/** Small base packages, two per wholesaler. */
-const LIVE_UPSTREAM_IDS = ['PDE1D7', 'PTR1D7', 'ESIM-FR-7D-1GB', 'ESIM-ES-7D-1GB'];
+/** Small base packages of both wholesalers, and a day pass. */
+const LIVE_UPSTREAM_IDS = ['PDE1D7', 'PTR1D7', 'JP_DAILY', 'ESIM-FR-7D-1GB', 'ESIM-ES-7D-1GB'];
 /** Minor units. No run uses it up. */
 const DEPOSIT = 100_000_000;
 const CATALOG_LIMIT_MS = 120_000;

@@ -86,7 +86,9 @@ export class Load {
   private nextPurchase(): Purchase {
     const mode: Mode = this.random.chance(0.5) ? 'live' : 'sandbox';
     const quantity = this.random.between(1, 3);
-    const body = JSON.stringify({ package_id: this.random.pick(this.bed.packages[mode]), quantity });
+    const packageId = this.random.pick(this.bed.packages[mode]);
+    const days = /daily$/i.test(packageId) ? { days: this.random.between(1, 30) } : {};
+    const body = JSON.stringify({ package_id: packageId, quantity, ...days });
     return { key: randomUUID(), partner: this.random.pick(this.bed.partners), mode, body, quantity };
   }
 

@@ -16,6 +16,7 @@ interface OrderRow {
   readonly mode: 'sandbox' | 'live';
   readonly provider: string;
   readonly reference: string;
+  readonly days: number | null;
   readonly package_id: string;
   readonly status: string;
   readonly quantity: number;
@@ -103,7 +104,10 @@ function issuable({ package_id: packageId, quantity }: OrderRow): number {
 
 /** Compares the orders with the wholesalers' own records. */
 async function purchases(bed: ChaosBed, orders: readonly OrderRow[]): Promise<Check> {
-  const access = await bed.simulators.esimAccess.state<{ purchases: Record<string, number> }>();
+  const access = await bed.simulators.esimAccess.state<{
+    purchases: Record<string, number>;
+    days: Record<string, number>;
+  }>();
   const zendit = await bed.simulators.zendit.state<{
     purchases: Record<string, { status: string }>;
     duplicatePosts: number;
@@ -119,7 +123,10 @@ async function purchases(bed: ChaosBed, orders: readonly OrderRow[]): Promise<Ch
       return isRight ? [] : [`${order.id} was bought ${order.sandbox_purchases} times`];
     }
     const sold = (order.provider === 'esim_access' ? access.purchases : zenditSold)[order.reference] ?? 0;
-    return isSoldAsIssued(order, sold) ? [] : [`${order.id}: sold ${sold}, issued ${order.issued}`];
+    if (!isSoldAsIssued(order, sold)) return [`${order.id}: sold ${sold}, issued ${order.issued}`];
+    const days = access.days[order.reference];
+    if (order.days === null || sold === 0 || days === order.days) return [];
+    return [`${order.id}: sold ${days} days, ordered ${order.days}`];
   });
   if (zendit.duplicatePosts > 0) breaches.push(`${zendit.duplicatePosts} purchases were posted twice`);
   return { promise: 'each was sold once upstream, and no more than issued', breaches, count: orders.length };
@@ -315,7 +322,7 @@ async function readOrders(bed: ChaosBed): Promise<readonly OrderRow[]> {
      placed AS (
        SELECT provider_reference, CASE WHEN max(placements) > 1 THEN sum(placements) ELSE 0 END::int AS repeated
        FROM provider_placements GROUP BY 1)
-     SELECT o.id, o.mode, o.provider, provider_reference AS reference, o.status, o.quantity, o.package_id,
+     SELECT o.id, o.mode, o.provider, provider_reference AS reference, o.status, o.quantity, o.days, o.package_id,
             o.quantity_issued AS issued, o.quantity_failed AS failed,
             (SELECT count(DISTINCT e.provider_esim_id)::int FROM esims e WHERE e.order_id = o.id) AS esims,
             (SELECT count(*)::int FROM sandbox_upstream_orders u WHERE u.reference = o.provider_reference)

@@ -24,6 +24,8 @@ export interface SimulatorState {
   /** Number of paid eSIMs, by transactionId. */
   readonly purchases: Readonly<Record<string, number>>;
   readonly canceled: Readonly<Record<string, number>>;
+  /** Fewest days of one eSIM or top-up, by transactionId. */
+  readonly days: Readonly<Record<string, number>>;
   /** Number of times that each top-up was applied. */
   readonly topups: Readonly<Record<string, number>>;
   /** Number of charged top-ups per eSIM, by esimTranNo. */

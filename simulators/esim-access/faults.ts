@@ -45,6 +45,8 @@ export interface Faults {
    * shows a pass of several days.
    */
   passVolume: 'day' | 'total';
+  /** Day passes are charged for all days, but issued for one. */
+  tooFewDays: boolean;
   /** Exit country in `esim/query`: one or several, such as `NL/FR`. */
   ipExport: string;
   revokeWord: 'REVOKE' | 'REVOKED';
@@ -75,6 +77,7 @@ export function noFaults(requestsPerSecond: number | null): Faults {
     nullUsageTimes: false,
     emptyFupPolicy: false,
     passVolume: 'total',
+    tooFewDays: false,
     ipExport: 'HK',
     revokeWord: 'REVOKE',
     catalog: defaultHabits(),

@@ -106,6 +106,14 @@ export class Ledger {
     return { purchases, canceled };
   }
 
+  /** Fewest days of one unit that each transactionId bought. */
+  days(): Record<string, number> {
+    const days: Record<string, number> = {};
+    for (const { transactionId, duration } of [...this.esims.values()].flatMap(({ packages }) => packages))
+      days[transactionId] = Math.min(days[transactionId] ?? Infinity, duration);
+    return days;
+  }
+
   private apply(entry: LedgerEntry): void {
     switch (entry.type) {
       case 'order':

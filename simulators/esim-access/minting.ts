@@ -17,7 +17,7 @@ export function mintEsim(
   order: { orderNo: string; transactionId: string; atMs: number; periods: number },
   faults: Faults,
 ): SimEsim {
-  const first = boughtPackage(sold, order, faults);
+  const first = boughtPackage(sold, faults.tooFewDays ? { ...order, periods: 1 } : order, faults);
   return {
     esimTranNo: newNumber(),
     ...{ orderNo: order.orderNo, transactionId: order.transactionId, createdAtMs: order.atMs },

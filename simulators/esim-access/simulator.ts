@@ -86,6 +86,7 @@ class Simulator implements EsimAccessSimulator {
     const { ledger, repeated } = this.shop;
     return {
       ...ledger.counts(),
+      days: ledger.days(),
       topups: Object.fromEntries(ledger.topups),
       topupsOfEsims: Object.fromEntries(ledger.topupsOfEsims),
       repeated: [...repeated],

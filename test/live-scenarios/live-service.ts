@@ -23,8 +23,8 @@ export interface LiveBuyer {
   readonly api: HttpClient;
 }
 
-/** Small base packages with top-ups, two per provider. */
-const SOLD = ['PDE1D7', 'PTR1D7', 'ESIM-FR-7D-1GB', 'ESIM-ES-7D-1GB'];
+/** Small base packages with top-ups, among them a day pass. */
+const SOLD = ['PDE1D7', 'PTR1D7', 'JP_DAILY', 'ESIM-FR-7D-1GB', 'ESIM-ES-7D-1GB'];
 const WORKERS = 2;
 /** Longer than a scenario takes, unless an uncertainty remains that only support can resolve. */
 export const NEEDS_REVIEW_AFTER_MS = 40_000;

@@ -77,6 +77,8 @@ interface EndedRow {
   provider_reference: string;
   status: string;
   quantity: number;
+  /** Null for a package of fixed days. */
+  days: number | null;
   issued: number;
   canceled: number;
   failed_in_silence: boolean;
@@ -117,6 +119,8 @@ export async function expectOnePurchasePerReference(
     else if (row.failed_in_silence || row.topup_ended_by_support)
       expect(count, describe(row)).toBeLessThanOrEqual(units);
     else expect(count, describe(row)).toBe(row.issued);
+    if (isAccess && count > 0 && row.days !== null)
+      expect(access.days[row.provider_reference], describe(row)).toBe(row.days);
     // For a cancellation that support ended, the provider's state may differ.
     if (row.quantity > 0 && !row.cancel_ended_by_support)
       expect(back[row.provider_reference] ?? 0, describe(row)).toBe(row.canceled);
@@ -148,7 +152,7 @@ async function readEnded(
   partnerIds: readonly string[],
 ): Promise<readonly EndedRow[]> {
   const { rows } = await pool.query<EndedRow>(
-    `SELECT o.id, o.provider, o.provider_reference, o.status, o.quantity, o.quantity_issued AS issued,
+    `SELECT o.id, o.provider, o.provider_reference, o.status, o.quantity, o.days, o.quantity_issued AS issued,
             (SELECT count(*)::int FROM esims e WHERE e.order_id = o.id AND e.status = 'canceled') AS canceled,
             o.status = 'failed' AND EXISTS (SELECT 1 FROM audit_log a
               WHERE a.subject_id = o.id AND a.details ->> 'action' = 'mark_failed'
@@ -160,7 +164,7 @@ async function readEnded(
                                'attempts', upstream_attempts, 'failure', failure_code) AS history
      FROM orders o WHERE o.partner_id = ANY($1)
      UNION ALL
-     SELECT id, provider, provider_reference, status, 0, (status = 'completed')::int, 0, false, false,
+     SELECT id, provider, provider_reference, status, 0, days, (status = 'completed')::int, 0, false, false,
             EXISTS (SELECT 1 FROM audit_log a WHERE a.subject_id = o.id AND a.details ->> 'action' LIKE 'mark_%'),
             ${PLACEMENTS_IF_REPEATED},
             jsonb_build_object('created', created_at, 'placed', upstream_placed_at, 'ended', updated_at,

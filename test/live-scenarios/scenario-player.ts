@@ -91,10 +91,11 @@ export class ScenarioPlayer {
     );
   }
 
-  private async order({ buyer, item, quantity, times }: Step & { do: 'order' }): Promise<void> {
+  private async order({ buyer, item, quantity, days, times }: Step & { do: 'order' }): Promise<void> {
     const by = this.buyer(buyer);
     const { packages } = this.service;
-    const body = { package_id: packages[item % packages.length], quantity };
+    const id = packages[item % packages.length]!;
+    const body = { package_id: id, quantity, ...(id.endsWith('DAILY') ? { days } : {}) };
     const answers = await Promise.all(Array.from({ length: times }, () => by.api.post('/v1/orders', body)));
     for (const answer of answers) {
       this.note('orders', answer, [202, 402]);
@@ -113,10 +114,15 @@ export class ScenarioPlayer {
     const esims = (await api.get(`/v1/orders/${order.id}`)).body.data.esims as { esim_id: string }[];
     const esim = esims[0]?.esim_id;
     if (esim === undefined) return;
-    const offered = (await api.get(`/v1/esims/${esim}/topup-packages`)).body.data as { id: string }[];
+    const offered = (await api.get(`/v1/esims/${esim}/topup-packages`)).body.data as {
+      id: string;
+      plan: { days: object | null };
+    }[];
     // A canceled eSIM has no top-up packages.
     if (!offered[0]) return;
-    const answer = await api.post('/v1/topups', { esim_id: esim, package_id: offered[0].id });
+    const [{ id, plan }] = offered;
+    const body = { esim_id: esim, package_id: id, ...(plan.days ? { days: 3 } : {}) };
+    const answer = await api.post('/v1/topups', body);
     this.note('topups', answer, [202, 402, 409]);
   }
 

@@ -9,6 +9,8 @@ export type Step =
       readonly buyer: number;
       readonly item: number;
       readonly quantity: number;
+      /** Of a day pass. */
+      readonly days: number;
       /** Number of identical concurrent calls. */
       readonly times: number;
     }
@@ -62,6 +64,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       buyer,
       item: small,
       quantity: fc.integer({ min: 1, max: 5 }),
+      days: fc.integer({ min: 1, max: 9 }),
       times: fc.integer({ min: 1, max: 3 }),
     }),
   },

@@ -22,7 +22,7 @@ const WITH_EVERY_EFFECT: Scenario = {
   buyers: 1,
   steps: [
     { do: 'deposit', buyer: 0, amount: 20_000 },
-    { do: 'order', buyer: 0, item: 0, quantity: 1, times: 2 },
+    { do: 'order', buyer: 0, item: 0, quantity: 1, days: 1, times: 2 },
     { do: 'topup', nth: 0, later: true },
     { do: 'cancel', nth: 1, later: true },
   ],

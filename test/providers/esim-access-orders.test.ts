@@ -44,6 +44,43 @@ describe('an order at eSIM Access', () => {
     expect(await world.sim.purchasesOf(order.reference)).toBe(2);
   });
 
+  describe('of a day pass', () => {
+    const pass = { upstreamPackageId: 'JP_DAILY', unitCost: { micros: 7 * 700_000, currency: 'USD' } };
+
+    it('is one purchase of all days, without a price that no source documents', async () => {
+      const order = { ...newOrder(world, 2), ...pass, days: 7 };
+      expect(await place(world.provider, order)).toMatchObject({ state: 'provisioned' });
+      expect(await world.sim.purchasesOf(order.reference)).toBe(2);
+      expect(world.simulator.state().days[order.reference]).toBe(7);
+    });
+
+    it('is bought once, with its days, when the response is lost', async () => {
+      const order = { ...newOrder(world), ...pass, days: 7 };
+      world.simulator.control({ faults: { hiddenLooks: 1, dropAfterCommit: 1 } });
+      await expect(place(world.provider, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+      expect(await find(world.provider, order)).toBeNull();
+      expect((await recoverOrder(world.provider, order)).state).toBe('provisioned');
+      expect(await world.sim.purchasesOf(order.reference)).toBe(1);
+      expect(world.simulator.state().days[order.reference]).toBe(7);
+    });
+
+    it('is not issued with fewer days than were bought', async () => {
+      const order = { ...newOrder(world), ...pass, days: 7 };
+      world.simulator.control({ faults: { tooFewDays: true } });
+      expect(await place(world.provider, order)).toMatchObject({ state: 'in_progress' });
+      await expect(find(world.provider, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+      expect(await find(world.provider, { ...order, days: 1 })).toMatchObject({ state: 'provisioned' });
+    });
+
+    it('states the price of one day, so that a higher one is refused', async () => {
+      const order = { ...newOrder(world), ...pass, days: 1 };
+      expect(await place(world.provider, order)).toMatchObject({
+        state: 'rejected',
+        failure: { code: 'price_changed' },
+      });
+    });
+  });
+
   it('is found behind a page of 500 other eSIMs, hours after it was accepted', async () => {
     const order = newOrder(world, 2);
     const early = { ...order, acceptedAt: new Date(Date.now() - 6 * 3_600_000) };
