@@ -111,6 +111,16 @@ describe('a reading', () => {
     expect(stopped).toMatchObject({ esim: { status: 'depleted' }, events: [] });
   });
 
+  it('takes a pass that has stopped for the day for neither used up nor at its end', () => {
+    const pass = { ...ACTIVE, goesOn: true, totalBytes: null };
+    const stopped = apply(newEsim({ days: 7, totalBytes: 7 * GB }), [
+      { ...pass, status: 'depleted', usedBytes: GB, asOf: minute(200) },
+    ]);
+    expect(stopped.esim).toMatchObject({ status: 'depleted', usedBytes: GB, thresholdsCrossed: [] });
+    const nextDay = apply(stopped.esim, [{ ...pass, usedBytes: 1.5 * GB, asOf: minute(1_700) }]);
+    expect(nextDay.esim).toMatchObject({ status: 'active', usedBytes: 1.5 * GB, totalBytes: 7 * GB });
+  });
+
   it('never announces levels of an unlimited plan', () => {
     const start = newEsim({ unlimited: true, totalBytes: null });
     const { esim, events } = apply(start, [{ ...ACTIVE, usedBytes: 50 * GB, totalBytes: null }]);

@@ -184,7 +184,7 @@ describe('an eSIM of eSIM Access', () => {
         { orderUsage: 1e300, totalVolume: 1e300 },
         { usedBytes: null, totalBytes: null },
       ],
-      ['a plan that goes on slower', { dataType: 2 }, { goesOn: true }],
+      ['a pass, whose volume may be that of one day', { dataType: 2 }, { goesOn: true, totalBytes: null }],
       ['codes as text', { dataType: '4', supportTopUpType: '1' }, { totalBytes: null }],
     ])('is returned with %s', async (_what, figures, wanted) => {
       const { esims } = await newEsims(1);

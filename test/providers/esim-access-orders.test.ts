@@ -3,7 +3,16 @@ import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers
 import { eventually } from '../harness/index.js';
 import { type EsimAccessWorld, makeEsimAccessWorld, useEsimAccess } from './esim-access-world.js';
 import { cancelable, findCancelStatuses, findParts } from './support-conformance.js';
-import { find, newOrder, place, provision, recoverOrder } from './provider-world.js';
+import {
+  find,
+  newOrder,
+  newTopup,
+  place,
+  provision,
+  recoverOrder,
+  findTopup,
+  placeTopup,
+} from './provider-world.js';
 
 let world: EsimAccessWorld;
 const bed = useEsimAccess((fresh) => (world = fresh));
@@ -71,6 +80,23 @@ describe('an order at eSIM Access', () => {
       await expect(find(world.provider, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
       expect(await find(world.provider, { ...order, days: 1 })).toMatchObject({ state: 'provisioned' });
     });
+
+    it.each(['day', 'total'] as const)(
+      'takes days in a top-up, and no total from a volume of unknown meaning (%s)',
+      async (passVolume) => {
+        world.simulator.control({ faults: { passVolume } });
+        const { profiles } = await provision(world.provider, { ...newOrder(world), ...pass, days: 7 });
+        const esim = { ...profiles[0]!, issuedAt: new Date() };
+        const topup = { ...newTopup(world, esim), ...pass, upstreamPackageId: 'TOPUP_JP_DAILY', days: 3 };
+        const state = await placeTopup(world.provider, topup);
+        expect(state).toMatchObject({ state: 'completed', totalBytes: null });
+        expect(world.simulator.state().days[topup.reference]).toBe(3);
+        expect(await findTopup(world.provider, topup)).toMatchObject({
+          state: 'completed',
+          totalBytes: null,
+        });
+      },
+    );
 
     it('states the price of one day, so that a higher one is refused', async () => {
       const order = { ...newOrder(world), ...pass, days: 1 };

@@ -36,15 +36,16 @@ function judge(
   packages: readonly QueriedPackage[] | null,
   others: EsimPurchases = ONLY_THE_ORDER,
   esim: Partial<QueriedEsim> = {},
+  days: number | null = null,
 ) {
   const totalVolume = packages?.reduce((sum, { volume }) => sum + (volume ?? 0), 0) ?? null;
   const topup = {
     reference: 'pt_ours',
     upstreamPackageId: 'TOPUP_PDE1D7',
-    days: null,
+    days,
     acceptedAt: ACCEPTED_AT,
   } as ProviderTopupRequest;
-  return judgeTopup(topup, { totalVolume, unlimited: false, ...esim, packages } as QueriedEsim, others);
+  return judgeTopup(topup, { totalVolume, ...esim, packages } as QueriedEsim, others);
 }
 
 describe('a completed top-up', () => {
@@ -108,5 +109,9 @@ describe('an uncertain top-up', () => {
     ],
   ])('remains doubtful %s', (_name, packages, others, esim) => {
     expect(judge(packages, others, esim)).toBe('doubtful');
+  });
+
+  it('remains doubtful for days of a pass, whose volume may not grow', () => {
+    expect(judge([BASE], ONLY_THE_ORDER, { totalVolume: GB }, 3)).toBe('doubtful');
   });
 });
