@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000;
 /** Data types with throttling; 1 (total) and 3 (daily, then stopped) have none. */
 const SLOWED_DATA_TYPES = [2, 4];
 
-type ShownAs = Pick<Faults, 'packageList' | 'topups' | 'emptyFupPolicy' | 'ipExport'>;
+type ShownAs = Pick<Faults, 'packageList' | 'topups' | 'emptyFupPolicy' | 'ipExport' | 'msisdn'>;
 
 /** One eSIM in the format of `esim/query`. Top-ups in `hidden` are not visible yet. */
 export function esimOnWire(
@@ -25,7 +25,7 @@ export function esimOnWire(
     imsi: '454006109846571',
     iccid: allocating ? null : esim.iccid,
     smsStatus: 1,
-    msisdn: '',
+    msisdn: shownAs.msisdn,
     ac: allocating ? null : `LPA:1$${SMDP_HOST}$${esim.matchingId}`,
     qrCodeUrl: `https://qr.simulator.example.com/${esim.esimTranNo}.png`,
     shortUrl: `https://p.simulator.example.com/${esim.esimTranNo}`,

@@ -49,6 +49,8 @@ export interface Faults {
   tooFewDays: boolean;
   /** Exit country in `esim/query`: one or several, such as `NL/FR`. */
   ipExport: string;
+  /** Phone number of every eSIM; empty for a data-only one. */
+  msisdn: string;
   revokeWord: 'REVOKE' | 'REVOKED';
   catalog: CatalogHabits;
   /** Null disables the limit. */
@@ -79,6 +81,7 @@ export function noFaults(requestsPerSecond: number | null): Faults {
     passVolume: 'total',
     tooFewDays: false,
     ipExport: 'HK',
+    msisdn: '',
     revokeWord: 'REVOKE',
     catalog: defaultHabits(),
     requestsPerSecond,

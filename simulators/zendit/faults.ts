@@ -6,6 +6,8 @@ export interface PlanReading {
   readonly usedGB?: number;
   readonly startAt?: string;
   readonly endAt?: string;
+  /** Time at which the first plan's data was used up. */
+  readonly usedUpAt?: string;
   readonly firstInstalledAt?: string;
   /** Overrides of each plan's fields, of any type. */
   readonly figures?: Readonly<Record<string, unknown>>;
@@ -62,6 +64,16 @@ export interface Faults {
   /** Delay between a call's effect and its response. */
   slowMs: number;
   plans: Record<string, PlanReading>;
+  /**
+   * The event that starts a queued plan. The documentation has the statuses ACTIVE and QUEUED, and the optional times `startAt`
+   * and `endAt` (`DtoESIMPlan` of the official SDK), but does not say when a queued plan starts. Hence both
+   * possibilities, and `never`:
+   *
+   * - `end`: the plan before it reaches its `endAt`. An assumption, taken from `endAt`.
+   * - `exhaustion`: the data of the plan before it is used up, or its `endAt` comes. An assumption; other wholesalers
+   *   and shops do so.
+   */
+  queuedPlansStart: 'never' | 'end' | 'exhaustion';
   offerList: OfferHabits;
   /** Maximum page size, whatever `_limit` says. */
   maxPageSize: number;
@@ -118,6 +130,7 @@ export function noFaults(): Faults {
     badAnswersTakeEffect: true,
     slowMs: 0,
     plans: {},
+    queuedPlansStart: 'never',
     offerList: { instead: null, brokenPages: {} },
     maxPageSize: 1_024,
     refundInPurchase: true,
