@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AppError, NotFound } from '../common/errors/index.js';
+import type { Mode } from '../common/mode.js';
 import type { Money } from '../common/money.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import type { Tx } from '../infra/database/index.js';
@@ -67,6 +68,12 @@ export class CatalogService {
    */
   async findSellable(tx: Tx, scope: TenantScope, id: string): Promise<SellablePackage | null> {
     return PACKAGE_ID.test(id) ? this.sellable.find(tx, scope, id) : null;
+  }
+
+  /** Whether a package's plan goes on slower after its data (D59). */
+  async goesOn(tx: Tx, mode: Mode, id: string): Promise<boolean> {
+    const item = await this.catalog.findPackage(mode, id, tx.manager);
+    return item?.terms.fairUse?.then === 'slower';
   }
 
   /**

@@ -27,6 +27,8 @@ export interface SellablePackage {
   readonly activationPolicy: ActivationPolicy;
   /** Set for a package sold by the day: its price, data, validity and cost are those of one day. */
   readonly maxDays: number | null;
+  /** Null if the wholesaler states no term of installation. */
+  readonly installWithinDays: number | null;
   /** Null when no provider sells the package any more. */
   readonly source: PackageSource | null;
 }
@@ -41,6 +43,7 @@ interface PackageRow {
   validity_days: number;
   activation_policy: ActivationPolicy;
   max_days: number | null;
+  install_within_days: number | null;
 }
 
 interface LivePackageRow extends PackageRow {
@@ -55,7 +58,7 @@ interface LivePackageRow extends PackageRow {
 
 const COLUMNS = `
   p.id, p.kind, p.available, p.price_amount, p.currency, p.data_bytes, p.validity_days, p.activation_policy,
-  (p.terms->>'maxDays')::int AS max_days`;
+  (p.terms->>'maxDays')::int AS max_days, (p.terms->>'installWithinDays')::int AS install_within_days`;
 
 const IN_SANDBOX = prepared(`SELECT ${COLUMNS} FROM packages p WHERE p.mode = 'sandbox' AND p.id = $1`);
 
@@ -112,6 +115,7 @@ function toTerms(row: PackageRow): Omit<SellablePackage, 'price' | 'source'> {
     validityDays: row.validity_days,
     activationPolicy: row.activation_policy,
     maxDays: row.max_days,
+    installWithinDays: row.install_within_days,
   };
 }
 

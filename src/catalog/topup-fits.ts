@@ -48,8 +48,8 @@ export class TopupFits {
  * top-ups. A wider top-up would add coverage that the eSIM's profile does not have; a narrower one would lose some. An
  * unlimited base accepts top-ups that add days only, because more data would add nothing. A base with a data allowance
  * accepts both kinds, but never an unlimited top-up, which would leave its usage without a total (D24). Passes with an
- * allowance per day accept days of such passes, and nothing else does. The sandbox's
- * magic top-up fits every sandbox eSIM, whatever its base.
+ * allowance per day accept days of such passes, and nothing else does. The sandbox's failing magic top-up fits every
+ * sandbox eSIM, whatever its base, and the queued one fits those with one data allowance for all days.
  *
  * The caller checks the eSIM's status and whether `topup` is still sold (`available`).
  */
@@ -58,6 +58,7 @@ export function topupPackageMatches(base: CatalogPackage, topup: CatalogPackage)
   if (topup.mode === 'sandbox' && topup.id === MAGIC_PACKAGES.topupFail) return true;
   if (!topupTermsMatch(base, topup)) return false;
   if ((base.terms.plan === 'daily') !== (topup.terms.plan === 'daily')) return false;
+  if (topup.mode === 'sandbox' && topup.id === MAGIC_PACKAGES.topupQueued) return true;
   return topup.type === base.type && sameCountries(topup.coverage, base.coverage);
 }
 

@@ -26,6 +26,7 @@ export type PolledEsim = Pick<
   | 'usedBytes'
   | 'totalBytes'
   | 'thresholdsCrossed'
+  | 'plans'
 >;
 
 /**
@@ -67,8 +68,13 @@ function isExpectedToStart({ profileStatus, createdAt }: PolledEsim, now: Date):
   return now.getTime() - createdAt.getTime() < (isInstalled ? UNUSED_MS : NEW_MS);
 }
 
-function isNearEnd({ expiresAt }: PolledEsim, now: Date): boolean {
-  return expiresAt !== null && expiresAt.getTime() - now.getTime() < NEAR_END_MS;
+/** Whether the eSIM or one of its plans ends soon. */
+function isNearEnd({ expiresAt, plans }: PolledEsim, now: Date): boolean {
+  const isSoon = (end: Date) => end.getTime() - now.getTime() < NEAR_END_MS;
+  if (expiresAt !== null && isSoon(expiresAt)) return true;
+  return plans.some(
+    ({ status, endsAt }) => status === 'active' && endsAt !== null && isSoon(new Date(endsAt)),
+  );
 }
 
 /** Estimated time to the next threshold at the current rate of use. */

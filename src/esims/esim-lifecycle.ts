@@ -1,7 +1,9 @@
 import { DAY_MS } from '../common/durations.js';
 import { AppError } from '../common/errors/index.js';
-import type { UsageSource } from './esim.js';
+import type { StoredPlan, UsageSource } from './esim.js';
 import type { EsimEntity } from './esim.entity.js';
+import { currentPlanRemainingBytes, hasOpenEnd } from './esim-plans.js';
+import { consumed, endOfCurrentPlan, withAdded, withNextStarted, withQueued } from './sandbox-plans.js';
 import { applyUsageReport, type UsageReport } from './usage-report.js';
 import {
   activatedEvent,
@@ -18,11 +20,20 @@ import {
 /** An observation from a callback, poll, simulation or top-up. */
 export type EsimObservation =
   | { readonly kind: 'activated' }
-  /** `usedBytes` is the total used so far, not the difference. */
-  | { readonly kind: 'used'; readonly usedBytes: number; readonly source: UsageSource }
+  | SimulatedUsage
   | { readonly kind: 'validity_ended' }
   | ({ readonly kind: 'reported' } & UsageReport)
   | ({ readonly kind: 'topped_up' } & AppliedTopup);
+
+/** Data that a Sandbox device has used. */
+export interface SimulatedUsage {
+  readonly kind: 'used';
+  /** The total used so far, not the difference. */
+  readonly usedBytes: number;
+  /** Whether the plan goes on slower after its data (D59). */
+  readonly goesOn: boolean;
+  readonly source: UsageSource;
+}
 
 /** A top-up's amounts, and the eSIM's resulting totals at the provider; null if it does not report them. */
 export interface AppliedTopup {
@@ -31,6 +42,8 @@ export interface AppliedTopup {
   readonly validityDays: number;
   readonly upstreamTotalBytes: number | null;
   readonly upstreamExpiresAt: Date | null;
+  /** Package of a Sandbox top-up whose plan waits behind the one in use; null for every other top-up. */
+  readonly queuedPackageId: string | null;
 }
 
 /**
@@ -44,7 +57,7 @@ export function observe(esim: EsimEntity, observation: EsimObservation, now: Dat
     case 'activated':
       return activate(esim, now);
     case 'used':
-      return use(esim, observation.usedBytes, observation.source, now);
+      return use(esim, observation, now);
     case 'validity_ended':
       return expire(esim, now);
     case 'topped_up':
@@ -62,6 +75,7 @@ function activate(esim: EsimEntity, now: Date): EsimTransition {
       status: 'active',
       profileStatus: 'enabled',
       activatedAt: now,
+      plans: withNextStarted(esim.plans, now),
       // on_purchase has set it at issue; the other policies start now.
       expiresAt: esim.expiresAt ?? new Date(now.getTime() + esim.validityDays * DAY_MS),
     },
@@ -69,9 +83,21 @@ function activate(esim: EsimEntity, now: Date): EsimTransition {
   };
 }
 
-function use(esim: EsimEntity, usedBytes: number, source: UsageSource, now: Date): EsimTransition {
+function use(esim: EsimEntity, usage: SimulatedUsage, now: Date): EsimTransition {
   if (esim.status !== 'active' && esim.status !== 'depleted') throw new AppError('esim_not_ready');
-  const base: Partial<EsimEntity> = { usedBytes, usageAsOf: now, usageSource: source };
+  const plans = consumed(esim.plans, usage.usedBytes - esim.usedBytes, now);
+  return count(esim, usage, plans, now);
+}
+
+/** Raises the usage to `usedBytes`, and announces the thresholds that it crosses. */
+function count(
+  esim: EsimEntity,
+  { usedBytes, goesOn, source }: SimulatedUsage,
+  plans: StoredPlan[],
+  now: Date,
+): EsimTransition {
+  const expiresAt = endOfCurrentPlan(plans) ?? esim.expiresAt;
+  const base: Partial<EsimEntity> = { usedBytes, usageAsOf: now, usageSource: source, plans, expiresAt };
   const { totalBytes } = esim;
   if (totalBytes === null) return { changes: base, events: [] };
   const reached = USAGE_THRESHOLDS.filter(
@@ -80,7 +106,7 @@ function use(esim: EsimEntity, usedBytes: number, source: UsageSource, now: Date
   return {
     changes: {
       ...base,
-      status: usedBytes >= totalBytes ? 'depleted' : esim.status,
+      status: usedBytes >= totalBytes && !goesOn ? 'depleted' : esim.status,
       thresholdsCrossed: [...esim.thresholdsCrossed, ...reached].sort((a, b) => a - b),
     },
     events: thresholdEvents(esim, reached, { usedBytes, totalBytes, asOf: now }, now),
@@ -90,6 +116,7 @@ function use(esim: EsimEntity, usedBytes: number, source: UsageSource, now: Date
 function expire(esim: EsimEntity, now: Date): EsimTransition {
   if (esim.status === 'expired') return NOTHING;
   if (esim.status === 'canceled') throw new AppError('esim_not_ready');
+  if (hasOpenEnd(esim)) return startNextPlan(esim, now);
   const reason = esim.activatedAt === null && esim.expiresAt === null ? 'never_used' : 'validity_ended';
   return {
     changes: { status: 'expired', expiresAt: earlier(esim.expiresAt, now) },
@@ -97,11 +124,25 @@ function expire(esim: EsimEntity, now: Date): EsimTransition {
   };
 }
 
+/** Ends the plan in use although another one waits behind it. Data that was left counts as used, as in Live. */
+function startNextPlan(esim: EsimEntity, now: Date): EsimTransition {
+  const lostBytes = currentPlanRemainingBytes(esim) ?? 0;
+  const usage = {
+    kind: 'used',
+    usedBytes: esim.usedBytes + lostBytes,
+    goesOn: false,
+    source: 'simulated',
+  } as const;
+  return count(esim, usage, withNextStarted(esim.plans, now), now);
+}
+
 /** Schedules an immediate poll of a live eSIM: its provider may report an expiry that the top-up's response lacked. */
 function topUp(esim: EsimEntity, topup: AppliedTopup, now: Date): Partial<EsimEntity> {
   return {
     ...addData(esim, topup),
-    ...addDays(esim, topup),
+    ...(topup.queuedPackageId === null
+      ? addDays(esim, topup)
+      : queue(esim, topup.queuedPackageId, topup, now)),
     toppedUpAt: now,
     ...(esim.mode === 'live' ? { nextPollAt: now } : {}),
   };
@@ -125,9 +166,17 @@ function addData(esim: EsimEntity, { dataBytes, upstreamTotalBytes }: AppliedTop
 }
 
 /** Extends the validity by the top-up's days: moves its end, or lengthens it if it has not begun yet. */
-function addDays(esim: EsimEntity, { validityDays, upstreamExpiresAt }: AppliedTopup): Partial<EsimEntity> {
+function addDays(esim: EsimEntity, topup: AppliedTopup): Partial<EsimEntity> {
+  const { validityDays, upstreamExpiresAt } = topup;
   if (esim.status === 'expired' || esim.status === 'canceled') return {};
-  if (esim.expiresAt === null) return { validityDays: esim.validityDays + validityDays };
+  const plans = esim.mode === 'sandbox' ? { plans: withAdded(esim.plans, topup) } : {};
+  if (esim.expiresAt === null) return { ...plans, validityDays: esim.validityDays + validityDays };
   const extended = upstreamExpiresAt ?? new Date(esim.expiresAt.getTime() + validityDays * DAY_MS);
-  return { expiresAt: later(esim.expiresAt, extended) };
+  return { ...plans, expiresAt: later(esim.expiresAt, extended) };
+}
+
+/** Adds a plan that waits behind the one in use, whose end stays. */
+function queue(esim: EsimEntity, packageId: string, topup: AppliedTopup, now: Date): Partial<EsimEntity> {
+  const plans = withQueued(esim, { ...topup, packageId }, now);
+  return { pooled: false, plans, expiresAt: endOfCurrentPlan(plans) ?? esim.expiresAt };
 }

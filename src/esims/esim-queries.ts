@@ -9,6 +9,7 @@ import { CursorCodec, SecretBox } from '../infra/crypto/index.js';
 import type { ListOptions } from '../infra/database/index.js';
 import { type InstallData, takesTopups } from './esim.js';
 import type { EsimEntity } from './esim.entity.js';
+import { type EsimPlan, plansOf } from './esim-plans.js';
 import { type EsimFilters, EsimsRepository } from './esims.repository.js';
 
 /** Reads eSIMs of one partner and mode; anything else is the same 404 (D14). */
@@ -44,6 +45,17 @@ export class EsimQueries {
     return this.esims.list(scope, filters, options);
   }
 
+  /** The eSIM's plans by our own records, in the order of purchase. @throws NotFound, AppError `invalid_cursor` */
+  async listPlans(
+    scope: ReadScope,
+    id: string,
+    options: ListOptions,
+  ): Promise<{ readonly pooled: boolean; readonly page: Page<EsimPlan> }> {
+    const esim = await this.getById(scope, id);
+    const plans = plansOf(esim, await this.esims.listPlanPurchases(esim));
+    return { pooled: esim.pooled, page: this.pageOf(plans, options, ['esim-plans', id]) };
+  }
+
   /** Top-up packages that currently fit this eSIM, cheapest first. @throws NotFound, AppError `invalid_cursor` */
   async listTopupPackages(
     scope: TenantScope,
@@ -52,13 +64,19 @@ export class EsimQueries {
   ): Promise<Page<PackageEntity>> {
     const esim = await this.getById(scope, id);
     const fitting = takesTopups(esim.status) ? await this.listFitting(esim) : [];
-    const cursorScope = ['topup-packages', scope.partnerId, scope.mode, id];
-    const start =
-      options.cursor === undefined ? 0 : Number(this.cursors.decode(options.cursor, cursorScope)[0]);
-    const end = start + options.limit;
-    const hasMore = end < fitting.length;
+    return this.pageOf(fitting, options, ['topup-packages', scope.partnerId, scope.mode, id]);
+  }
+
+  private pageOf<T>(
+    all: readonly T[],
+    { cursor, limit }: ListOptions,
+    cursorScope: readonly string[],
+  ): Page<T> {
+    const start = cursor === undefined ? 0 : Number(this.cursors.decode(cursor, cursorScope)[0]);
+    const end = start + limit;
+    const hasMore = end < all.length;
     return {
-      items: fitting.slice(start, end),
+      items: all.slice(start, end),
       hasMore,
       nextCursor: hasMore ? this.cursors.encode([end], cursorScope) : null,
     };

@@ -2,7 +2,7 @@ import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } fro
 import type { ActivationPolicy } from '../catalog/index.js';
 import type { Mode } from '../common/mode.js';
 import { bigintColumn } from '../infra/database/index.js';
-import type { EsimStatus, ProfileStatus, UsageSource } from './esim.js';
+import type { EsimStatus, ProfileStatus, StoredPlan, UsageSource } from './esim.js';
 
 @Entity({ name: 'esims' })
 export class EsimEntity {
@@ -23,6 +23,10 @@ export class EsimEntity {
 
   @Column({ type: 'text' })
   iccid!: string;
+
+  /** Phone number; null if the provider states none. */
+  @Column({ type: 'text', nullable: true })
+  msisdn!: string | null;
 
   @Column({ type: 'text' })
   status!: EsimStatus;
@@ -59,6 +63,14 @@ export class EsimEntity {
   /** Thresholds announced in this data cycle (D24). */
   @Column({ name: 'thresholds_crossed', type: 'smallint', array: true })
   thresholdsCrossed!: number[];
+
+  /** Whether the provider shows all of the eSIM's plans as one. */
+  @Column({ type: 'boolean' })
+  pooled!: boolean;
+
+  /** The plans of the newest reading, and those that have ended since; empty while `pooled`. */
+  @Column({ type: 'jsonb' })
+  plans!: StoredPlan[];
 
   /** Number of days ordered of a package sold by the day (D60); null for a package of fixed days. */
   @Column({ type: 'int', nullable: true })

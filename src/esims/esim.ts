@@ -15,6 +15,24 @@ export type ProfileStatus = (typeof PROFILE_STATUSES)[number];
 export const USAGE_SOURCES = ['callback', 'poll', 'simulated'] as const;
 export type UsageSource = (typeof USAGE_SOURCES)[number];
 
+export const PLAN_STATUSES = ['active', 'queued', 'ended', 'unknown'] as const;
+export type PlanStatus = (typeof PLAN_STATUSES)[number];
+
+/** A plan as the column `plans` stores it; times as ISO 8601. */
+export interface StoredPlan {
+  readonly upstreamPackageId: string | null;
+  readonly status: Exclude<PlanStatus, 'unknown'>;
+  /** Null for unlimited data, and if the provider does not say. */
+  readonly totalBytes: number | null;
+  readonly remainingBytes: number | null;
+  readonly startsAt: string | null;
+  readonly endsAt: string | null;
+  /** Time of the last reading that listed it; null while the newest one does. */
+  readonly lastListedAt: string | null;
+  /** Set in Sandbox, which starts a queued plan itself. */
+  readonly validityDays: number | null;
+}
+
 /** Whether the eSIM is untouched since issue: the condition for canceling it (D22, Cancel). */
 export function isUntouched(esim: {
   readonly status: EsimStatus;

@@ -19,6 +19,7 @@ import {
 } from '../infra/database/index.js';
 import type { EsimStatus } from './esim.js';
 import { EsimEntity } from './esim.entity.js';
+import type { PlanPurchase } from './esim-plans.js';
 
 export interface EsimFilters {
   readonly status?: EsimStatus | undefined;
@@ -35,6 +36,8 @@ const ISSUED = [
   'packageId',
   'iccid',
   'apn',
+  'msisdn',
+  'pooled',
   'installSecrets',
   'totalBytes',
   'usageAsOf',
@@ -64,10 +67,12 @@ const UPDATE_TOPPED_UP = prepared(`
   SET status = coalesce(n.status, e.status), total_bytes = coalesce(n.total_bytes, e.total_bytes),
       thresholds_crossed = coalesce(n.thresholds_crossed::smallint[], e.thresholds_crossed),
       validity_days = coalesce(n.validity_days, e.validity_days), expires_at = coalesce(n.expires_at, e.expires_at),
-      next_poll_at = coalesce(n.next_poll_at, e.next_poll_at), topped_up_at = n.topped_up_at, updated_at = n.topped_up_at
+      next_poll_at = coalesce(n.next_poll_at, e.next_poll_at),
+      pooled = coalesce(n.pooled, e.pooled), plans = coalesce(n.plans::jsonb, e.plans), topped_up_at = n.topped_up_at, updated_at = n.topped_up_at
   FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::int[], $6::timestamptz[], $7::timestamptz[],
-              $8::timestamptz[])
-    AS n (id, status, total_bytes, thresholds_crossed, validity_days, expires_at, next_poll_at, topped_up_at)
+              $8::timestamptz[], $9::boolean[], $10::text[])
+    AS n (id, status, total_bytes, thresholds_crossed, validity_days, expires_at, next_poll_at, topped_up_at, pooled,
+          plans)
   WHERE e.id = n.id`);
 
 /** An ended eSIM and its position among all of them, oldest first. */
@@ -77,7 +82,9 @@ export interface EndedEsim {
   readonly endedAt: string;
 }
 
-const HAS_ENDED = `status IN ('issued', 'active', 'depleted', 'suspended') AND coalesce(expires_at, install_by) <= now()`;
+/** While a live plan waits behind the one in use, our estimate of the end proves nothing: the provider decides. */
+const HAS_ENDED = `status IN ('issued', 'active', 'depleted', 'suspended') AND coalesce(expires_at, install_by) <= now()
+  AND NOT (mode = 'live' AND activated_at IS NOT NULL AND plans @> '[{"status": "queued"}]')`;
 
 /** SQL of `esims`. */
 @Injectable()
@@ -151,6 +158,22 @@ export class EsimsRepository {
     return ids.map((id) => byId.get(id) ?? null);
   }
 
+  /** The purchases for the eSIM: its order, then the completed top-ups, oldest first. */
+  async listPlanPurchases({ id, orderId }: EsimEntity): Promise<readonly PlanPurchase[]> {
+    const { rows } = await sql<PlanPurchase>(
+      this.manager,
+      `SELECT source, id, package_id AS "packageId", upstream_package_id AS "upstreamPackageId"
+       FROM (SELECT 'order' AS source, id, package_id, upstream_package_id, NULL::timestamptz AS completed_at
+             FROM orders WHERE id = $1
+             UNION ALL
+             SELECT 'topup', id, package_id, upstream_package_id, completed_at
+             FROM topups WHERE esim_id = $2 AND status = 'completed') AS bought
+       ORDER BY completed_at NULLS FIRST, id`,
+      [orderId, id],
+    );
+    return rows;
+  }
+
   async findByIdForUpdate(tx: Tx, id: string): Promise<EsimEntity | null> {
     return tx.manager.findOne(EsimEntity, { where: { id }, lock: { mode: 'pessimistic_write' } });
   }
@@ -194,6 +217,8 @@ export class EsimsRepository {
       changes.map(({ expiresAt }) => expiresAt ?? null),
       changes.map(({ nextPollAt }) => nextPollAt ?? null),
       changes.map(({ toppedUpAt }) => toppedUpAt ?? null),
+      changes.map(({ pooled }) => pooled ?? null),
+      changes.map(({ plans }) => (plans ? JSON.stringify(plans) : null)),
     ]);
   }
 

@@ -9,7 +9,7 @@ import type { ProviderProfile } from '../providers/index.js';
 import type { InstallData } from './esim.js';
 import { EsimsRepository, type NewEsim } from './esims.repository.js';
 
-/** Of a provider that states no installation deadline (D23). */
+/** Used if neither the provider nor the package states a term of installation (D23). */
 const INSTALL_WITHIN_DAYS = 180;
 /** No customer installs sooner, and a provider may at first report a new eSIM as unknown. */
 const FIRST_POLL_AFTER_MS = 300_000;
@@ -26,6 +26,8 @@ export interface IssueTerms {
   readonly days: number | null;
   readonly validityDays: number;
   readonly activationPolicy: ActivationPolicy;
+  /** Term of installation of the package at the time of sale; null if it stated none. */
+  readonly installWithinDays: number | null;
   readonly issuedAt: Date;
 }
 
@@ -58,6 +60,7 @@ export class IssueEsims {
   private toRow(terms: IssueTerms, profile: ProviderProfile): NewEsim {
     const id = newId('esim');
     const { issuedAt } = terms;
+    const installWithinDays = terms.installWithinDays ?? INSTALL_WITHIN_DAYS;
     const install: InstallData = {
       smdpAddress: profile.smdpAddress,
       matchingId: profile.matchingId,
@@ -74,6 +77,8 @@ export class IssueEsims {
       packageId: terms.packageId,
       iccid: profile.iccid,
       apn: profile.apn,
+      msisdn: profile.msisdn,
+      pooled: profile.pooled,
       installSecrets: this.secrets.seal(JSON.stringify(install), id),
       totalBytes: terms.dataBytes,
       usageAsOf: issuedAt,
@@ -81,7 +86,7 @@ export class IssueEsims {
       days: terms.days,
       validityDays: terms.validityDays,
       activationPolicy: terms.activationPolicy,
-      installBy: profile.installBy ?? new Date(issuedAt.getTime() + INSTALL_WITHIN_DAYS * DAY_MS),
+      installBy: profile.installBy ?? new Date(issuedAt.getTime() + installWithinDays * DAY_MS),
       expiresAt:
         terms.activationPolicy === 'on_purchase'
           ? new Date(issuedAt.getTime() + terms.validityDays * DAY_MS)

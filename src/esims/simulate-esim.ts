@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { CatalogService } from '../catalog/index.js';
 import { AppError, NotFound, ValidationFailed } from '../common/errors/index.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import type { Tx } from '../infra/database/index.js';
@@ -17,6 +18,7 @@ export class SimulateEsim {
   constructor(
     private readonly esims: EsimsRepository,
     private readonly observer: EsimObserver,
+    private readonly catalog: CatalogService,
     private readonly sandboxQuota: SandboxQuota,
   ) {}
 
@@ -26,18 +28,17 @@ export class SimulateEsim {
   }
 
   /**
-   * Adds usage, capped at the eSIM's total. @throws NotFound, ValidationFailed, AppError `esim_not_ready`,
+   * Adds usage, capped at the eSIM's total unless its plan goes on slower. @throws NotFound, ValidationFailed, AppError `esim_not_ready`,
    * `limit_reached`
    */
   async consume(tx: Tx, scope: TenantScope, id: string, use: SimulatedUse): Promise<EsimEntity> {
-    return this.observe(tx, scope, id, (esim) => ({
-      kind: 'used',
-      usedBytes: usedAfter(esim, use),
-      source: 'simulated',
-    }));
+    return this.observe(tx, scope, id, async (esim) => {
+      const goesOn = await this.catalog.goesOn(tx, scope.mode, esim.packageId);
+      return { kind: 'used', usedBytes: usedAfter(esim, use, goesOn), goesOn, source: 'simulated' };
+    });
   }
 
-  /** @throws NotFound, AppError `esim_not_ready`, `limit_reached` */
+  /** Ends the plan in use, and the eSIM if no plan waits behind it. @throws NotFound, AppError `esim_not_ready`, `limit_reached` */
   async expire(tx: Tx, scope: TenantScope, id: string): Promise<EsimEntity> {
     return this.observe(tx, scope, id, () => ({ kind: 'validity_ended' }));
   }
@@ -46,18 +47,18 @@ export class SimulateEsim {
     tx: Tx,
     scope: TenantScope,
     id: string,
-    toObservation: (esim: EsimEntity) => EsimObservation,
+    toObservation: (esim: EsimEntity) => EsimObservation | Promise<EsimObservation>,
   ): Promise<EsimEntity> {
     const esim = await this.esims.findForUpdate(tx, scope, id);
     if (!esim) throw new NotFound();
     this.sandboxQuota.take(scope, 1);
-    return this.observer.apply(tx, esim, toObservation(esim));
+    return this.observer.apply(tx, esim, await toObservation(esim));
   }
 }
 
-function usedAfter(esim: EsimEntity, use: SimulatedUse): number {
+function usedAfter(esim: EsimEntity, use: SimulatedUse, goesOn: boolean): number {
   if (esim.status !== 'active' && esim.status !== 'depleted') throw new AppError('esim_not_ready');
-  const limit = esim.totalBytes ?? Number.MAX_SAFE_INTEGER;
+  const limit = goesOn ? Number.MAX_SAFE_INTEGER : (esim.totalBytes ?? Number.MAX_SAFE_INTEGER);
   return Math.min(limit, esim.usedBytes + toBytes(esim, use));
 }
 

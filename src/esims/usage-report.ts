@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import { DAY_MS } from '../common/durations.js';
 import type { ProviderUsageReport } from '../providers/index.js';
 import type { EsimStatus, UsageSource } from './esim.js';
 import type { EsimEntity } from './esim.entity.js';
+import { plansAfter } from './esim-plans.js';
 import {
   activatedEvent,
   earlier,
@@ -39,8 +41,8 @@ interface Usage {
  * event is sent twice, because nothing here is ever undone (D23, D24):
  *
  * - `canceled` is final, and `expired` can only become `canceled`. An eSIM once in use stays in use; only `suspended`,
- *   `profile_status` and `expires_at` follow the newest report in both directions, ordered by `askedAt`. The profile
- *   status `unknown` means nothing.
+ *   `profile_status`, `expires_at` and the plans follow the newest report in both directions, ordered by `askedAt`. The
+ *   profile status `unknown` means nothing.
  * - `used_bytes` is the highest figure ever reported. A falling counter changes nothing, and neither does an older
  *   figure, which is lower. `as_of` and `source` belong to that figure: the newest time at which it was reported.
  * - The total is our own sum of what was bought. `depleted` means all of it, because providers report it without an
@@ -69,6 +71,9 @@ export function applyUsageReport(esim: EsimEntity, report: UsageReport, now: Dat
     usageAsOf: usage.asOf,
     usageSource: usage.source,
     thresholdsCrossed: [...usage.crossed],
+    ...(isNewest && reading.plans
+      ? { pooled: false, plans: plansAfter(esim.plans, reading.plans, esim.readAt) }
+      : {}),
     readAt: isNewest ? askedAt : esim.readAt,
   });
   return { changes, events: eventsOf(esim, { activatedAt, usage, status }, now) };
@@ -228,8 +233,9 @@ function eventsOf(
 
 /** Returns the `values` that differ from the eSIM's. */
 function changed(esim: EsimEntity, values: Partial<EsimEntity>): Partial<EsimEntity> {
-  const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
   return Object.fromEntries(
-    Object.entries(values).filter(([name, value]) => !isSame(value, esim[name as keyof EsimEntity])),
+    Object.entries(values).filter(
+      ([name, value]) => !isDeepStrictEqual(value, esim[name as keyof EsimEntity]),
+    ),
   );
 }

@@ -134,6 +134,7 @@ function toIssue({ order, profiles, end }: EndedOrder): EsimIssue {
     days: order.days,
     validityDays: order.validityDays,
     activationPolicy: order.activationPolicy,
+    installWithinDays: order.installWithinDays,
     issuedAt: end.at,
   };
   return { terms, profiles };

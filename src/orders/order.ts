@@ -59,6 +59,10 @@ export class OrderEntity extends Purchase {
   @Column({ name: 'activation_policy', type: 'text' })
   activationPolicy!: ActivationPolicy;
 
+  /** Term of installation at the time of sale; null if the package stated none. */
+  @Column({ name: 'install_within_days', type: 'int', nullable: true })
+  installWithinDays!: number | null;
+
   @Column({ name: 'unit_price_amount', type: 'bigint', transformer: bigintColumn })
   unitPriceAmount!: number;
 

@@ -15,6 +15,7 @@ const ACCEPTED = [
   'dataBytes',
   'validityDays',
   'activationPolicy',
+  'installWithinDays',
   'unitPriceAmount',
 ] as const;
 

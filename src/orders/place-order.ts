@@ -76,6 +76,7 @@ export class PlaceOrder {
       dataBytes: item.dataBytes,
       validityDays: item.validityDays,
       activationPolicy: item.activationPolicy,
+      installWithinDays: item.installWithinDays,
       unitPriceAmount: price.amount,
       currency: price.currency,
       reference,

@@ -14,6 +14,10 @@ export interface ProviderProfile {
   readonly pin: string | null;
   readonly puk: string | null;
   readonly apn: string | null;
+  /** Phone number; null if the provider states none. */
+  readonly msisdn: string | null;
+  /** Whether the provider shows all plans of the eSIM as one. Otherwise its readings list them. */
+  readonly pooled: boolean;
   /** The installation deadline; null if the provider states none. */
   readonly installBy: Date | null;
 }
@@ -77,6 +81,8 @@ export type ProviderTopupState =
       /** The eSIM's current total as the provider reports it; null if it reports none. */
       readonly totalBytes: number | null;
       readonly expiresAt: Date | null;
+      /** The plan waits behind the one in use. Set by the Sandbox; a live provider shows it in its readings. */
+      readonly queues?: boolean;
       /** Same meaning as for an order. */
       readonly actualCost?: ProviderCost | null;
     }

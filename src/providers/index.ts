@@ -44,6 +44,7 @@ export type {
   ProviderHint,
   ProviderPackage,
   ProviderPurchase,
+  ProviderPlan,
   ProviderUsageReport,
   SoldList,
   SoldPurchase,

@@ -3,6 +3,18 @@ import type { LiveProviderName } from '../config/index.js';
 import type { PlacementKind } from './placement-reference.js';
 import type { EsimProvider, ProviderCost, ProviderEsimRef, ProviderOrderRequest } from './esim-provider.js';
 
+/** A plan on an eSIM. */
+export interface ProviderPlan {
+  /** Null if the provider does not say. */
+  readonly upstreamPackageId: string | null;
+  readonly status: 'active' | 'queued' | 'ended';
+  /** Null for unlimited data, and if the provider does not say. */
+  readonly totalBytes: number | null;
+  readonly remainingBytes: number | null;
+  readonly startsAt: Date | null;
+  readonly endsAt: Date | null;
+}
+
 /** A provider's reading of one eSIM at one time. */
 export interface ProviderUsageReport {
   readonly providerEsimId: string;
@@ -15,6 +27,8 @@ export interface ProviderUsageReport {
   readonly totalBytes: number | null;
   /** Whether the plan goes on after its allowance: slower, or with the next day's (D59). */
   readonly goesOn: boolean;
+  /** All plans that the provider lists; null for one that shows them as a single pot. */
+  readonly plans: readonly ProviderPlan[] | null;
   readonly activatedAt: Date | null;
   readonly expiresAt: Date | null;
   /** When the provider read its counters; the time of the call if it does not say. */

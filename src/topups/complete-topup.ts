@@ -12,7 +12,7 @@ import { TopupJobsRepository } from './topup-jobs.repository.js';
 /** The eSIM's totals after a top-up as its provider reports them; null if it does not. */
 export type AppliedTopup = Pick<
   Extract<ProviderTopupState, { state: 'completed' }>,
-  'totalBytes' | 'expiresAt' | 'actualCost'
+  'totalBytes' | 'expiresAt' | 'queues' | 'actualCost'
 >;
 
 /** Terminal result of a top-up. */
@@ -132,6 +132,7 @@ function toAdded({ topup, esim, result, end }: EndedTopup): Parameters<EsimObser
     validityDays: topup.validityAddedDays,
     upstreamTotalBytes: result.totalBytes,
     upstreamExpiresAt: result.expiresAt,
+    queuedPackageId: result.queues ? topup.packageId : null,
   };
   return [{ esim, added, at: end.at }];
 }

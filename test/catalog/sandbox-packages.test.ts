@@ -75,7 +75,7 @@ describe('sandbox top-ups', () => {
           !base.topupSupported ||
           topups.some(
             (topup) =>
-              topup.id !== MAGIC_PACKAGES.topupFail &&
+              !magicIds.includes(topup.id) &&
               topup.available &&
               (base.unlimited || topup.dataBytes !== null) &&
               topupPackageMatches(base, topup),
@@ -133,20 +133,30 @@ describe('magic packages', () => {
       'pkg_test_out_of_stock',
       'pkg_test_partial',
       'pkg_test_slow',
+      'pkg_test_throttled',
       'pkg_test_timeout',
       'pkg_test_topup_fail',
+      'pkg_test_topup_queued',
     ]);
     for (const id of magicIds) {
+      const isTopup = id.startsWith('pkg_test_topup_');
       expect(byId(id)).toMatchObject({
         type: 'global',
-        kind: id === MAGIC_PACKAGES.topupFail ? 'topup' : 'base',
-        topupSupported: id !== MAGIC_PACKAGES.topupFail,
+        kind: isTopup ? 'topup' : 'base',
+        topupSupported: !isTopup,
         dataBytes: 1_000_000_000,
         validityDays: 7,
         available: true,
       });
       expect(byId(id).title).toMatch(/^Test: .+\(.+\)$/);
     }
+  });
+
+  it('include a queued top-up for every sandbox eSIM that has a data allowance and takes top-ups', () => {
+    const queued = byId(MAGIC_PACKAGES.topupQueued);
+    expect(queued.terms.topup).toEqual({ kinds: ['plan'], behavior: 'queues', maxCount: null });
+    const fits = (base: CatalogPackage) => base.topupSupported && !base.unlimited;
+    expect(offenders((base) => topupPackageMatches(base, queued) === fits(base), bases)).toEqual([]);
   });
 
   it('include a top-up that every sandbox eSIM accepts and no Live eSIM does', () => {

@@ -7,6 +7,8 @@ const TIMES: Readonly<Record<string, string>> = {
   completed_at: '2026-11-21T10:00:00.412Z',
   activated_at: '2026-11-21T10:05:00.000Z',
   as_of: '2026-11-21T10:05:00.000Z',
+  starts_at: '2026-11-21T10:05:00.000Z',
+  ends_at: '2026-11-28T10:05:00.000Z',
   expires_at: '2026-11-28T10:05:00.000Z',
   install_by: '2027-05-20T10:00:00.412Z',
 };

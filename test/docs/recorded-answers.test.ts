@@ -95,6 +95,7 @@ async function topUp(id: string): Promise<void> {
   expect((await sandbox.post('/v1/topups', failing)).status).toBe(202);
   await happened('order.topup.failed');
   await record('listTopups', '/v1/topups?limit=2');
+  await record('listEsimPlans', `/v1/esims/${id}/plans`);
 }
 
 async function endOne(id: string): Promise<void> {

@@ -174,6 +174,7 @@ describe('a reading around a top-up', () => {
         validityDays: 7,
         upstreamTotalBytes: null,
         upstreamExpiresAt: null,
+        queuedPackageId: null,
       },
       minute(200),
     ).changes,

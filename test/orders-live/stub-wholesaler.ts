@@ -121,6 +121,8 @@ function mintProfile(): ProviderProfile {
     pin: null,
     puk: null,
     apn: null,
+    msisdn: null,
+    pooled: true,
     installBy: null,
   };
 }

@@ -57,6 +57,10 @@ export type Esim = {
      */
     days: number | null;
     iccid: string;
+    /**
+     * Phone number; null if the wholesaler states none.
+     */
+    msisdn: string | null;
     status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
     /**
      * Increases by one with each change, including changes of the usage.
@@ -65,8 +69,14 @@ export type Esim = {
     profile_status: 'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
     apn: string | null;
     data: EsimData;
+    /**
+     * The wholesaler's deadline, else by `install_within_days` of the package, else 180 days.
+     */
     install_by: string | null;
     activated_at: string | null;
+    /**
+     * Null before first use, and while a plan is queued: its end is unknown until it starts.
+     */
     expires_at: string | null;
     created_at: string;
     updated_at: string;
@@ -229,6 +239,53 @@ export type EsimPage = {
     next_cursor: string | null;
 };
 
+export type EsimPlan = {
+    id: string;
+    /**
+     * The kind of purchase; null if it is unknown which purchase brought the plan.
+     */
+    source: 'order' | 'topup' | null;
+    /**
+     * Set if `source` is `order`.
+     */
+    order_id: string | null;
+    /**
+     * Set if `source` is `topup`.
+     */
+    topup_id: string | null;
+    package_id: string | null;
+    /**
+     * `queued`: starts later. `unknown`: the wholesaler does not list the plan.
+     */
+    status: 'active' | 'queued' | 'ended' | 'unknown';
+    total_bytes: number | null;
+    used_bytes: number | null;
+    /**
+     * 0 for a plan that has ended, whatever was left.
+     */
+    remaining_bytes: number | null;
+    starts_at: string | null;
+    ends_at: string | null;
+    /**
+     * Time of the last reading of this plan.
+     */
+    as_of: string;
+};
+
+export type EsimPlanPage = {
+    request_id: RequestId;
+    data: Array<EsimPlan>;
+    /**
+     * The wholesaler shows all plans as one. The first plan then has the eSIM's status, start and end, and no plan has bytes: the usage has the sums.
+     */
+    pooled: boolean;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
 export type EsimResponse = {
     request_id: RequestId;
     data: Esim;
@@ -274,6 +331,10 @@ export type EsimWithInstall = {
      */
     days: number | null;
     iccid: string;
+    /**
+     * Phone number; null if the wholesaler states none.
+     */
+    msisdn: string | null;
     status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
     /**
      * Increases by one with each change, including changes of the usage.
@@ -282,8 +343,14 @@ export type EsimWithInstall = {
     profile_status: 'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
     apn: string | null;
     data: EsimData;
+    /**
+     * The wholesaler's deadline, else by `install_within_days` of the package, else 180 days.
+     */
     install_by: string | null;
     activated_at: string | null;
+    /**
+     * Null before first use, and while a plan is queued: its end is unknown until it starts.
+     */
     expires_at: string | null;
     created_at: string;
     updated_at: string;
@@ -863,6 +930,10 @@ export type Usage = {
     total_bytes: number | null;
     used_bytes: number;
     remaining_bytes: number | null;
+    /**
+     * Left in the plan in use, without queued plans; null if plans are pooled or their data is unknown.
+     */
+    current_plan_remaining_bytes: number | null;
     /**
      * Null when unlimited.
      */
@@ -2045,6 +2116,89 @@ export type GetUsageResponses = {
 };
 
 export type GetUsageResponse = GetUsageResponses[keyof GetUsageResponses];
+
+export type ListEsimPlansData = {
+    body?: never;
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: {
+        /**
+         * Default: `25`.
+         */
+        limit?: number;
+        /**
+         * The `next_cursor` of the previous page.
+         */
+        cursor?: string;
+    };
+    url: '/v1/esims/{id}/plans';
+};
+
+export type ListEsimPlansErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type ListEsimPlansError = ListEsimPlansErrors[keyof ListEsimPlansErrors];
+
+export type ListEsimPlansResponses = {
+    /**
+     * Done.
+     */
+    200: EsimPlanPage;
+};
+
+export type ListEsimPlansResponse = ListEsimPlansResponses[keyof ListEsimPlansResponses];
 
 export type ListTopupPackagesData = {
     body?: never;

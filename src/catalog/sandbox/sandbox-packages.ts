@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Transactions } from '../../infra/database/index.js';
 import { CatalogRepository } from '../catalog.repository.js';
 import { type CatalogPackage, type Region, REGIONS } from '../package.js';
+import { UNIT_BYTES } from '../package-terms.js';
 import { type PriceTier, SANDBOX_COUNTRIES, type SandboxCountry } from './countries.js';
 import {
   binary,
@@ -194,6 +195,10 @@ export const MAGIC_PACKAGES = {
   partial: 'pkg_test_partial',
   /** A top-up that every eSIM accepts: `order.topup.failed` with `package_unavailable`. */
   topupFail: 'pkg_test_topup_fail',
+  /** A plan that goes on slower after its data: the eSIM stays `active` at 100 percent (D59). */
+  throttled: 'pkg_test_throttled',
+  /** A top-up for every eSIM with a data allowance: its plan waits behind the one in use. */
+  topupQueued: 'pkg_test_topup_queued',
 } as const;
 
 // Microstates, so that a partner who searches for a popular country does not sell a test package by accident.
@@ -210,6 +215,17 @@ const TEST_DESTINATION: Destination = {
 
 const TEST_PLAN = dataPlan(1, 7, 100);
 const TEST_TOPUP = dataTopup(1, 7, 100);
+const THROTTLED_PLAN: Plan = {
+  ...TEST_PLAN,
+  speedPolicy: 'At most 512 kbps after 1 GB.',
+  fairUse: {
+    fullSpeedBytes: UNIT_BYTES.decimal.gb,
+    per: 'plan',
+    then: 'slower',
+    kbps: 512,
+    resets: 'unknown',
+  },
+};
 
 /**
  * The packages of {@link MAGIC_PACKAGES}, and a plain top-up, so that their eSIMs can also be topped up successfully.
@@ -222,10 +238,19 @@ function magicPackages(): readonly CatalogPackage[] {
     magic(MAGIC_PACKAGES.slow, TEST_PLAN, 'slow upstream (order.issued after 20 s)'),
     magic(MAGIC_PACKAGES.partial, TEST_PLAN, 'partial issue (60 % of the quantity, rounded up)'),
     magic(MAGIC_PACKAGES.topupFail, TEST_TOPUP, 'top-up fails (order.topup.failed package_unavailable)'),
+    magic(MAGIC_PACKAGES.throttled, THROTTLED_PLAN, 'slower after 1 GB (stays active at 100 %)'),
+    queued(magic(MAGIC_PACKAGES.topupQueued, TEST_TOPUP, 'top-up waits for its turn (its plan is queued)')),
     { ...packageFor(TEST_DESTINATION, TEST_TOPUP), title: 'Test: top-up that succeeds, 1 GB, 7 days' },
   ];
 }
 
 function magic(id: string, plan: Plan, whatItDoes: string): CatalogPackage {
   return { ...packageFor(TEST_DESTINATION, plan), id, title: `Test: ${whatItDoes}` };
+}
+
+function queued(item: CatalogPackage): CatalogPackage {
+  return {
+    ...item,
+    terms: { ...item.terms, topup: { kinds: ['plan'], behavior: 'queues', maxCount: null } },
+  };
 }

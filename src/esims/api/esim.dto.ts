@@ -6,6 +6,8 @@ import {
   type EsimStatus,
   type InstallData,
   needsConfirmationCode,
+  PLAN_STATUSES,
+  type PlanStatus,
   PROFILE_STATUSES,
   type ProfileStatus,
   toActivationCode,
@@ -15,6 +17,7 @@ import {
 } from '../esim.js';
 import { type Mode, MODES } from '../../common/mode.js';
 import type { EsimEntity } from '../esim.entity.js';
+import { currentPlanRemainingBytes, type EsimPlan, hasOpenEnd } from '../esim-plans.js';
 
 const MAX_CONSUMED_BYTES = 1_000_000_000_000_000;
 
@@ -112,6 +115,14 @@ export class EsimResponse {
   @ApiProperty({ type: String, pattern: '^[0-9]{18,20}$', example: '8910300000001234567' })
   iccid!: string;
 
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: null,
+    description: 'Phone number; null if the wholesaler states none.',
+  })
+  msisdn!: string | null;
+
   @ApiProperty({ enum: ESIM_STATUSES })
   status!: EsimStatus;
 
@@ -132,13 +143,23 @@ export class EsimResponse {
   @ApiProperty({ type: EsimDataResponse })
   data!: EsimDataResponse;
 
-  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    description: "The wholesaler's deadline, else by `install_within_days` of the package, else 180 days.",
+  })
   install_by!: string | null;
 
   @ApiProperty({ type: String, format: 'date-time', nullable: true })
   activated_at!: string | null;
 
-  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    description: 'Null before first use, and while a plan is queued: its end is unknown until it starts.',
+  })
   expires_at!: string | null;
 
   @ApiProperty({ type: String, format: 'date-time' })
@@ -227,6 +248,15 @@ export class UsageResponse {
   @ApiProperty({ type: 'integer', nullable: true, example: 495_000_000 })
   remaining_bytes!: number | null;
 
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: null,
+    description:
+      'Left in the plan in use, without queued plans; null if plans are pooled or their data is unknown.',
+  })
+  current_plan_remaining_bytes!: number | null;
+
   @ApiProperty({ type: Number, nullable: true, example: 50.5, description: 'Null when unlimited.' })
   percent_used!: number | null;
 
@@ -240,6 +270,90 @@ export class UsageResponse {
   source!: UsageSource;
 }
 
+const PLAN_SOURCES = ['order', 'topup'] as const;
+
+/** A plan on an eSIM. Null means that it is unknown. */
+export class EsimPlanResponse {
+  @ApiProperty({ type: String, example: 'pln_01KAEXAMPLE0000000000000000' })
+  id!: string;
+
+  @ApiProperty({
+    enum: PLAN_SOURCES,
+    nullable: true,
+    type: String,
+    example: 'topup',
+    description: 'The kind of purchase; null if it is unknown which purchase brought the plan.',
+  })
+  source!: (typeof PLAN_SOURCES)[number] | null;
+
+  @ApiProperty({ type: String, nullable: true, example: null, description: 'Set if `source` is `order`.' })
+  order_id!: string | null;
+
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'top_01KAEXAMPLE0000000000000000',
+    description: 'Set if `source` is `topup`.',
+  })
+  topup_id!: string | null;
+
+  @ApiProperty({ type: String, nullable: true, example: 'pkg_fr_topup_1gb_7d' })
+  package_id!: string | null;
+
+  @ApiProperty({
+    enum: PLAN_STATUSES,
+    description: '`queued`: starts later. `unknown`: the wholesaler does not list the plan.',
+  })
+  status!: PlanStatus;
+
+  @ApiProperty({ type: 'integer', nullable: true, example: 1_000_000_000 })
+  total_bytes!: number | null;
+
+  @ApiProperty({ type: 'integer', nullable: true, example: 0 })
+  used_bytes!: number | null;
+
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: 1_000_000_000,
+    description: '0 for a plan that has ended, whatever was left.',
+  })
+  remaining_bytes!: number | null;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: null })
+  starts_at!: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: null })
+  ends_at!: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time', description: 'Time of the last reading of this plan.' })
+  as_of!: string;
+}
+
+export function toEsimPlanResponse(plan: EsimPlan): EsimPlanResponse {
+  return {
+    id: plan.id,
+    source: plan.source,
+    order_id: plan.source === 'order' ? plan.purchaseId : null,
+    topup_id: plan.source === 'topup' ? plan.purchaseId : null,
+    package_id: plan.packageId,
+    status: plan.status,
+    total_bytes: plan.totalBytes,
+    used_bytes: plan.usedBytes,
+    remaining_bytes: plan.remainingBytes,
+    starts_at: plan.startsAt?.toISOString() ?? null,
+    ends_at: plan.endsAt?.toISOString() ?? null,
+    as_of: plan.asOf.toISOString(),
+  };
+}
+
+/** The schema of `pooled` in the list of plans. */
+export const POOLED_SCHEMA = {
+  type: 'boolean',
+  description:
+    "The wholesaler shows all plans as one. The first plan then has the eSIM's status, start and end, and no plan has bytes: the usage has the sums.",
+} as const;
+
 export function toEsimResponse(esim: EsimEntity): EsimResponse {
   return {
     id: esim.id,
@@ -248,6 +362,7 @@ export function toEsimResponse(esim: EsimEntity): EsimResponse {
     package_id: esim.packageId,
     days: esim.days,
     iccid: esim.iccid,
+    msisdn: esim.msisdn,
     status: esim.status,
     version: esim.version,
     profile_status: esim.profileStatus,
@@ -261,7 +376,7 @@ export function toEsimResponse(esim: EsimEntity): EsimResponse {
     },
     install_by: esim.installBy?.toISOString() ?? null,
     activated_at: esim.activatedAt?.toISOString() ?? null,
-    expires_at: esim.expiresAt?.toISOString() ?? null,
+    expires_at: hasOpenEnd(esim) ? null : (esim.expiresAt?.toISOString() ?? null),
     created_at: esim.createdAt.toISOString(),
     updated_at: esim.updatedAt.toISOString(),
   };
@@ -290,6 +405,7 @@ export function toUsageResponse(esim: EsimEntity): UsageResponse {
     total_bytes: esim.totalBytes,
     used_bytes: esim.usedBytes,
     remaining_bytes: remainingBytes(esim),
+    current_plan_remaining_bytes: currentPlanRemainingBytes(esim),
     percent_used: percentUsed(esim),
     thresholds_crossed: esim.thresholdsCrossed,
     as_of: esim.usageAsOf.toISOString(),

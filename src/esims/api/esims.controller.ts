@@ -8,10 +8,13 @@ import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import { toActivationCode } from '../esim.js';
 import { EsimQueries } from '../esim-queries.js';
 import {
+  EsimPlanResponse,
   EsimResponse,
   EsimsQueryDto,
   EsimWithInstallResponse,
+  POOLED_SCHEMA,
   QrCodeResponse,
+  toEsimPlanResponse,
   toEsimResponse,
   toEsimWithInstallResponse,
   toUsageResponse,
@@ -76,13 +79,30 @@ export class EsimsController {
   @Get(':id/usage')
   @Responds(UsageResponse, {
     summary: 'Get the data usage of an eSIM',
-    description: 'Returns the data used and the data remaining. `as_of` is the time of the measurement.',
+    description:
+      'Returns the data used and the data remaining, summed over all plans. `as_of` is the time of the measurement.',
   })
   async getUsage(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,
   ): Promise<UsageResponse> {
     return toUsageResponse(await this.esims.getById(caller, id));
+  }
+
+  @Get(':id/plans')
+  @RespondsPage(EsimPlanResponse, {
+    summary: 'List the plans on an eSIM, in the order of purchase',
+    description:
+      'Returns one plan for the order and one for each completed top-up, as last read from the wholesaler. A queued plan starts after the one in use; only the wholesaler decides when.',
+    beside: { pooled: POOLED_SCHEMA },
+  })
+  async listEsimPlans(
+    @Caller() caller: PartnerPrincipal,
+    @Param('id', PathId('esim')) id: string,
+    @Query() query: ListQueryDto,
+  ): Promise<ListResponse<EsimPlanResponse>> {
+    const { page, pooled } = await this.esims.listPlans(caller, id, toListOptions(query));
+    return new ListResponse(mapPage(page, toEsimPlanResponse), { pooled });
   }
 
   @Get(':id/topup-packages')

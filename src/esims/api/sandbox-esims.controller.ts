@@ -61,9 +61,9 @@ export class SandboxEsimsController {
   @IdempotentPost('expire', {
     status: 200,
     response: EsimResponse,
-    summary: 'Simulate the end of an eSIM',
+    summary: 'Simulate the end of the plan in use',
     description:
-      'Works with Sandbox keys only. Ends the eSIM and sends `esim.expired`. A second call changes nothing and sends no event.',
+      'Works with Sandbox keys only. Ends the plan in use. If another one is queued, it starts. Otherwise the eSIM ends and sends `esim.expired`; a further call changes nothing and sends no event.',
     refusals: ['sandbox_only', 'esim_not_ready', 'limit_reached'],
   })
   async expireEsim(

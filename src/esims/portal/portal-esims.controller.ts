@@ -5,10 +5,18 @@ import { Caller, NeedsScope, PortalPrincipal, PortalSessionGuard } from '../../a
 import type { Mode } from '../../common/mode.js';
 import { mapPage } from '../../common/page.js';
 import { Transactions } from '../../infra/database/index.js';
-import { ListResponse, PathId, PortalMode, toListOptions } from '../../infra/http/index.js';
+import { ListQueryDto, ListResponse, PathId, PortalMode, toListOptions } from '../../infra/http/index.js';
 import { ApiRefusals, Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import { NoIdempotencyKey } from '../../infra/idempotency/index.js';
-import { EsimResponse, EsimsQueryDto, toEsimResponse, toEsimWithInstallResponse } from '../api/esim.dto.js';
+import {
+  EsimPlanResponse,
+  EsimResponse,
+  EsimsQueryDto,
+  POOLED_SCHEMA,
+  toEsimPlanResponse,
+  toEsimResponse,
+  toEsimWithInstallResponse,
+} from '../api/esim.dto.js';
 import { toActivationCode } from '../esim.js';
 import { EsimQueries } from '../esim-queries.js';
 import { QrCodes } from '../qr-codes.js';
@@ -57,6 +65,23 @@ export class PortalEsimsController {
     @Param('id', PathId('esim')) id: string,
   ): Promise<EsimResponse> {
     return toEsimResponse(await this.esims.getById(caller.anyMode, id));
+  }
+
+  @Get(':id/plans')
+  @NeedsScope('orders:read')
+  @RespondsPage(EsimPlanResponse, {
+    summary: 'List the plans on an eSIM, in the order of purchase',
+    description:
+      'Returns one plan for the order and one for each completed top-up, as last read from the wholesaler. A queued plan starts after the one in use; only the wholesaler decides when.',
+    beside: { pooled: POOLED_SCHEMA },
+  })
+  async listEsimPlans(
+    @Caller() caller: PortalPrincipal,
+    @Param('id', PathId('esim')) id: string,
+    @Query() query: ListQueryDto,
+  ): Promise<ListResponse<EsimPlanResponse>> {
+    const { page, pooled } = await this.esims.listPlans(caller.anyMode, id, toListOptions(query));
+    return new ListResponse(mapPage(page, toEsimPlanResponse), { pooled });
   }
 
   /** Takes no `Idempotency-Key`: a stored response would copy the install data, and every view is audited. */

@@ -3,9 +3,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { map, type Observable } from 'rxjs';
 import type { Page } from '../../common/page.js';
 
-/** A list response; the envelope adds `has_more` and `next_cursor` (D5). */
+/** A list response; the envelope adds `has_more` and `next_cursor` (D5). `beside` holds fields next to `data`. */
 export class ListResponse<T> {
-  constructor(readonly page: Page<T>) {}
+  constructor(
+    readonly page: Page<T>,
+    readonly beside: Readonly<Record<string, unknown>> = {},
+  ) {}
 }
 
 /**
@@ -54,14 +57,15 @@ function wrap(result: unknown, requestId: string, reply: FastifyReply): unknown 
   if (result instanceof SerializedResponse) return `{"request_id":"${requestId}",${result.fields}}`;
   if (result instanceof SerializedListResponse) return splice(result, requestId);
   if (result instanceof ListResponse)
-    return JSON.stringify(listBody(result.page as Page<unknown>, requestId));
+    return JSON.stringify(listBody(result as ListResponse<unknown>, requestId));
   return JSON.stringify({ request_id: requestId, data: result });
 }
 
-function listBody(page: Page<unknown>, requestId: string): unknown {
+function listBody({ page, beside }: ListResponse<unknown>, requestId: string): unknown {
   return {
     request_id: requestId,
     data: page.items,
+    ...beside,
     has_more: page.hasMore,
     next_cursor: page.nextCursor,
   };

@@ -162,6 +162,7 @@ export class EsimReader {
       usedBytes: isUsageNewer ? usage.dataUsage : esim.orderUsage,
       totalBytes: esim.totalVolume,
       goesOn: esim.goesOn,
+      plans: null,
       activatedAt: esim.activatedAt,
       expiresAt: esim.expiresAt,
       asOf: isUsageNewer ? usage.lastUpdateTime : readAt,

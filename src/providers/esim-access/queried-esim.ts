@@ -9,6 +9,7 @@ import {
   type ResponseObject,
   textAt,
   textOrNullAt,
+  usableOrNull,
   valueAt,
 } from '../http/index.js';
 import { daysOf, NO_TOPUP, TOTAL_DATA } from './package-terms.js';
@@ -34,6 +35,7 @@ export interface QueriedEsim {
   readonly pin: string | null;
   readonly puk: string | null;
   readonly apn: string | null;
+  readonly msisdn: string | null;
   /** Bytes; null for plans without a total: unlimited ones, and those with an allowance per day. */
   readonly totalVolume: number | null;
   /** Days; null when the response has none. */
@@ -66,6 +68,7 @@ export function toQueriedEsim(value: unknown): QueriedEsim {
     pin: textOrNullAt(esim, 'pin'),
     puk: textOrNullAt(esim, 'puk'),
     apn: textOrNullAt(esim, 'apn'),
+    msisdn: usableOrNull(() => textOrNullAt(esim, 'msisdn')),
     totalVolume: goesOn ? null : totalBytesAt(esim, 'totalVolume'),
     totalDays: daysOf(esim, 'totalDuration'),
     orderUsage: usedBytesAt(esim, 'orderUsage'),
@@ -107,6 +110,8 @@ export function toProfile(esim: QueriedEsim): ProviderProfile {
     pin: esim.pin,
     puk: esim.puk,
     apn: esim.apn,
+    msisdn: esim.msisdn,
+    pooled: true,
     // Until the first use, `expiredTime` is the installation deadline.
     installBy: esim.activatedAt === null ? esim.expiresAt : null,
   };

@@ -150,10 +150,11 @@ function toState(order: Omit<SandboxOrder, 'canceled'>): ProviderOrderState {
   return { state: 'provisioned', profiles: order.profiles, shortfall };
 }
 
-function toTopupState({ rejection }: Pick<SandboxTopup, 'rejection'>): ProviderTopupState {
+function toTopupState({ rejection, packageId }: SandboxTopup): ProviderTopupState {
   if (rejection !== null) return { state: 'rejected', failure: failure(rejection) };
   // The simulator only records purchases; we compute the eSIM's totals.
-  return { state: 'completed', totalBytes: null, expiresAt: null };
+  const queues = packageId === MAGIC_PACKAGES.topupQueued;
+  return { state: 'completed', totalBytes: null, expiresAt: null, queues };
 }
 
 function failureOf(state: ProviderOrderState | null): ProviderFailure | null {
@@ -192,6 +193,8 @@ function mintProfile(): ProviderProfile {
     pin: null,
     puk: null,
     apn: 'sandbox.internet',
+    msisdn: null,
+    pooled: true,
     installBy: null,
   };
 }

@@ -5,7 +5,7 @@ import {
   ProviderOutcomeUnknown,
   ProviderUnavailable,
 } from '../esim-provider.js';
-import type { ProviderUsageReport } from '../live-provider.js';
+import type { ProviderPlan, ProviderUsageReport } from '../live-provider.js';
 import {
   arrayAt,
   asObject,
@@ -14,6 +14,7 @@ import {
   ProviderResponseInvalid,
   type ResponseObject,
   textAt,
+  textOrNullAt,
   usableOrNull,
   valueAt,
 } from '../http/index.js';
@@ -91,6 +92,7 @@ function isAboutOneEsim(error: unknown): boolean {
 }
 
 interface Plan {
+  readonly offerId: string | null;
   readonly isActive: boolean;
   readonly startAt: Date | null;
   readonly endAt: Date | null;
@@ -126,10 +128,18 @@ export function toReading(
     profileStatus,
     ...countersOf(shown),
     goesOn: false,
+    plans: own.map((plan) => toPlan(plan, asOf)),
     activatedAt: earliest(own.filter(({ isActive }) => isActive).map(({ startAt }) => startAt)),
     expiresAt: expiryOf(shown),
     asOf,
   };
+}
+
+function toPlan(plan: Plan, asOf: Date): ProviderPlan {
+  const { offerId: upstreamPackageId, unlimited, startAt: startsAt, endAt: endsAt } = plan;
+  const { totalBytes, remainingBytes } = unlimited ? { totalBytes: null, remainingBytes: null } : plan;
+  const status = endsAt !== null && endsAt <= asOf ? 'ended' : plan.isActive ? 'active' : 'queued';
+  return { upstreamPackageId, status, totalBytes, remainingBytes, startsAt, endsAt };
 }
 
 function statusOf(live: readonly Plan[]): ProviderUsageReport['status'] {
@@ -168,6 +178,7 @@ function readPlan(plan: ResponseObject): Plan {
   const status = textAt(plan, 'status');
   if (status !== 'ACTIVE' && status !== 'QUEUED') throw new ProviderResponseInvalid('status');
   return {
+    offerId: usableOrNull(() => textOrNullAt(plan, 'offerId')),
     isActive: status === 'ACTIVE',
     startAt: instantOrNullAt(plan, 'startAt'),
     endAt: instantOrNullAt(plan, 'endAt'),
@@ -211,8 +222,8 @@ function withoutPlans(
 ): ProviderUsageReport | null {
   const status = known?.activatedAt ? endOf(known, asOf) : 'issued';
   if (status === null) return null;
-  const told = { usedBytes: null, totalBytes: null, goesOn: false, activatedAt: null, expiresAt: null };
-  return { providerEsimId, status, profileStatus, ...told, asOf };
+  const told = { usedBytes: null, totalBytes: null, activatedAt: null, expiresAt: null };
+  return { providerEsimId, status, profileStatus, ...told, goesOn: false, plans: [], asOf };
 }
 
 function endOf(known: KnownEsim, asOf: Date): 'expired' | 'depleted' | null {

@@ -102,6 +102,8 @@ function readProfile(purchase: ResponseObject, transactionId: string): ProviderP
     pin: null,
     puk: null,
     apn: null,
+    msisdn: null,
+    pooled: false,
     installBy: null,
   };
 }

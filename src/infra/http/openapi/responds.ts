@@ -52,6 +52,8 @@ export interface PageOptions extends Described {
    * wait without a slot.
    */
   readonly endless?: true;
+  /** Schemas of the fields next to `data`. */
+  readonly beside?: Readonly<Record<string, SchemaObject>>;
 }
 
 /** The operation responds with one `model` in the envelope. */
@@ -63,7 +65,7 @@ export function Responds(model: Type<unknown>, options: RespondsOptions): Method
 export function RespondsPage(model: Type<unknown>, options: PageOptions): MethodDecorator {
   const documented = responds(model, options, {
     status: 200,
-    schema: pageOf(model, options.endless ?? false),
+    schema: pageOf(model, options.endless ?? false, options.beside),
   });
   return options.cached || options.endless ? documented : applyDecorators(documented, ReadsList());
 }
@@ -106,9 +108,14 @@ export function envelopeOf(model: Type<unknown>): SchemaObject {
 }
 
 /** `{ request_id, data, has_more, next_cursor }` with a list of `model` (D5, D11). */
-export function pageOf(model: Type<unknown>, endless: boolean): SchemaObject {
+export function pageOf(
+  model: Type<unknown>,
+  endless: boolean,
+  beside: PageOptions['beside'] = {},
+): SchemaObject {
   return envelope({
     data: { type: 'array', items: { $ref: getSchemaPath(model) } },
+    ...beside,
     has_more: { type: 'boolean' },
     next_cursor: endless
       ? {
