@@ -4,6 +4,7 @@ import {
   type EventPage,
   EsimClient,
   type Esim,
+  type EsimPlan,
   type EsimWithInstall,
   type LoggedCall,
   type NewOrder,
@@ -127,6 +128,17 @@ export class PartnerApi {
 
   usage(id: string): Promise<Usage> {
     return this.client.esims.usage(id, this.call);
+  }
+
+  /** Reads all pages. */
+  async plans(esimId: string): Promise<{ readonly pooled: boolean; readonly plans: readonly EsimPlan[] }> {
+    const plans: EsimPlan[] = [];
+    let pooled = false;
+    for await (const page of this.client.esims.plans(esimId, this.call).pages()) {
+      plans.push(...page.data);
+      pooled = page.pooled;
+    }
+    return { pooled, plans };
   }
 
   async topupPackages(esimId: string): Promise<Page<Package>> {

@@ -10,7 +10,7 @@ export type {
   ReconcileOptions,
   StreamOptions,
 } from './events.js';
-export type { List, Page } from './list.js';
+export type { List, Page, PlanPage } from './list.js';
 export {
   endsPurchase,
   type Intent,

@@ -1,10 +1,11 @@
-import { type List, listOf } from './list.js';
+import { type List, listOf, type PlanPage } from './list.js';
 import type { CallOptions, Transport, WriteOptions } from './transport.js';
 import type {
   Balance,
   CallFilters,
   Esim,
   EsimFilters,
+  EsimPlan,
   EsimWithInstall,
   LoggedCall,
   Package,
@@ -73,6 +74,11 @@ export class Esims {
 
   usage(id: string, options?: CallOptions): Promise<Usage> {
     return get(this.transport, `/esims/${part(id)}/usage`, options);
+  }
+
+  /** The order's plan, then those of the completed top-ups. */
+  plans(id: string, options?: CallOptions): List<EsimPlan, PlanPage> {
+    return listOf<EsimPlan, PlanPage>(this.transport, `/esims/${part(id)}/plans`, {}, options);
   }
 
   /** Packages that currently fit this eSIM. */

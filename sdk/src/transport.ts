@@ -59,7 +59,13 @@ export interface Call extends WriteOptions {
 }
 
 export interface Answer {
-  readonly body: { data: unknown; has_more?: boolean; next_cursor?: string | null };
+  readonly body: {
+    data: unknown;
+    has_more?: boolean;
+    next_cursor?: string | null;
+    /** In the list of plans. */
+    pooled?: boolean;
+  };
   readonly headers: Headers;
 }
 

@@ -15,6 +15,7 @@ import type {
 export type {
   Balance,
   Esim,
+  EsimPlan,
   EsimWithInstall,
   LoggedCall,
   Order,

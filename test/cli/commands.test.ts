@@ -9,6 +9,8 @@ import {
   type TestPartner,
   type TestService,
 } from '../harness/index.js';
+import { issueEsims } from '../harness/order-steps.js';
+import { topUp } from '../topups/topup-steps.js';
 import { CliUser, jsonLines, PROGRAM, runProgram } from './cli-process.js';
 
 let service: TestService;
@@ -219,6 +221,21 @@ describe('esim orders', () => {
     const [inList] = jsonLines((await user.run(['esims', 'list', '--iccid', iccid, '--json'])).stdout);
     expect(inList).toMatchObject({ id: esimId, iccid });
     expect(inList).not.toHaveProperty('activation_code');
+  });
+
+  it('shows the plans on an eSIM, and says when the wholesaler shows them as one', async () => {
+    const [esimId = ''] = await issueEsims(partner.sandbox, 'pkg_fr_1gb_7d');
+    const pooled = await user.run(['esims', 'plans', esimId]);
+    expect(pooled.stdout).toMatch(/^ord_\w+ {2}queued {2}pkg_fr_1gb_7d/);
+    expect(pooled.stderr).toContain('shows these plans as one');
+    await partner.sandbox.post(`/v1/sandbox/esims/${esimId}/activate`);
+    await topUp(partner.sandbox, esimId, 'pkg_test_topup_queued');
+    const listed = await user.run(['esims', 'plans', esimId]);
+    expect(listed).toMatchObject({ code: 0, stderr: '' });
+    expect(listed.stdout).toMatch(/^ord_\w+ {2}active {2}pkg_fr_1gb_7d {2,}1 GB of 1 GB left {2}until 2/m);
+    expect(listed.stdout).toMatch(/^top_\w+ {2}queued {2}pkg_test_topup_queued {2,}1 GB of 1 GB left/m);
+    const { data } = (await partner.sandbox.get(`/v1/esims/${esimId}/plans`)).body;
+    expect(jsonLines((await user.run(['esims', 'plans', esimId, '--json'])).stdout)).toEqual(data);
   });
 
   it('accepts the package, and for a top-up the eSIM and the package, as positional arguments', async () => {

@@ -12,6 +12,7 @@ const COMMANDS = [
   'orders get',
   'esims list',
   'esims get',
+  'esims plans',
   'topups packages',
   'topups place',
   'topups get',
@@ -91,7 +92,7 @@ describe('esim completion', () => {
     expect(await complete('esim', 'orders', 'p')).toEqual(['place']);
     expect(await complete('esim', 'orders', 'place', '--qu')).toEqual(['--quantity']);
     expect(await complete('esim', 'listen', '--forw')).toEqual(['--forward-to']);
-    expect(await complete('esim', 'esims', '')).toEqual(['list', 'get']);
+    expect(await complete('esim', 'esims', '')).toEqual(['list', 'get', 'plans']);
     expect(await complete('esim', 'topups', 'place', '--es')).toEqual(['--esim']);
     user.remove();
   });

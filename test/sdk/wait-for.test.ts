@@ -67,6 +67,18 @@ describe('a top-up', () => {
     expect(failed).toMatchObject({ status: 'failed', failure: { code: expect.any(String) } });
   });
 
+  it('brings a plan to the eSIM, in a page that says whether plans are pooled', async () => {
+    const esim_id = await issuedEsim();
+    const { id } = await esim.topups.place({ esim_id, package_id: 'pkg_test_topup_queued' });
+    await esim.topups.waitFor(id);
+    const { pooled, data } = await esim.esims.plans(esim_id);
+    expect(pooled).toBe(false);
+    expect(data).toMatchObject([{ source: 'order' }, { topup_id: id, status: 'queued' }]);
+    const all = [];
+    for await (const plan of esim.esims.plans(esim_id)) all.push(plan.id);
+    expect(all).toEqual(data.map((plan) => plan.id));
+  });
+
   it('is returned unfinished on timeout, and waiting throws the reason of an abort', async () => {
     const esim_id = await issuedEsim();
     const { id } = await esim.topups.place({ esim_id, package_id: 'pkg_test_topup_fail' });

@@ -75,3 +75,35 @@ export const esimsGet: Command = {
     return EXIT.ok;
   },
 };
+
+export const esimsPlans: Command = {
+  name: 'esims plans',
+  summary: 'show the plans on an eSIM: in use, queued and ended',
+  arguments: '<esim>',
+  examples: [
+    {
+      command: 'esim esims plans esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7',
+      says: 'the data and the end of each plan',
+    },
+  ],
+  run: async (context, _options, [id]) => {
+    if (id === undefined)
+      throw usageError('the eSIM is missing', 'Pass its id. `esim esims list` lists your eSIMs.');
+    const { output } = context;
+    const { pooled, plans } = await context.api.plans(id);
+    for (const plan of plans) output.data(plan);
+    output.table(
+      plans.map((plan) => [
+        plan.order_id ?? plan.topup_id ?? plan.id,
+        plan.status,
+        plan.package_id ?? 'unknown package',
+        plan.total_bytes === null
+          ? ''
+          : `${bytesText(plan.remaining_bytes)} of ${bytesText(plan.total_bytes)} left`,
+        plan.ends_at === null ? '' : `until ${plan.ends_at}`,
+      ]),
+    );
+    if (pooled) output.note('The wholesaler shows these plans as one. `esim esims get` shows the data left.');
+    return EXIT.ok;
+  },
+};

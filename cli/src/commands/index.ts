@@ -2,7 +2,7 @@ import type { Command } from '../command.js';
 import { catalog } from './catalog.command.js';
 import { completionOf } from './completion.command.js';
 import { doctor } from './doctor.command.js';
-import { esimsGet, esimsList } from './esims.command.js';
+import { esimsGet, esimsList, esimsPlans } from './esims.command.js';
 import { eventsList, eventsResend } from './events.command.js';
 import { listen } from './listen.command.js';
 import { login, logout } from './login.command.js';
@@ -25,6 +25,7 @@ const ALL: readonly Command[] = [
   ordersGet,
   esimsList,
   esimsGet,
+  esimsPlans,
   topupsPackages,
   topupsPlace,
   topupsGet,
