@@ -8,6 +8,7 @@ export type {
   Diagnosis,
   EndpointStats,
   Esim,
+  EsimPlan,
   Event,
   Explanation,
   InstallData,

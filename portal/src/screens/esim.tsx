@@ -3,12 +3,13 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import { oneQuery } from '../api/queries.ts';
-import type { Esim, InstallData } from '../api/types.ts';
+import type { Esim, EsimPlan, InstallData } from '../api/types.ts';
 import { useAction } from '../api/use-action.ts';
 import { CopyButton, CopyFact } from '../components/copy-button.tsx';
-import { ErrorNote, Loading } from '../components/feedback.tsx';
+import { Badge, Empty, ErrorNote, Loading } from '../components/feedback.tsx';
 import { Facts } from '../components/facts.tsx';
-import { words } from '../components/format.ts';
+import { bytes, words } from '../components/format.ts';
+import { List } from '../components/list.tsx';
 import { Time } from '../components/time.tsx';
 import { InItsMode } from '../layout/in-its-mode.tsx';
 import { MODE_NAMES } from '../layout/use-mode.ts';
@@ -30,6 +31,7 @@ export function EsimPage() {
       {query.data && (
         <InItsMode what="eSIM" mode={query.data.mode}>
           <EsimFacts esim={query.data} />
+          <Plans esimId={esimId} />
           {/* Keyed, so that the QR code of one eSIM never appears under another's name. */}
           <Installation key={esimId} esimId={esimId} />
         </InItsMode>
@@ -46,6 +48,7 @@ function EsimFacts({ esim }: { esim: Esim }) {
         ['Mode', MODE_NAMES[esim.mode]],
         ['Profile', words(esim.profile_status)],
         ['ICCID', <CopyFact key="iccid" text={esim.iccid} what="ICCID" />],
+        ['Phone number', esim.msisdn],
         ['Data', usage(esim)],
         ['As of', <Time key="as-of" at={esim.data.as_of} />],
         [
@@ -64,6 +67,49 @@ function EsimFacts({ esim }: { esim: Esim }) {
       ]}
     />
   );
+}
+
+const TONES = {
+  active: 'good',
+  queued: 'wait',
+  ended: 'off',
+  unknown: 'off',
+} as const satisfies Record<EsimPlan['status'], string>;
+
+/** The eSIM's purchases. Without bytes, the wholesaler shows all plans as one, or does not list the plan. */
+function Plans({ esimId }: { esimId: string }) {
+  return (
+    <section aria-labelledby="plans">
+      <h2 id="plans">Plans</h2>
+      <List<EsimPlan>
+        path={`esims/${esimId}/plans`}
+        mode={null}
+        label="Plans"
+        columns={['Bought with', 'Package', 'Status', 'Data', 'Starts', 'Ends']}
+        row={(plan) => (
+          <tr key={plan.id}>
+            <td data-column="Bought with">
+              <code>{plan.order_id ?? plan.topup_id ?? '–'}</code>
+            </td>
+            <td data-column="Package">
+              <code>{plan.package_id ?? '–'}</code>
+            </td>
+            <td data-column="Status">
+              <Badge tone={TONES[plan.status]}>{plan.status}</Badge>
+            </td>
+            <td data-column="Data">{dataOf(plan)}</td>
+            <td data-column="Starts">{plan.starts_at ? <Time at={plan.starts_at} short /> : '–'}</td>
+            <td data-column="Ends">{plan.ends_at ? <Time at={plan.ends_at} short /> : '–'}</td>
+          </tr>
+        )}
+        empty={<Empty title="No plans" />}
+      />
+    </section>
+  );
+}
+
+function dataOf({ used_bytes: used, total_bytes: total }: EsimPlan): string {
+  return used === null || total === null ? '–' : `${bytes(used)} of ${bytes(total)}`;
 }
 
 /** Anyone with the install data can install the eSIM: it is shown only on a click, and the click is logged. */
