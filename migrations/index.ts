@@ -41,6 +41,7 @@ import { JoinBacklogJobs1763700000061 } from './1763700000061-join-backlog-jobs.
 import { IndexOpenDeliveries1763700000062 } from './1763700000062-index-open-deliveries.js';
 import { StatePackageTerms1763700000063 } from './1763700000063-state-package-terms.js';
 import { SellDays1763700000064 } from './1763700000064-sell-days.js';
+import { RecordCatalogChanges1763700000067 } from './1763700000067-record-catalog-changes.js';
 import { ListEsimPlans1763700000070 } from './1763700000070-list-esim-plans.js';
 
 /** Every migration, oldest first. Listed explicitly: TypeORM's globs load TypeScript and JavaScript twice. */
@@ -88,5 +89,6 @@ export const MIGRATIONS = [
   IndexOpenDeliveries1763700000062,
   StatePackageTerms1763700000063,
   SellDays1763700000064,
+  RecordCatalogChanges1763700000067,
   ListEsimPlans1763700000070,
 ];

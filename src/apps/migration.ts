@@ -3,7 +3,7 @@ import type { Client } from 'pg';
 import { runMigrations } from 'bullmq';
 import type { DataSource } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/index.js';
-import { CatalogRepository, SandboxCatalogSeed } from '../catalog/index.js';
+import { CatalogChangesRepository, CatalogRepository, SandboxCatalogSeed } from '../catalog/index.js';
 import {
   assertSession,
   createDatabaseClient,
@@ -135,8 +135,9 @@ async function migrateQueue(dataSource: DataSource): Promise<void> {
 }
 
 async function seedCatalog(dataSource: DataSource): Promise<number> {
+  const changes = new CatalogChangesRepository(dataSource.manager);
   return new SandboxCatalogSeed(
     new Transactions(dataSource),
-    new CatalogRepository(dataSource.manager),
+    new CatalogRepository(dataSource.manager, changes),
   ).run();
 }

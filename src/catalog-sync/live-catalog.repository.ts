@@ -1,5 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { CatalogRepository, PackageEntity, type PackageKind } from '../catalog/index.js';
+import {
+  CatalogChangesRepository,
+  CatalogRepository,
+  PackageEntity,
+  type PackageKind,
+} from '../catalog/index.js';
 import { sql, type SqlParameter, type Tx } from '../infra/database/index.js';
 import type { LivePackage } from './live-packages.js';
 
@@ -12,7 +17,10 @@ export interface PackageSeller {
 /** Writes one provider's packages: changes, withdrawals, sources, and price history. */
 @Injectable()
 export class LiveCatalogRepository {
-  constructor(private readonly catalog: CatalogRepository) {}
+  constructor(
+    private readonly catalog: CatalogRepository,
+    private readonly changes: CatalogChangesRepository,
+  ) {}
 
   /** Packages of `provider` that are currently sold. */
   async listAvailable(tx: Tx, provider: string): Promise<readonly PackageEntity[]> {
@@ -110,7 +118,8 @@ export class LiveCatalogRepository {
       parameters,
     );
     if (rows.length > 0) {
-      await sql(tx.manager, `UPDATE catalog_versions SET version = version + 1 WHERE mode = 'live'`);
+      const withdrawn = rows.map(({ id }) => ({ id, kind: 'withdrawn', changed: ['available'] }) as const);
+      await this.changes.record(tx, 'live', withdrawn);
       await this.recordPrices(tx, 'p.id = ANY ($1::text[])', [rows.map(({ id }) => id)]);
     }
     return rows.map(({ provider }) => provider);

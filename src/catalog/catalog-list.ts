@@ -1,15 +1,16 @@
-import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { LRUCache } from 'lru-cache';
+import { compareText } from '../common/compare-text.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import { boundedCache } from '../infra/bounded-cache.js';
 import { CursorCodec } from '../infra/crypto/index.js';
 import type { ListOptions } from '../infra/database/index.js';
+import { type CatalogPage, CatalogPages } from './catalog-pages.js';
 import { newestFirst } from './newest-first.js';
 import { type PartnerCatalog, PartnerCatalogs } from './partner-catalogs.js';
 import type { PackageKind, PackageType, Region } from './package.js';
 import type { PackageEntity } from './package.entity.js';
 import type { PlanKind } from './package-terms.js';
+import { shelve } from './shelf.js';
 
 export interface CatalogFilters {
   readonly country?: string | undefined;
@@ -25,7 +26,12 @@ export interface CatalogFilters {
   readonly notExitCountry?: string | undefined;
   readonly maxValidityDays?: number | undefined;
   readonly topupSupported?: boolean | undefined;
+  /** Without it, newest first. */
+  readonly sort?: CatalogSort | undefined;
 }
+
+export const CATALOG_SORTS = ['price', '-price', 'data', '-data'] as const;
+export type CatalogSort = (typeof CATALOG_SORTS)[number];
 
 /** One page whose packages are already serialized to JSON, once for all partners that request the same page. */
 export interface CatalogListPage {
@@ -34,44 +40,30 @@ export interface CatalogListPage {
   readonly etag: string;
 }
 
-/** One page of a catalog with its packages already serialized to JSON. */
-interface CatalogPage {
+/** One page of a list, with its packages already serialized. */
+interface ListPage {
   readonly itemsJson: Buffer;
-  /** Creation time in milliseconds and id of the last package; null when no page follows. */
-  readonly last: readonly [number, string] | null;
-  readonly etag: string;
+  /** The last package's place in the list; null when no page follows. */
+  readonly last: CursorPlace | null;
 }
 
-/** Limit for all partners and modes together; least recently used pages are evicted. */
-const MAX_PAGE_BYTES = 32 * 1024 * 1024;
-/** Memory that a page uses in addition to its bytes, for the objects around them and its query. */
-const PAGE_OVERHEAD_BYTES = 1_000;
+/** Creation time in milliseconds and id; in a sorted list also the sort key. */
+type CursorPlace = readonly (string | number)[];
 
 /** More than the number of pages that all partners read between two changes of the catalog. */
 const MAX_CURSORS = 20_000;
 
-/** GET /v1/catalog (spec section 4): filters joined by AND, newest first, cached by query until the catalog changes. */
+/** GET /v1/catalog (spec section 4): filters joined by AND, newest first or sorted, cached until the catalog changes. */
 @Injectable()
 export class CatalogList {
   /** `next_cursor` by page and partner: a cursor is bound to the partner, a page is not. */
   private readonly nextCursors = boundedCache<string>(MAX_CURSORS);
-  /** Keyed by mode, version and query: partners without their own prices share them. */
-  private readonly pages: LRUCache<string, CatalogPage>;
 
   constructor(
     private readonly catalogs: PartnerCatalogs,
     private readonly cursors: CursorCodec,
-  ) {
-    this.pages = new LRUCache({
-      maxSize: MAX_PAGE_BYTES,
-      sizeCalculation: ({ itemsJson }) => itemsJson.length + PAGE_OVERHEAD_BYTES,
-    });
-  }
-
-  /** Memory of the cached pages in bytes. */
-  get pageBytes(): number {
-    return this.pages.calculatedSize;
-  }
+    private readonly pages: CatalogPages,
+  ) {}
 
   /**
    * @param toJson serializes one package, as the API shows it
@@ -98,7 +90,7 @@ export class CatalogList {
   private nextCursor(
     { partnerId, mode }: TenantScope,
     etag: string,
-    last: readonly [number, string],
+    last: CursorPlace,
     cursorScope: unknown,
   ): string {
     const key = `${partnerId} ${mode} ${etag}`;
@@ -107,27 +99,57 @@ export class CatalogList {
     return cursor;
   }
 
+  /**
+   * The packages on sale that no other one of the list dominates, in the order of `sort` (default: by price), as one
+   * page. Lists base packages unless the filters say otherwise.
+   */
+  async shelf(
+    scope: TenantScope,
+    filters: CatalogFilters,
+    toJson: (item: PackageEntity) => unknown,
+  ): Promise<CatalogPage> {
+    const catalog = await this.catalogs.get(scope);
+    const { kind = 'base', sort = 'price' } = filters;
+    const wanted = { ...filters, kind, sort };
+    return this.pages.get(catalog, ['shelf', wanted], !isFreeValued(wanted), () => {
+      const found = sorted(catalog, select(catalog, wanted), sort).filter(
+        (index) => catalog.packages[index]!.available,
+      );
+      const { kept, dropped } = shelve(
+        found.map((index, place) => ({
+          place,
+          item: catalog.packages[index]!,
+          price: catalog.priceAt(index),
+        })),
+      );
+      const shown = kept
+        .toSorted((a, b) => a.place - b.place)
+        .map(({ item }, at) => ({
+          ...(toJson(catalog.atItsPrice(item)) as object),
+          shelf: { rank: at + 1 },
+        }));
+      const others = dropped
+        .toSorted((a, b) => a.dropped.place - b.dropped.place)
+        .map(({ dropped: { item }, by }) => ({ package_id: item.id, dominated_by: by.item.id }));
+      return { itemsJson: Buffer.from(`${JSON.stringify(shown)},"dropped":${JSON.stringify(others)}`) };
+    });
+  }
+
   private page(
     catalog: PartnerCatalog,
     filters: CatalogFilters,
-    after: readonly (string | number)[] | null,
+    after: CursorPlace | null,
     limit: number,
     toJson: (item: PackageEntity) => unknown,
-  ): CatalogPage {
-    const query = JSON.stringify([limit, after, filters]);
-    const key = `${catalog.mode} ${catalog.version} ${query}`;
-    const cached = this.pages.get(key);
-    if (cached) return cached;
-    const found = select(catalog, filters, after, limit + 1);
-    const items = found.slice(0, limit);
-    const last = found.length > limit ? items.at(-1)! : null;
-    const page: CatalogPage = {
-      itemsJson: Buffer.from(JSON.stringify(items.map((item) => toJson(catalog.atItsPrice(item))))),
-      last: last && [last.createdAt.getTime(), last.id],
-      etag: `W/"${catalog.version}-${createHash('sha256').update(query).digest('base64url').slice(0, 16)}"`,
-    };
-    if (!isFreeValued(filters)) this.pages.set(key, page);
-    return page;
+  ): ListPage & CatalogPage {
+    return this.pages.get<ListPage>(catalog, [limit, after, filters], !isFreeValued(filters), () => {
+      const found = placesAfter(catalog, filters, after, limit + 1);
+      const items = found.slice(0, limit).map((index) => catalog.packages[index]!);
+      return {
+        itemsJson: Buffer.from(JSON.stringify(items.map((item) => toJson(catalog.atItsPrice(item))))),
+        last: found.length > limit ? placeOf(catalog, found[limit - 1]!, filters.sort) : null,
+      };
+    });
   }
 }
 
@@ -140,20 +162,74 @@ function isFreeValued(filters: CatalogFilters): boolean {
   );
 }
 
+/** Indexes of at most `count` matching packages after the cursor's place, in the order of the list. */
+function placesAfter(
+  catalog: PartnerCatalog,
+  filters: CatalogFilters,
+  after: CursorPlace | null,
+  count: number,
+): number[] {
+  const { sort } = filters;
+  if (sort === undefined)
+    return select(catalog, filters, (index) => after === null || isBehind(catalog, index, after), count);
+  const found = select(catalog, filters, (index) => after === null || isBehind(catalog, index, after, sort));
+  return sorted(catalog, found, sort).slice(0, count);
+}
+
+/** Indexes of at most `count` matching packages, newest first. */
 function select(
   catalog: PartnerCatalog,
   filters: CatalogFilters,
-  after: readonly (string | number)[] | null,
-  count: number,
-): PackageEntity[] {
-  const found: PackageEntity[] = [];
-  const last = after && { createdAt: new Date(Number(after[0])), id: String(after[1]) };
+  isWanted: (index: number) => boolean = () => true,
+  count = Infinity,
+): number[] {
+  const found: number[] = [];
   for (const [index, item] of catalog.packages.entries()) {
     if (found.length === count) break;
-    if (last !== null && newestFirst(item, last) <= 0) continue;
-    if (matches(item, filters) && matchesTerms(catalog, index, filters)) found.push(item);
+    if (isWanted(index) && matches(item, filters) && matchesTerms(catalog, index, filters)) found.push(index);
   }
   return found;
+}
+
+/** Whether the package comes after a cursor's place. */
+function isBehind(
+  catalog: PartnerCatalog,
+  index: number,
+  [createdAt, id, ...key]: CursorPlace,
+  sort?: CatalogSort,
+): boolean {
+  const last = { createdAt: new Date(Number(createdAt)), id: String(id) };
+  const byKey =
+    sort === undefined ? 0 : compareKeys(sortKeyOf(catalog, index, sort), [String(key[0]), Number(key[1])]);
+  return (byKey || newestFirst(catalog.packages[index]!, last)) > 0;
+}
+
+function placeOf(catalog: PartnerCatalog, index: number, sort: CatalogSort | undefined): CursorPlace {
+  const { createdAt, id } = catalog.packages[index]!;
+  return [createdAt.getTime(), id, ...(sort === undefined ? [] : sortKeyOf(catalog, index, sort))];
+}
+
+/** Sorts indexes of packages; ties keep the catalog's order. */
+function sorted(catalog: PartnerCatalog, indexes: readonly number[], sort: CatalogSort): number[] {
+  return indexes
+    .map((index) => ({ index, key: sortKeyOf(catalog, index, sort) }))
+    .sort((a, b) => compareKeys(a.key, b.key) || a.index - b.index)
+    .map(({ index }) => index);
+}
+
+/** Compared by text, then by number. */
+type SortKey = readonly [string, number];
+
+/** Prices are comparable within a currency only. Unlimited is the most data, and a package that adds days only has none. */
+function sortKeyOf(catalog: PartnerCatalog, index: number, sort: CatalogSort): SortKey {
+  const direction = sort.startsWith('-') ? -1 : 1;
+  if (sort.endsWith('price')) return [catalog.currencyAt(index), direction * catalog.priceAmountAt(index)];
+  const { unlimited, dataBytes } = catalog.packages[index]!;
+  return ['', direction * (unlimited ? Number.MAX_SAFE_INTEGER : (dataBytes ?? 0))];
+}
+
+function compareKeys(a: SortKey, b: SortKey): number {
+  return compareText(a[0], b[0]) || a[1] - b[1];
 }
 
 function matches(item: PackageEntity, filters: CatalogFilters): boolean {

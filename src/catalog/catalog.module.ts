@@ -1,7 +1,10 @@
 import { Module } from '@nestjs/common';
 import { AuditModule } from '../audit/index.js';
 import { PartnersModule } from '../partners/index.js';
+import { CatalogChangesRepository } from './catalog-changes.repository.js';
+import { CatalogChanges } from './catalog-changes.js';
 import { CatalogList } from './catalog-list.js';
+import { CatalogPages } from './catalog-pages.js';
 import { CatalogRepository } from './catalog.repository.js';
 import { CatalogService } from './catalog.service.js';
 import { PackageSources, SellablePackages } from './sellable-packages.js';
@@ -10,26 +13,41 @@ import { PriceListsRepository } from './price-lists.repository.js';
 import { TopupFits } from './topup-fits.js';
 import { SetPriceList } from './set-price-list.js';
 import { CatalogController } from './api/catalog.controller.js';
+import { DestinationsController } from './api/destinations.controller.js';
+import { Destinations } from './destinations.js';
 import { PriceListController } from './admin/price-list.controller.js';
 
 @Module({
   providers: [
+    CatalogChangesRepository,
     CatalogRepository,
     CatalogSnapshots,
     PriceListsRepository,
     PartnerCatalogs,
+    CatalogPages,
     CatalogList,
+    CatalogChanges,
+    Destinations,
     SellablePackages,
     CatalogService,
     PackageSources,
     TopupFits,
   ],
-  exports: [CatalogRepository, PriceListsRepository, CatalogList, CatalogService, PackageSources],
+  exports: [
+    CatalogChangesRepository,
+    CatalogRepository,
+    PriceListsRepository,
+    CatalogChanges,
+    CatalogList,
+    CatalogService,
+    Destinations,
+    PackageSources,
+  ],
 })
 export class CatalogModule {}
 
 /** The catalog for partners. */
-@Module({ imports: [CatalogModule], controllers: [CatalogController] })
+@Module({ imports: [CatalogModule], controllers: [CatalogController, DestinationsController] })
 export class CatalogApiModule {}
 
 /** Price lists, for the portal team. */

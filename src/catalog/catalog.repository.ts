@@ -2,7 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../common/mode.js';
-import { columnsOf, sql, type SqlColumn, toSafeInteger, type Tx } from '../infra/database/index.js';
+import { columnsOf, sql, type SqlColumn, type Tx } from '../infra/database/index.js';
+import {
+  CatalogChangesRepository,
+  RETURNING_CHANGES,
+  type WrittenPackage,
+} from './catalog-changes.repository.js';
 import { newestFirst } from './newest-first.js';
 import type { CatalogPackage } from './package.js';
 import { PackageEntity } from './package.entity.js';
@@ -44,16 +49,20 @@ function upsertOf(columns: readonly SqlColumn[]): string {
   SELECT $1, r.* FROM jsonb_to_recordset($2::jsonb)
     AS r (id text, ${columns.map(({ name, type }) => `${name} ${type}`).join(', ')})
   ON CONFLICT (mode, id) DO UPDATE SET (${names.join(', ')}, updated_at) = (${values}, now())
-  WHERE (${names.map((name) => `p.${name}`).join(', ')}) IS DISTINCT FROM (${values})`;
+  WHERE (${names.map((name) => `p.${name}`).join(', ')}) IS DISTINCT FROM (${values})
+  ${RETURNING_CHANGES}`;
 }
 
-/** SQL of `packages` and `catalog_versions`. */
+/** SQL of `packages`. */
 @Injectable()
 export class CatalogRepository {
   private readonly columns: readonly SqlColumn[];
   private readonly upsertStatement: string;
 
-  constructor(@InjectEntityManager() private readonly manager: EntityManager) {
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly changes: CatalogChangesRepository,
+  ) {
     this.columns = columnsOf(manager, PackageEntity, FIELDS);
     this.upsertStatement = upsertOf(this.columns);
   }
@@ -70,24 +79,18 @@ export class CatalogRepository {
     return (await this.manager.findBy(PackageEntity, { mode })).sort(newestFirst);
   }
 
-  /** Increases with every change of the mode's packages. */
-  async getVersion(mode: Mode): Promise<number> {
-    const { rows } = await sql<{ version: string }>(
-      this.manager,
-      'SELECT version FROM catalog_versions WHERE mode = $1',
-      [mode],
-    );
-    return toSafeInteger(rows[0]?.version ?? 0);
-  }
-
-  /** Inserts new packages and updates changed ones. The version changes only when a row did. */
+  /**
+   * Inserts new packages, updates changed ones and records both. The version changes only when a row did. Returns the
+   * number of new and changed packages.
+   */
   async upsert(tx: Tx, mode: Mode, packages: readonly CatalogPackage[]): Promise<number> {
     const rows = packages.map((item) => this.toRow(item));
-    const { affected } = await sql(tx.manager, this.upsertStatement, [mode, JSON.stringify(rows)]);
-    if (affected > 0) {
-      await sql(tx.manager, 'UPDATE catalog_versions SET version = version + 1 WHERE mode = $1', [mode]);
-    }
-    return affected;
+    const { rows: written } = await sql<WrittenPackage & object>(tx.manager, this.upsertStatement, [
+      mode,
+      JSON.stringify(rows),
+    ]);
+    await this.changes.record(tx, mode, written);
+    return written.length;
   }
 
   private toRow(item: CatalogPackage): Record<string, unknown> {

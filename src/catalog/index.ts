@@ -1,14 +1,16 @@
 /**
  * The packages that partners can buy, and their prices (spec section 4, D24, D27). Owns the tables `packages`,
- * `catalog_versions`, `price_lists`; reads `package_sources` and `topup_fits`, which catalog-sync writes.
+ * `catalog_changes`, `catalog_versions`, `price_lists`; reads `package_sources` and `topup_fits`, which catalog-sync writes.
  * Callers: orders and top-ups sell through `CatalogService.findSellable` and `getSellableTopup` in their transaction;
  * eSIMs list fitting top-ups; catalog-sync writes packages with `CatalogRepository.upsert`, and `migrate` those of the
  * sandbox.
  * Flow of a list: `CatalogSnapshots` (memory, by version) -> `PartnerCatalogs` (own prices) -> `CatalogList` (pages).
+ * Flow of a change: `CatalogChangesRepository.record` in the transaction of the package -> `CatalogChanges` (feed).
  */
 export { Days } from './api/days.dto.js';
 export { EsimPackageResponse, toPackageResponse } from './api/package.response.js';
 export { CatalogAdminModule, CatalogApiModule, CatalogModule } from './catalog.module.js';
+export { CatalogChangesRepository } from './catalog-changes.repository.js';
 export { CatalogRepository } from './catalog.repository.js';
 export { assertSold, CatalogService } from './catalog.service.js';
 export {

@@ -15,6 +15,19 @@ export const REGIONS = [
 ] as const;
 export type Region = (typeof REGIONS)[number];
 
+/** English names of our regions. */
+export const REGION_TITLES: Readonly<Record<Region, string>> = {
+  africa: 'Africa',
+  asia: 'Asia',
+  balkans: 'Balkans',
+  caribbean: 'Caribbean',
+  europe: 'Europe',
+  'latin-america': 'Latin America',
+  'middle-east': 'Middle East',
+  'north-america': 'North America',
+  oceania: 'Oceania',
+};
+
 export const PACKAGE_TYPES = ['country', 'regional', 'global'] as const;
 export type PackageType = (typeof PACKAGE_TYPES)[number];
 

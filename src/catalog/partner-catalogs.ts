@@ -1,7 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import type { Mode } from '../common/mode.js';
+import { AppError } from '../common/errors/index.js';
+import { type Mode, perMode } from '../common/mode.js';
+import type { Money } from '../common/money.js';
 import type { TenantScope } from '../common/tenant-scope.js';
+import { CatalogChangesRepository } from './catalog-changes.repository.js';
 import { CatalogRepository } from './catalog.repository.js';
 import type { PackageEntity } from './package.entity.js';
 import { atPartnerPrice, type PriceList, priceOfPackage } from './price-list.js';
@@ -15,20 +18,44 @@ export interface CatalogSnapshot {
   readonly packages: readonly PackageEntity[];
 }
 
-interface CheckedSnapshot {
-  readonly snapshot: CatalogSnapshot;
+/** Read from the database, which was at least this recent when the check began. */
+interface Checked {
   readonly checkedAtMs: number;
+}
+
+interface CheckedSnapshot extends Checked {
+  readonly snapshot: CatalogSnapshot;
 }
 
 /** A partner's terms (null for none), and its prices of a snapshot's packages in minor units, computed on first use. */
-interface CheckedList {
+interface CheckedList extends Checked {
   readonly list: PriceList | null;
-  readonly checkedAtMs: number;
   readonly amounts: WeakMap<CatalogSnapshot, Float64Array>;
 }
 
-/** Lists may lag the table by this much; orders read the table itself. */
+/** A position of the change log, and when this process first saw it. */
+interface SeenPosition {
+  readonly position: number;
+  readonly seenAtMs: number;
+}
+
+/** The change log as far as every process shows its changes. */
+export interface SettledLog {
+  /** Null until a position has settled. */
+  readonly position: number | null;
+  /** Time until a later position settles; null if there is none. */
+  readonly nextInMs: number | null;
+}
+
+/** A catalog that was checked within this time is used without another check. */
 const CHECK_INTERVAL_MS = 1_000;
+/**
+ * No process shows a catalog that it checked longer ago. A change that one process saw this long ago is therefore shown
+ * by all of them. Orders read the tables themselves.
+ */
+export const MAX_LAG_MS = 2_000;
+/** Checks that may be too slow for `MAX_LAG_MS`, such as one that loads the whole catalog, before a call fails. */
+const MAX_CHECKS = 3;
 /** Limit for all partners together; least recently used lists are evicted. */
 const MAX_LIST_BYTES = 64 * 1024 * 1024;
 /** Memory of a partner without a list, and of one price, estimated generously. */
@@ -41,28 +68,55 @@ const AMOUNTS_BYTES = 8 * 8_000;
 @Injectable()
 export class CatalogSnapshots {
   private readonly cached = new Map<Mode, CheckedSnapshot>();
-  private readonly loading = new Map<Mode, Promise<CatalogSnapshot>>();
+  private readonly loading = new Map<Mode, Promise<CheckedSnapshot>>();
+  private readonly seen = perMode((): SeenPosition[] => []);
 
-  constructor(private readonly catalog: CatalogRepository) {}
+  constructor(
+    private readonly catalog: CatalogRepository,
+    private readonly changes: CatalogChangesRepository,
+  ) {}
 
-  /** The snapshot of `mode`, checked within the last second. Returns synchronously while it is fresh. */
-  get(mode: Mode): CatalogSnapshot | Promise<CatalogSnapshot> {
+  /** The snapshot of `mode` if it was checked within the last second. */
+  getFresh(mode: Mode): CheckedSnapshot | undefined {
     const cached = this.cached.get(mode);
-    if (cached && isFresh(cached)) return cached.snapshot;
-    const loading = this.loading.get(mode) ?? this.refresh(mode, cached?.snapshot);
+    return cached && isFresh(cached) ? cached : undefined;
+  }
+
+  /** The fresh snapshot of `mode`, or the one of a check. The check may have begun before the call. */
+  async get(mode: Mode): Promise<CheckedSnapshot> {
+    const fresh = this.getFresh(mode);
+    if (fresh) return fresh;
+    const loading = this.loading.get(mode) ?? this.refresh(mode);
     this.loading.set(mode, loading);
     return loading;
   }
 
-  private async refresh(mode: Mode, current: CatalogSnapshot | undefined): Promise<CatalogSnapshot> {
+  /** Positions that this process saw at least `MAX_LAG_MS` ago. */
+  settledLog(mode: Mode): SettledLog {
+    const seen = this.seen[mode];
+    const now = performance.now();
+    while (seen.length > 1 && hasSettled(seen[1]!, now)) seen.shift();
+    const first = seen[0];
+    const position = first && hasSettled(first, now) ? first.position : null;
+    const next = position === null ? first : seen[1];
+    return { position, nextInMs: next ? next.seenAtMs + MAX_LAG_MS - now : null };
+  }
+
+  private async refresh(mode: Mode): Promise<CheckedSnapshot> {
     try {
-      const version = String(await this.catalog.getVersion(mode));
+      const checkedAtMs = performance.now();
+      const current = this.cached.get(mode)?.snapshot;
+      const { version: number, position } = await this.changes.getVersion(mode);
+      const version = String(number);
       const snapshot =
         current?.version === version
           ? current
           : { mode, version, packages: await this.catalog.listAll(mode) };
-      this.cached.set(mode, { snapshot, checkedAtMs: performance.now() });
-      return snapshot;
+      const checked = { snapshot, checkedAtMs };
+      this.cached.set(mode, checked);
+      if (this.seen[mode].at(-1)?.position !== position)
+        this.seen[mode].push({ position, seenAtMs: performance.now() });
+      return checked;
     } finally {
       this.loading.delete(mode);
     }
@@ -79,9 +133,9 @@ export class PartnerCatalog {
 
   constructor(
     private readonly base: CatalogSnapshot,
-    private readonly terms: Pick<CheckedList, 'list' | 'amounts'> | null,
+    private readonly terms: Pick<CheckedList, 'list' | 'amounts'>,
   ) {
-    const list = terms?.list;
+    const { list } = terms;
     this.version = list ? `${base.version}.${list.version}` : base.version;
   }
 
@@ -94,26 +148,53 @@ export class PartnerCatalog {
     return this.base.packages;
   }
 
+  /** At the catalog's own price. */
+  find(id: string): PackageEntity | undefined {
+    return this.packages.find((item) => item.id === id);
+  }
+
   /** The package at the partner's price. */
   atItsPrice(item: PackageEntity): PackageEntity {
-    const list = this.terms?.list;
+    const { list } = this.terms;
     return list ? atPartnerPrice(item, list) : item;
   }
 
   /** The partner's price of the package at this index of `packages`, in minor units. */
   priceAmountAt(index: number): number {
-    const list = this.terms?.list;
+    const { list } = this.terms;
     return list ? this.amountsBy(list)[index]! : this.packages[index]!.priceAmount;
+  }
+
+  priceAt(index: number): Money {
+    return { amount: this.priceAmountAt(index), currency: this.currencyAt(index) };
+  }
+
+  /** The currency of the partner's price of the package at this index. */
+  currencyAt(index: number): string {
+    const item = this.packages[index]!;
+    return this.fixedPriceOf(item)?.currency ?? item.currency;
+  }
+
+  /** Whether the partner's price changes with these values of the catalog. */
+  isPricedBy(item: PackageEntity, value: 'price' | 'cost'): boolean {
+    if (this.fixedPriceOf(item)) return false;
+    const isByMargin = this.terms.list?.marginBps != null && item.costMicros !== null;
+    return (value === 'cost') === isByMargin;
+  }
+
+  private fixedPriceOf({ id }: PackageEntity): Money | null {
+    const { list } = this.terms;
+    return list && Object.hasOwn(list.prices, id) ? list.prices[id]! : null;
   }
 
   /** Whether the partner's view of the package has changed at or after this moment. */
   changedSince(item: PackageEntity, moment: Date): boolean {
-    const listAt = this.terms?.list?.updatedAt;
+    const listAt = this.terms.list?.updatedAt;
     return item.updatedAt >= moment || (listAt !== undefined && listAt >= moment);
   }
 
   private amountsBy(list: PriceList): Float64Array {
-    const { amounts } = this.terms!;
+    const { amounts } = this.terms;
     let known = amounts.get(this.base);
     if (!known) {
       known = Float64Array.from(
@@ -140,34 +221,46 @@ export class PartnerCatalogs {
     private readonly lists: PriceListsRepository,
   ) {}
 
-  /** Returns synchronously while the snapshot is fresh. */
-  get({ partnerId, mode }: TenantScope): PartnerCatalog | Promise<PartnerCatalog> {
-    const base = this.snapshots.get(mode);
-    if (mode === 'sandbox')
-      return base instanceof Promise ? base.then(withoutTerms) : new PartnerCatalog(base, null);
+  /** Returns synchronously while snapshot and list are fresh. */
+  get(scope: TenantScope): PartnerCatalog | Promise<PartnerCatalog> {
+    const base = this.snapshots.getFresh(scope.mode);
+    const terms = scope.mode === 'sandbox' ? NO_TERMS : this.cached.get(scope.partnerId);
+    return base && terms && isFresh(terms) ? new PartnerCatalog(base.snapshot, terms) : this.check(scope);
+  }
+
+  /** @throws AppError `service_unavailable` if the database takes longer than processes may lag */
+  private async check({ partnerId, mode }: TenantScope): Promise<PartnerCatalog> {
+    for (let tries = 0; tries < MAX_CHECKS; tries++) {
+      const [base, terms] = await Promise.all([
+        this.snapshots.get(mode),
+        mode === 'sandbox' ? NO_TERMS : this.getTerms(partnerId),
+      ]);
+      const oldest = Math.min(base.checkedAtMs, terms.checkedAtMs);
+      if (performance.now() - oldest < MAX_LAG_MS) return new PartnerCatalog(base.snapshot, terms);
+    }
+    throw new AppError('service_unavailable', { headers: { 'retry-after': '1' } });
+  }
+
+  private async getTerms(partnerId: string): Promise<CheckedList> {
     const cached = this.cached.get(partnerId);
-    if (cached && isFresh(cached) && !(base instanceof Promise)) return new PartnerCatalog(base, cached);
-    return this.refresh(partnerId, base, cached);
-  }
-
-  private async refresh(
-    partnerId: string,
-    current: CatalogSnapshot | Promise<CatalogSnapshot>,
-    cached: CheckedList | undefined,
-  ): Promise<PartnerCatalog> {
+    if (cached && isFresh(cached)) return cached;
     const known = cached?.list ?? null;
-    const [base, list] = await Promise.all([current, this.lists.findChanged(partnerId, known)]);
+    const checkedAtMs = performance.now();
+    const list = await this.lists.findChanged(partnerId, known);
     const amounts: CheckedList['amounts'] = cached && list === known ? cached.amounts : new WeakMap();
-    const checked = { list, amounts, checkedAtMs: performance.now() };
+    const checked = { list, amounts, checkedAtMs };
     this.cached.set(partnerId, checked);
-    return new PartnerCatalog(base, checked);
+    return checked;
   }
 }
 
-function withoutTerms(base: CatalogSnapshot): PartnerCatalog {
-  return new PartnerCatalog(base, null);
+/** The terms of every Sandbox partner, which never change. */
+const NO_TERMS: CheckedList = { list: null, amounts: new WeakMap(), checkedAtMs: Infinity };
+
+function isFresh({ checkedAtMs }: Checked): boolean {
+  return performance.now() - checkedAtMs < CHECK_INTERVAL_MS;
 }
 
-function isFresh({ checkedAtMs }: { readonly checkedAtMs: number }): boolean {
-  return performance.now() - checkedAtMs < CHECK_INTERVAL_MS;
+function hasSettled({ seenAtMs }: SeenPosition, now: number): boolean {
+  return now - seenAtMs >= MAX_LAG_MS;
 }

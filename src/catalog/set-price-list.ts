@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import type { Tx } from '../infra/database/index.js';
 import { PartnersService } from '../partners/index.js';
+import { CatalogChangesRepository } from './catalog-changes.repository.js';
 import type { PriceList } from './price-list.js';
 import { PriceListsRepository } from './price-lists.repository.js';
 
@@ -11,6 +12,7 @@ export class SetPriceList {
   constructor(
     private readonly partners: PartnersService,
     private readonly lists: PriceListsRepository,
+    private readonly changes: CatalogChangesRepository,
     private readonly audit: AuditLog,
   ) {}
 
@@ -23,6 +25,7 @@ export class SetPriceList {
   ): Promise<PriceList> {
     await this.partners.getById(partnerId, tx);
     const stored = await this.lists.replace(tx, partnerId, list);
+    await this.changes.recordPriceList(tx, partnerId);
     await this.audit.record(tx, {
       ...by,
       action: 'price_list.replaced',

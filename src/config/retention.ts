@@ -27,6 +27,9 @@ export interface RetentionConfig {
 /** Held deliveries are kept for at least 30 days. */
 export const MIN_HELD_DAYS = 30;
 
+/** Changes of the catalog are listed for 30 days. */
+export const CATALOG_CHANGE_DAYS = 30;
+
 const DAYS = { min: 1, max: 3_650 };
 
 export function readRetention(read: EnvReader): RetentionConfig {

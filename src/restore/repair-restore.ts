@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { DAY_MS, HOUR_MS } from '../common/durations.js';
+import { CatalogChangesRepository } from '../catalog/index.js';
 import { EventsRepository } from '../events/index.js';
 import { Transactions } from '../infra/database/index.js';
 import { type AskedProvider, FindSoldPurchases } from './find-sold-purchases.js';
@@ -75,6 +76,7 @@ export class RepairRestore {
     private readonly purchases: UnclaimedPurchasesRepository,
     private readonly sold: FindSoldPurchases,
     private readonly events: EventsRepository,
+    private readonly catalog: CatalogChangesRepository,
     private readonly transactions: Transactions,
   ) {}
 
@@ -130,6 +132,7 @@ export class RepairRestore {
   private move({ id, restoredTo }: RestoreEpoch): Promise<MovedRows> {
     return this.transactions.run(async (tx) => {
       await this.events.restartPositions(tx, restoredTo);
+      await this.catalog.restart(tx);
       await this.epochs.raiseVersions(tx);
       const moved = await this.epochs.distrustRows(tx);
       await this.epochs.markMoved(tx, id);

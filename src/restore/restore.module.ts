@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { CatalogChangesRepository } from '../catalog/index.js';
 import { EventsRepository } from '../events/index.js';
 import { ProvidersModule } from '../providers/index.js';
 import { FindSoldPurchases } from './find-sold-purchases.js';
@@ -9,8 +10,9 @@ import { UnclaimedPurchasesRepository } from './unclaimed-purchases.repository.j
 /** The repair for `npm run restore-epoch`. */
 @Module({
   imports: [ProvidersModule],
-  // Only the repository: recording events would require webhooks, and nothing is recorded here.
+  // Only the repositories: recording events would require webhooks, and nothing is recorded here.
   providers: [
+    CatalogChangesRepository,
     EventsRepository,
     RestoreEpochsRepository,
     UnclaimedPurchasesRepository,

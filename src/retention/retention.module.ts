@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { AlertsModule } from '../alerts/index.js';
 import { RateBucketPurgeModule } from '../auth/index.js';
+import { CatalogModule } from '../catalog/index.js';
 import { CatalogSyncModule } from '../catalog-sync/index.js';
 import { EsimsModule } from '../esims/index.js';
 import { OrdersModule } from '../orders/index.js';
@@ -13,6 +14,7 @@ import { PurgeSandboxOrders } from './worker/purge-sandbox-orders.js';
 @Module({
   imports: [
     AlertsModule,
+    CatalogModule,
     CatalogSyncModule,
     EsimsModule,
     OrdersModule,

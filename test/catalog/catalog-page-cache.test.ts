@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { CatalogChangesRepository } from '../../src/catalog/catalog-changes.repository.js';
 import { CatalogList, type CatalogFilters } from '../../src/catalog/catalog-list.js';
+import { CatalogPages } from '../../src/catalog/catalog-pages.js';
 import type { CatalogRepository } from '../../src/catalog/catalog.repository.js';
 import { UNSTATED_TERMS } from '../../src/catalog/package-terms.js';
 import { PackageEntity } from '../../src/catalog/package.entity.js';
@@ -28,6 +30,7 @@ function newPackage(id: string): PackageEntity {
 }
 
 let list: CatalogList;
+let pages: CatalogPages;
 /** Counts of serialized packages and of price lists read. */
 let serialized: number;
 let listsRead: number;
@@ -38,9 +41,9 @@ beforeEach(() => {
   // Entries stay fresh after the first check, however slow the machine is.
   vi.useFakeTimers({ toFake: ['performance'] });
   const packages = [newPackage('pkg_b'), newPackage('pkg_a')];
-  const repository: Pick<CatalogRepository, 'getVersion' | 'listAll'> = {
-    getVersion: () => Promise.resolve(1),
-    listAll: () => Promise.resolve(packages),
+  const repository: Pick<CatalogRepository, 'listAll'> = { listAll: () => Promise.resolve(packages) };
+  const changes: Pick<CatalogChangesRepository, 'getVersion'> = {
+    getVersion: () => Promise.resolve({ version: 1, position: 1 }),
   };
   const findChanged = (partnerId: string): Promise<PriceList | null> => {
     listsRead++;
@@ -49,9 +52,13 @@ beforeEach(() => {
     return Promise.resolve(marginBps === undefined ? null : priced);
   };
   const lists: Pick<PriceListsRepository, 'findChanged'> = { findChanged };
-  const snapshots = new CatalogSnapshots(repository as CatalogRepository);
+  const snapshots = new CatalogSnapshots(
+    repository as CatalogRepository,
+    changes as CatalogChangesRepository,
+  );
   const cursors = new CursorCodec({ secretKeys: [{ id: 'k1', key: Buffer.alloc(32, 7) }] });
-  list = new CatalogList(new PartnerCatalogs(snapshots, lists as PriceListsRepository), cursors);
+  pages = new CatalogPages();
+  list = new CatalogList(new PartnerCatalogs(snapshots, lists as PriceListsRepository), cursors, pages);
   serialized = 0;
   listsRead = 0;
   margins = new Map();
@@ -84,7 +91,7 @@ describe('the cache of catalog pages', () => {
       for (const scope of live) await list.list(scope, FRANCE, { limit, cursor: undefined }, () => note);
       await readPage(ANNA, FRANCE, undefined, note);
     }
-    expect(list.pageBytes).toBeLessThanOrEqual(32 * MEGABYTE);
+    expect(pages.bytes).toBeLessThanOrEqual(32 * MEGABYTE);
     expect(serialized).toBe(1);
   });
 
@@ -95,7 +102,7 @@ describe('the cache of catalog pages', () => {
       expect(second).toEqual(first);
       expect(serialized, JSON.stringify(filters)).toBe(second.itemsJson.length > 2 ? 2 : 0);
     }
-    expect(list.pageBytes).toBe(0);
+    expect(pages.bytes).toBe(0);
   });
 
   it('issues a separate cursor per partner and mode, identical on each call', async () => {

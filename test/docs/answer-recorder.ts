@@ -6,6 +6,7 @@ const TIMES: Readonly<Record<string, string>> = {
   failed_at: '2026-11-21T10:00:00.412Z',
   completed_at: '2026-11-21T10:00:00.412Z',
   activated_at: '2026-11-21T10:05:00.000Z',
+  at: '2026-11-21T10:00:00.000Z',
   as_of: '2026-11-21T10:05:00.000Z',
   starts_at: '2026-11-21T10:05:00.000Z',
   ends_at: '2026-11-28T10:05:00.000Z',

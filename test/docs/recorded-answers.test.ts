@@ -129,6 +129,9 @@ describe('the set of recorded responses in the API reference', () => {
   it('matches the running service', async () => {
     await record('getMe', '/v1/me');
     await record('listPackages', '/v1/catalog?country=FR&limit=2');
+    await record('listCatalogChanges', '/v1/catalog/changes?limit=2');
+    const places = (await sandbox.get('/v1/destinations')).body as { data: Json[] };
+    recorder.answer('listDestinations', { ...places, data: places.data.slice(0, 2) });
     await record('getPackage', `/v1/catalog/${bodyOf('/v1/orders')['package_id']}`);
     const esim = await orderAndFail();
     await useEsim(esim);

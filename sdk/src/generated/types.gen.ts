@@ -36,6 +36,29 @@ export type BalancePage = {
     next_cursor: string | null;
 };
 
+export type CatalogChange = {
+    /**
+     * `withdrawn`: the package is no longer on sale.
+     */
+    kind: 'added' | 'changed' | 'withdrawn';
+    package_id: string;
+    /**
+     * Fields of the package that have changed besides `updated_at`. Empty for a new package. A new price list lists `price` and `retail_price` of every package.
+     */
+    changed: Array<string>;
+    at: string;
+};
+
+export type CatalogChangePage = {
+    request_id: RequestId;
+    data: Array<CatalogChange>;
+    has_more: boolean;
+    /**
+     * Never null. Send it as `after` to get what is newer.
+     */
+    next_cursor: string;
+};
+
 /**
  * Send exactly one of the two fields.
  */
@@ -45,6 +68,49 @@ export type ConsumeRequest = {
      * Percent of `total_bytes`, rounded up.
      */
     percent?: number | null;
+};
+
+export type Destination = {
+    /**
+     * A country (ISO 3166-1 alpha-2), a region such as `europe`, or `global`.
+     */
+    code: string;
+    kind: 'country' | 'region' | 'global';
+    /**
+     * In English.
+     */
+    name: string;
+    /**
+     * Base packages on sale that work there.
+     */
+    packages: number;
+    /**
+     * The lowest price of these packages, in the currency that most of them have.
+     */
+    price_from: Money;
+    has_unlimited: boolean;
+    /**
+     * Whether one of them has an allowance per day.
+     */
+    has_daily: boolean;
+};
+
+export type DestinationPage = {
+    request_id: RequestId;
+    data: Array<Destination>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+export type DroppedPackage = {
+    package_id: string;
+    /**
+     * A package on the shelf that is better.
+     */
+    dominated_by: string;
 };
 
 export type Esim = {
@@ -402,7 +468,7 @@ export type EventPage = {
     data: Array<Event>;
     has_more: boolean;
     /**
-     * Never null. Send it as `after` to get newer events.
+     * Never null. Send it as `after` to get what is newer.
      */
     next_cursor: string;
 };
@@ -447,6 +513,92 @@ export type IssuedEsim = {
 export type Limits = {
     requests_per_minute: number;
     burst: number;
+};
+
+export type ListedPackage = {
+    id: string;
+    title: string;
+    type: 'country' | 'regional' | 'global';
+    region: 'africa' | 'asia' | 'balkans' | 'caribbean' | 'europe' | 'latin-america' | 'middle-east' | 'north-america' | 'oceania' | null;
+    /**
+     * ISO 3166-1 alpha-2.
+     */
+    coverage: Array<string>;
+    kind: 'base' | 'topup';
+    data_bytes: number | null;
+    /**
+     * The allowance for display, such as `500 MB`, `1 GB/day` or `Unlimited`.
+     */
+    data_label: string | null;
+    /**
+     * How `data_bytes` was counted: `decimal` (1 GB = 10^9) or `binary` (1 GB = 2^30).
+     */
+    data_unit: 'decimal' | 'binary';
+    plan: PackagePlan;
+    fair_use: FairUse | null;
+    /**
+     * Countries where the traffic reaches the internet; null if unknown.
+     */
+    exit_countries: Array<string> | null;
+    max_generation: '3G' | '4G' | '5G' | null;
+    hotspot: boolean | null;
+    /**
+     * Days after issue within which the eSIM must be installed; null if unknown.
+     */
+    install_within_days: number | null;
+    /**
+     * Requirements for the traveler. Empty today.
+     */
+    requirements: Array<string>;
+    topup: PackageTopup;
+    /**
+     * The wholesaler's name of a regional plan.
+     */
+    region_name: string | null;
+    /**
+     * The wholesaler's name of a network or speed variant.
+     */
+    variant: string | null;
+    unlimited: boolean;
+    voice_minutes: number | null;
+    sms_count: number | null;
+    validity_days: number;
+    activation_policy: 'on_install' | 'on_first_use' | 'on_purchase';
+    topup_supported: boolean;
+    networks: Array<PackageNetwork>;
+    /**
+     * The fair-use limit, as text for customers; null if unknown.
+     */
+    speed_policy: string | null;
+    /**
+     * Additional information about the package, as one line of plain text.
+     */
+    notes: string | null;
+    price: Money;
+    retail_price: Money | null;
+    /**
+     * False for a withdrawn package.
+     */
+    available: boolean;
+    updated_at: string;
+    /**
+     * Only with `shelf=true`.
+     */
+    shelf?: Shelf;
+};
+
+export type ListedPackagePage = {
+    request_id: RequestId;
+    data: Array<ListedPackage>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last page.
+     */
+    next_cursor: string | null;
+    /**
+     * Only with `shelf=true`: the other packages on sale of this list, each with a better one.
+     */
+    dropped?: Array<DroppedPackage>;
 };
 
 export type LoggedCall = {
@@ -851,6 +1003,13 @@ export type QrCodeResponse = {
  */
 export type RequestId = string;
 
+export type Shelf = {
+    /**
+     * Place on the shelf; 1 is the first.
+     */
+    rank: number;
+};
+
 export type Topup = {
     id: string;
     mode: 'sandbox' | 'live';
@@ -1076,6 +1235,14 @@ export type ListPackagesData = {
         not_exit_country?: string;
         max_validity_days?: number;
         topup_supported?: 'true' | 'false';
+        /**
+         * `-` sorts in descending order; the default is newest first. Prices are sorted within each currency. Unlimited counts as the most data, and a package without data as the least.
+         */
+        sort?: 'price' | '-price' | 'data' | '-data';
+        /**
+         * `true` lists only packages on sale that no other one of the list dominates: same coverage, kind, exit countries and speed, and at least as much data and days for at most the price. It needs `country` or `region`, lists base packages unless `kind` says otherwise, sorts by `sort` or by price, and has one page: no `limit`, `cursor` or `updated_since`.
+         */
+        shelf?: 'true' | 'false';
     };
     url: '/v1/catalog';
 };
@@ -1133,10 +1300,88 @@ export type ListPackagesResponses = {
     /**
      * Done.
      */
-    200: EsimPackagePage;
+    200: ListedPackagePage;
 };
 
 export type ListPackagesResponse = ListPackagesResponses[keyof ListPackagesResponses];
+
+export type ListCatalogChangesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Default: `25`.
+         */
+        limit?: number;
+        /**
+         * The `next_cursor` of the previous page.
+         */
+        cursor?: string;
+        /**
+         * A `next_cursor` of this list. Without it, the list begins with the oldest change that is kept.
+         */
+        after?: string;
+    };
+    url: '/v1/catalog/changes';
+};
+
+export type ListCatalogChangesErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type ListCatalogChangesError = ListCatalogChangesErrors[keyof ListCatalogChangesErrors];
+
+export type ListCatalogChangesResponses = {
+    /**
+     * Done.
+     */
+    200: CatalogChangePage;
+};
+
+export type ListCatalogChangesResponse = ListCatalogChangesResponses[keyof ListCatalogChangesResponses];
 
 export type GetPackageData = {
     body?: never;
@@ -1222,6 +1467,77 @@ export type GetPackageResponses = {
 };
 
 export type GetPackageResponse = GetPackageResponses[keyof GetPackageResponses];
+
+export type ListDestinationsData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` of an earlier answer, a list of them, or `*`.
+         */
+        'If-None-Match'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/destinations';
+};
+
+export type ListDestinationsErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type ListDestinationsError = ListDestinationsErrors[keyof ListDestinationsErrors];
+
+export type ListDestinationsResponses = {
+    /**
+     * Done.
+     */
+    200: DestinationPage;
+};
+
+export type ListDestinationsResponse = ListDestinationsResponses[keyof ListDestinationsResponses];
 
 export type ListOrdersData = {
     body?: never;

@@ -1,7 +1,8 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { IsIn, Matches } from 'class-validator';
+import { IsIn, IsString, Matches, MaxLength } from 'class-validator';
+import { ValidationFailed } from '../../common/errors/index.js';
 import { ListQueryDto, Optional, QueryInteger, Rfc3339 } from '../../infra/http/index.js';
-import type { CatalogFilters } from '../catalog-list.js';
+import { CATALOG_SORTS, type CatalogFilters, type CatalogSort } from '../catalog-list.js';
 import { MAX_DAYS } from './days.dto.js';
 import { PLAN_KINDS, type PlanKind } from '../package-terms.js';
 import {
@@ -103,6 +104,56 @@ export class CatalogQueryDto extends ListQueryDto {
   @Optional()
   @IsIn(['true', 'false'], { message: 'must be true or false' })
   topup_supported?: 'true' | 'false';
+
+  @ApiPropertyOptional({
+    enum: CATALOG_SORTS,
+    description:
+      '`-` sorts in descending order; the default is newest first. Prices are sorted within each currency. Unlimited counts as the most data, and a package without data as the least.',
+  })
+  @Optional()
+  @IsIn(CATALOG_SORTS, { message: 'must be price, -price, data or -data' })
+  sort?: CatalogSort;
+
+  @ApiPropertyOptional({
+    enum: ['true', 'false'],
+    description:
+      '`true` lists only packages on sale that no other one of the list dominates: same coverage, kind, exit countries and speed, and at least as much data and days for at most the price. It needs `country` or `region`, lists base packages unless `kind` says otherwise, sorts by `sort` or by price, and has one page: no `limit`, `cursor` or `updated_since`.',
+  })
+  @Optional()
+  @IsIn(['true', 'false'], { message: 'must be true or false' })
+  shelf?: 'true' | 'false';
+}
+
+export class CatalogChangesQueryDto extends ListQueryDto {
+  @ApiPropertyOptional({
+    type: String,
+    minLength: 1,
+    maxLength: 1_024,
+    pattern: '^[A-Za-z0-9_-]+$',
+    description:
+      'A `next_cursor` of this list. Without it, the list begins with the oldest change that is kept.',
+  })
+  @Optional()
+  @IsString({ message: 'must be text' })
+  @MaxLength(1_024, { message: 'must have at most 1024 characters' })
+  after?: string;
+}
+
+/** Parameters that a shelf, which is one page of the packages on sale, cannot honor. */
+const NOT_ON_A_SHELF = ['limit', 'cursor', 'updated_since'] as const;
+
+/** Whether the query asks for a shelf. @throws ValidationFailed for a shelf with parameters that it cannot honor */
+export function wantsShelf(query: CatalogQueryDto): boolean {
+  if (query.shelf !== 'true') return false;
+  const problems = NOT_ON_A_SHELF.filter((name) => query[name] !== undefined).map((name) => ({
+    pointer: `?${name}`,
+    code: 'exclusive',
+    message: 'must not be combined with shelf',
+  }));
+  if (query.country === undefined && query.region === undefined)
+    problems.push({ pointer: '?shelf', code: 'required', message: 'needs country or region' });
+  if (problems.length > 0) throw new ValidationFailed(problems);
+  return true;
 }
 
 export class PackageQueryDto {
@@ -131,5 +182,6 @@ export function toCatalogFilters(query: CatalogQueryDto): CatalogFilters {
     notExitCountry: query.not_exit_country,
     maxValidityDays: query.max_validity_days,
     topupSupported: query.topup_supported === undefined ? undefined : query.topup_supported === 'true',
+    sort: query.sort,
   };
 }

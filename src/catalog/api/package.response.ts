@@ -99,6 +99,16 @@ export class PackageTopupResponse {
   max_count!: number | null;
 }
 
+export class ShelfResponse {
+  @ApiProperty({
+    type: 'integer',
+    minimum: 1,
+    example: 1,
+    description: 'Place on the shelf; 1 is the first.',
+  })
+  rank!: number;
+}
+
 export class EsimPackageResponse {
   @ApiProperty({ type: String, example: 'pkg_fr_1gb_7d' })
   id!: string;
@@ -244,6 +254,25 @@ export class EsimPackageResponse {
 
   @ApiProperty({ type: String, format: 'date-time' })
   updated_at!: string;
+}
+
+/** A package in the list of the catalog. */
+export class ListedPackageResponse extends EsimPackageResponse {
+  @ApiProperty({ type: ShelfResponse, required: false, description: 'Only with `shelf=true`.' })
+  shelf?: ShelfResponse;
+}
+
+/** A package that is not on the shelf. */
+export class DroppedPackageResponse {
+  @ApiProperty({ type: String, example: 'pkg_jp_3gb_30d' })
+  package_id!: string;
+
+  @ApiProperty({
+    type: String,
+    example: 'pkg_jp_5gib_30d',
+    description: 'A package on the shelf that is better.',
+  })
+  dominated_by!: string;
 }
 
 export function toPackageResponse(item: PackageEntity): EsimPackageResponse {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Transactions } from '../../infra/database/index.js';
 import { CatalogRepository } from '../catalog.repository.js';
-import { type CatalogPackage, type Region, REGIONS } from '../package.js';
+import { type CatalogPackage, type Region, REGION_TITLES, REGIONS } from '../package.js';
 import { UNIT_BYTES } from '../package-terms.js';
 import { type PriceTier, SANDBOX_COUNTRIES, type SandboxCountry } from './countries.js';
 import {
@@ -41,18 +41,6 @@ const ONE_GB_CENTS_BY_REGION: Readonly<Record<Region, number>> = {
 };
 
 const ONE_GB_CENTS_GLOBAL = 400;
-
-const REGION_TITLES: Readonly<Record<Region, string>> = {
-  africa: 'Africa',
-  asia: 'Asia',
-  balkans: 'Balkans',
-  caribbean: 'Caribbean',
-  europe: 'Europe',
-  'latin-america': 'Latin America',
-  'middle-east': 'Middle East',
-  'north-america': 'North America',
-  oceania: 'Oceania',
-};
 
 const POPULAR_COUNTRIES: ReadonlySet<string> = new Set(
   'AE AT AU BR CA CH CN DE EG ES FR GB GR HK HR ID IN IT JP KR MA MX MY NL PT SG TH TR US VN ZA'.split(' '),

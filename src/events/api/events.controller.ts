@@ -3,7 +3,6 @@ import { ApiProperty, ApiPropertyOptional, ApiTags } from '@nestjs/swagger';
 import { IsIn, IsString, MaxLength, ValidateBy } from 'class-validator';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
-import { ValidationFailed } from '../../common/errors/index.js';
 import {
   DEFAULT_LIMIT,
   ListQueryDto,
@@ -11,6 +10,7 @@ import {
   Optional,
   PathId,
   SerializedResponse,
+  startOfFeed,
 } from '../../infra/http/index.js';
 import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import { EVENT_TYPES, type EventType } from '../event.js';
@@ -84,7 +84,7 @@ export class EventsController {
     summary: 'List events, oldest first',
     description:
       'Returns events exactly as webhooks deliver them. The list has no last page: send `next_cursor` as `after` to get newer events. With `Prefer: wait=N`, the call waits for the next event.',
-    endless: true,
+    endless: 'evt_01KAEXAMPLE000000000000000',
     waits: true,
   })
   async listEvents(
@@ -98,7 +98,7 @@ export class EventsController {
       const { type, subject, limit = DEFAULT_LIMIT } = query;
       return this.slots.read(request, () => this.feed.list(caller, { type, subject, after, limit }));
     };
-    const first = await read(startOf(query));
+    const first = await read(startOfFeed(query));
     if (waitSeconds === null) return toResponse(first);
     const { page, hadRoom } = await this.waitFor(caller, request, { first, read, waitSeconds });
     if (hadRoom) void reply.header('preference-applied', `wait=${waitSeconds}`);
@@ -159,14 +159,4 @@ function toResponse({ bodies, hasMore, nextCursor }: FeedPage): SerializedRespon
   return new SerializedResponse(
     `"data":[${bodies.join(',')}],"has_more":${hasMore},"next_cursor":"${nextCursor}"`,
   );
-}
-
-/** The start position: `cursor` works as on every list; `after` is the feed's own name for it. */
-function startOf(query: EventsQueryDto): string | undefined {
-  if (query.cursor !== undefined && query.after !== undefined) {
-    throw new ValidationFailed([
-      { pointer: '?after', code: 'exclusive', message: 'must not be combined with cursor' },
-    ]);
-  }
-  return query.after ?? query.cursor;
 }

@@ -34,7 +34,7 @@ export {
   routeHandlers,
 } from './guarded-routes.js';
 export { countCalls } from './http-metrics.js';
-export { DEFAULT_LIMIT, ListQueryDto, MAX_LIMIT, toListOptions } from './shared.dto.js';
+export { DEFAULT_LIMIT, ListQueryDto, MAX_LIMIT, startOfFeed, toListOptions } from './shared.dto.js';
 export { MoneyDto } from './shared.dto.js';
 export { MoneyResponse, PortalMode } from './shared.dto.js';
 export { PathId } from './validation.pipe.js';

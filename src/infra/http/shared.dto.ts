@@ -1,6 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, IsInt, IsString, Matches, Max, MaxLength, Min } from 'class-validator';
 import type { ListOptions } from '../database/index.js';
+import { ValidationFailed } from '../../common/errors/index.js';
 import { MODES } from '../../common/mode.js';
 import { compose, Optional, QueryInteger } from './fields.js';
 
@@ -25,6 +26,16 @@ export class ListQueryDto {
   @IsString({ message: 'must be text' })
   @MaxLength(1_024, { message: 'must have at most 1024 characters' })
   cursor?: string;
+}
+
+/** The start of a feed: `cursor` works as on every list; `after` is the feed's own name for it. */
+export function startOfFeed({ cursor, after }: ListQueryDto & { after?: string }): string | undefined {
+  if (cursor !== undefined && after !== undefined) {
+    throw new ValidationFailed([
+      { pointer: '?after', code: 'exclusive', message: 'must not be combined with cursor' },
+    ]);
+  }
+  return after ?? cursor;
 }
 
 /** The mode of a portal list, which no key determines; the session decides whether it is allowed (D50). */

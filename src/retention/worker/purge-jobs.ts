@@ -3,8 +3,9 @@ import type { Logger } from 'pino';
 import type { Counter, Registry } from 'prom-client';
 import { AlertsRepository } from '../../alerts/index.js';
 import { PurgeRateBuckets } from '../../auth/index.js';
+import { CatalogChangesRepository } from '../../catalog/index.js';
 import { CatalogHistoryRepository } from '../../catalog-sync/index.js';
-import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { APP_CONFIG, type AppConfig, CATALOG_CHANGE_DAYS } from '../../config/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { counterIn, METRICS } from '../../infra/metrics.js';
 import { purgeInSteps } from '../../infra/purge-in-steps.js';
@@ -30,6 +31,7 @@ export class PurgeJobs {
     sandboxOrders: PurgeSandboxOrders,
     alerts: AlertsRepository,
     catalog: CatalogHistoryRepository,
+    catalogChanges: CatalogChangesRepository,
     rateBuckets: PurgeRateBuckets,
     private readonly sweeps: Sweeps,
   ) {
@@ -45,6 +47,9 @@ export class PurgeJobs {
     );
     this.register('price_history', (stopping) =>
       purgeInSteps((limit) => catalog.purgePrices(retention.priceHistoryDays, limit), { stopping }),
+    );
+    this.register('catalog_changes', (stopping) =>
+      purgeInSteps((limit) => catalogChanges.purge(CATALOG_CHANGE_DAYS, limit), { stopping }),
     );
     this.register('catalog_syncs', (stopping) =>
       purgeInSteps((limit) => catalog.purgeSyncs(retention.catalogSyncDays, limit), { stopping }),

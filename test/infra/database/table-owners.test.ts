@@ -10,7 +10,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   audit: ['audit_log'],
   auth: ['rate_buckets'],
   'call-log': ['api_calls'],
-  catalog: ['packages', 'catalog_versions', 'price_lists'],
+  catalog: ['packages', 'catalog_changes', 'catalog_versions', 'price_lists'],
   esims: ['esims'],
   events: ['events', 'event_feed_days'],
   infra: ['idempotency_keys'],
@@ -131,7 +131,7 @@ const EXCEPTIONS: readonly Exception[] = [
   {
     feature: 'catalog-sync',
     access: 'writes',
-    tables: ['packages', 'catalog_versions'],
+    tables: ['packages'],
     why: 'a synchronization withdraws what its provider no longer sells, in its own transaction',
   },
   {

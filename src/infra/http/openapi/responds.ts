@@ -48,12 +48,14 @@ export interface RespondsOptions extends Described {
 
 export interface PageOptions extends Described {
   /**
-   * The list has no last page: `next_cursor` is never null. Its handler takes `ListSlots` itself, because it may
-   * wait without a slot.
+   * An example of `next_cursor` for a list without a last page, where it is never null. Its handler takes `ListSlots`
+   * itself, because it may wait without a slot.
    */
-  readonly endless?: true;
-  /** Schemas of the fields next to `data`. */
+  readonly endless?: string;
+  /** Fields next to `data`. */
   readonly beside?: Readonly<Record<string, SchemaObject>>;
+  /** Fields next to `data` of some responses. */
+  readonly optional?: Readonly<Record<string, SchemaObject>>;
 }
 
 /** The operation responds with one `model` in the envelope. */
@@ -65,7 +67,7 @@ export function Responds(model: Type<unknown>, options: RespondsOptions): Method
 export function RespondsPage(model: Type<unknown>, options: PageOptions): MethodDecorator {
   const documented = responds(model, options, {
     status: 200,
-    schema: pageOf(model, options.endless ?? false, options.beside),
+    schema: pageOf(model, options),
   });
   return options.cached || options.endless ? documented : applyDecorators(documented, ReadsList());
 }
@@ -110,27 +112,30 @@ export function envelopeOf(model: Type<unknown>): SchemaObject {
 /** `{ request_id, data, has_more, next_cursor }` with a list of `model` (D5, D11). */
 export function pageOf(
   model: Type<unknown>,
-  endless: boolean,
-  beside: PageOptions['beside'] = {},
+  { endless, beside, optional }: Pick<PageOptions, 'endless' | 'beside' | 'optional'> = {},
 ): SchemaObject {
-  return envelope({
+  const fields = {
     data: { type: 'array', items: { $ref: getSchemaPath(model) } },
     ...beside,
     has_more: { type: 'boolean' },
     next_cursor: endless
       ? {
           type: 'string',
-          example: 'evt_01KAEXAMPLE000000000000000',
-          description: 'Never null. Send it as `after` to get newer events.',
+          example: endless,
+          description: 'Never null. Send it as `after` to get what is newer.',
         }
       : { type: ['string', 'null'], description: 'The `cursor` of the next page; null on the last page.' },
-  });
+  };
+  return envelope(fields, optional);
 }
 
-function envelope(fields: Record<string, SchemaObject | ReferenceObject>): SchemaObject {
+function envelope(
+  fields: Record<string, SchemaObject | ReferenceObject>,
+  optional: Record<string, SchemaObject | ReferenceObject> = {},
+): SchemaObject {
   return {
     type: 'object',
     required: ['request_id', ...Object.keys(fields)],
-    properties: { request_id: { $ref: `#/components/schemas/${REQUEST_ID_SCHEMA}` }, ...fields },
+    properties: { request_id: { $ref: `#/components/schemas/${REQUEST_ID_SCHEMA}` }, ...fields, ...optional },
   };
 }
