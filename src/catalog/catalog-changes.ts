@@ -95,7 +95,10 @@ function firstOf<T>(items: Iterable<T>, count: number): T[] {
   return first;
 }
 
-/** A cursor inside a new price list continues in the catalog's order, which new packages do not change. */
+/**
+ * A cursor inside a new price list continues in the catalog's order. Later packages are included: whether they were added
+ * before the list was set is not known exactly.
+ */
 function idsAfter({ packages }: PartnerCatalog, { position }: LogPlace, start: LogPlace | null): string[] {
   const ids = packages.map(({ id }) => id);
   return start?.position === position ? ids.slice(ids.indexOf(start.packageId) + 1) : ids;
