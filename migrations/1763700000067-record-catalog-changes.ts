@@ -17,7 +17,7 @@ export class RecordCatalogChanges1763700000067 implements MigrationInterface {
         partner_id text COLLATE "C",
         kind text COLLATE "C" NOT NULL CHECK (kind IN ('added', 'changed', 'withdrawn')),
         changed text[] COLLATE "C" NOT NULL,
-        at timestamptz NOT NULL DEFAULT now(),
+        at timestamptz NOT NULL,
         PRIMARY KEY (mode, position, package_id),
         CHECK ((package_id = '~') = (partner_id IS NOT NULL))
       );

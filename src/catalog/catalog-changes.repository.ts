@@ -117,17 +117,18 @@ export class CatalogChangesRepository {
 
   /**
    * Records written packages under the next position. The row lock of the version is held until the commit, so that no
-   * position appears after a reader has seen a greater one.
+   * position appears after a reader has seen a greater one. The time is read under that lock, and follows the positions.
    */
   async record(tx: Tx, mode: Mode, written: readonly WrittenPackage[]): Promise<void> {
     if (written.length === 0) return;
     await sql(
       tx.manager,
       `WITH next AS (
-         UPDATE catalog_versions SET version = version + 1, position = position + 1 WHERE mode = $1 RETURNING position
+         UPDATE catalog_versions SET version = version + 1, position = position + 1 WHERE mode = $1
+         RETURNING position, clock_timestamp() AS at
        )
-       INSERT INTO catalog_changes (mode, position, package_id, kind, changed)
-       SELECT $1, next.position, w.id, w.kind, w.changed
+       INSERT INTO catalog_changes (mode, position, at, package_id, kind, changed)
+       SELECT $1, next.position, next.at, w.id, w.kind, w.changed
        FROM next, jsonb_to_recordset($2::jsonb) AS w (id text, kind text, changed text[])`,
       [mode, JSON.stringify(written)],
     );
@@ -137,9 +138,12 @@ export class CatalogChangesRepository {
   async recordPriceList(tx: Tx, partnerId: string): Promise<void> {
     await sql(
       tx.manager,
-      `WITH next AS (UPDATE catalog_versions SET position = position + 1 WHERE mode = 'live' RETURNING position)
-       INSERT INTO catalog_changes (mode, position, package_id, partner_id, kind, changed)
-       SELECT 'live', next.position, $2, $1, 'changed', '{price,retail_price}' FROM next`,
+      `WITH next AS (
+         UPDATE catalog_versions SET position = position + 1 WHERE mode = 'live'
+         RETURNING position, clock_timestamp() AS at
+       )
+       INSERT INTO catalog_changes (mode, position, at, package_id, partner_id, kind, changed)
+       SELECT 'live', next.position, next.at, $2, $1, 'changed', '{price,retail_price}' FROM next`,
       [partnerId, EVERY_PACKAGE],
     );
   }
