@@ -60,7 +60,7 @@ const VALUES_OF: Readonly<Record<string, readonly string[]>> = {
   ),
   data_label: ['data_bytes', 'unlimited', "terms->'dataUnit'", "terms->'plan'"],
   data_unit: ["terms->'dataUnit'"],
-  plan: ["terms->'plan'"],
+  plan: ["terms->'plan'", "terms->'maxDays'"],
   fair_use: ["terms->'fairUse'"],
   exit_countries: ["terms->'exitCountries'"],
   max_generation: ["terms->'maxGeneration'"],
@@ -70,6 +70,8 @@ const VALUES_OF: Readonly<Record<string, readonly string[]>> = {
   region_name: ["terms->'regionName'"],
   variant: ["terms->'variant'"],
   price: ['price_amount', 'currency'],
+  // Follows `price` too, for a package that is sold by the day.
+  price_per_day: ["terms->'maxDays'"],
   retail_price: ['retail_amount', 'currency'],
   cost: ['cost_micros'],
 };
@@ -143,7 +145,7 @@ export class CatalogChangesRepository {
          RETURNING position, clock_timestamp() AS at
        )
        INSERT INTO catalog_changes (mode, position, at, package_id, partner_id, kind, changed)
-       SELECT 'live', next.position, next.at, $2, $1, 'changed', '{price,retail_price}' FROM next`,
+       SELECT 'live', next.position, next.at, $2, $1, 'changed', '{retail_price}' FROM next`,
       [partnerId, EVERY_PACKAGE],
     );
   }

@@ -9,6 +9,7 @@ import {
   type LoggedChange,
   type LogPlace,
 } from './catalog-changes.repository.js';
+import type { PackageEntity } from './package.entity.js';
 import { CatalogSnapshots, type PartnerCatalog, PartnerCatalogs } from './partner-catalogs.js';
 
 export interface ChangesPage {
@@ -82,26 +83,23 @@ function* changesOf(
 ): Generator<LoggedChange> {
   for (const change of logged) {
     if (change.packageId !== EVERY_PACKAGE) yield toVisible(catalog, change);
-    else for (const id of idsAfter(catalog, change, start)) yield { ...change, packageId: id };
+    else
+      for (const item of packagesAfter(catalog, change, start))
+        yield { ...change, packageId: item.id, changed: [...priceFieldsOf(item), ...change.changed] };
   }
-}
-
-function firstOf<T>(items: Iterable<T>, count: number): T[] {
-  const first: T[] = [];
-  for (const item of items) {
-    if (first.length === count) break;
-    first.push(item);
-  }
-  return first;
 }
 
 /**
  * A cursor inside a new price list continues in the catalog's order. Later packages are included: whether they were added
  * before the list was set is not known exactly.
  */
-function idsAfter({ packages }: PartnerCatalog, { position }: LogPlace, start: LogPlace | null): string[] {
-  const ids = packages.map(({ id }) => id);
-  return start?.position === position ? ids.slice(ids.indexOf(start.packageId) + 1) : ids;
+function packagesAfter(
+  { packages }: PartnerCatalog,
+  { position }: LogPlace,
+  start: LogPlace | null,
+): readonly PackageEntity[] {
+  if (start?.position !== position) return packages;
+  return packages.slice(packages.findIndex(({ id }) => id === start.packageId) + 1);
 }
 
 /** Our cost is never shown. It changes the prices of partners with a margin, and no others. */
@@ -111,7 +109,20 @@ function toVisible(catalog: PartnerCatalog, change: LoggedChange): LoggedChange 
   const item = catalog.find(change.packageId);
   const isPriced = item !== undefined && ofPrice.some((field) => catalog.isPricedBy(item, field));
   const others = change.changed.filter((field) => field !== 'price' && field !== 'cost');
-  return { ...change, changed: isPriced ? [...others, 'price'] : others };
+  return { ...change, changed: [...new Set([...others, ...(isPriced ? priceFieldsOf(item) : [])])] };
+}
+
+function priceFieldsOf({ terms }: PackageEntity): string[] {
+  return terms.maxDays ? ['price', 'price_per_day'] : ['price'];
+}
+
+function firstOf<T>(items: Iterable<T>, count: number): T[] {
+  const first: T[] = [];
+  for (const item of items) {
+    if (first.length === count) break;
+    first.push(item);
+  }
+  return first;
 }
 
 function endOf(upTo: number, start: LogPlace | null): LogPlace {

@@ -18,11 +18,12 @@ export interface Shelf<T extends PricedPackage> {
 /**
  * Removes every package that another one dominates. A dominates B if all of this holds:
  *
- * - Equal: coverage, kind, plan kind, exit countries, networks, variant, activation policy, and the currency of the
- *   price. Equal too: the fair use's period, reset and consequence, or the text of the speed policy if no fair use is
- *   stated. Lists are compared as sets. Unknown equals unknown only.
- * - At least as much: data, days of validity, voice minutes, SMS, bytes at full speed, reduced speed, and days until the
- *   installation. Days only counts as no data. An unknown value is at least as much as an unknown one only.
+ * - Equal: coverage, kind, plan kind, whether the buyer chooses the days, exit countries, networks, variant, activation
+ *   policy, and the currency of the price. Equal too: the fair use's period, reset and consequence, or the text of the
+ *   speed policy if no fair use is stated. Lists are compared as sets. Unknown equals unknown only.
+ * - At least as much: data, days of validity, the maximum of chosen days, voice minutes, SMS, bytes at full speed, reduced
+ *   speed, and days until the installation. Days only counts as no data. A package with chosen days counts with the
+ *   price, data and validity of one day. An unknown value is at least as much as an unknown one only.
  * - At least as good: generation and hotspot. The best known value (5G, hotspot) is also at least as good as unknown.
  *   Unknown is at least as good as unknown only.
  * - Top-ups: A supports them on the same terms, or B supports none.
@@ -88,7 +89,7 @@ function meritsOf(item: PackageEntity): Merits {
   const group = JSON.stringify([
     asSet(item.coverage),
     item.kind,
-    [terms.plan, item.unlimited],
+    [terms.plan, item.unlimited, terms.maxDays === null],
     terms.exitCountries && asSet(terms.exitCountries),
     asSet(item.networks.map((net) => [net.country, net.operator, ...asSet(net.generations)].join(' '))),
     [terms.variant, item.activationPolicy],
@@ -100,6 +101,7 @@ function meritsOf(item: PackageEntity): Merits {
     amounts: [
       item.dataBytes ?? 0,
       item.validityDays,
+      terms.maxDays ?? 0,
       item.voiceMinutes ?? 0,
       item.smsCount ?? 0,
       ...limits.map((limit) => limit ?? 0),

@@ -3,6 +3,8 @@ import { dataLabel } from '../../src/catalog/package-terms.js';
 import { REGIONS, type CatalogPackage } from '../../src/catalog/package.js';
 import { SANDBOX_COUNTRIES } from '../../src/catalog/sandbox/countries.js';
 import { MAGIC_PACKAGES, sandboxPackages } from '../../src/catalog/sandbox/sandbox-packages.js';
+import type { PackageEntity } from '../../src/catalog/package.entity.js';
+import { shelve } from '../../src/catalog/shelf.js';
 import { topupPackageMatches } from '../../src/catalog/topup-fits.js';
 
 const packages = sandboxPackages();
@@ -166,5 +168,22 @@ describe('magic packages', () => {
     expect(
       topupPackageMatches({ ...byId('pkg_fr_1gb_7d'), mode: 'live' }, { ...topupFail, mode: 'live' }),
     ).toBe(false);
+  });
+});
+
+describe('the country packages of Japan', () => {
+  const offered = bases.filter((pkg) => pkg.type === 'country' && pkg.coverage[0] === 'JP' && pkg.available);
+
+  it('are 40, of which the shelf keeps 15 that differ in exit country, plan, speed and unit', () => {
+    const { kept } = shelve(
+      offered.map((pkg) => ({ item: pkg as unknown as PackageEntity, price: pkg.price })),
+    );
+    expect([offered.length, kept.length]).toEqual([40, 15]);
+    const valuesOf = (value: (item: PackageEntity) => unknown): Set<unknown> =>
+      new Set(kept.map(({ item }) => value(item)));
+    expect(valuesOf(({ terms }) => terms.exitCountries?.[0] ?? null)).toEqual(new Set([null, 'HK', 'JP']));
+    expect(valuesOf(({ terms }) => terms.plan)).toEqual(new Set(['total', 'daily', 'unlimited']));
+    expect(valuesOf(({ terms }) => terms.dataUnit)).toEqual(new Set(['decimal', 'binary']));
+    expect(valuesOf(({ terms }) => terms.fairUse?.fullSpeedBytes ?? null).size).toBe(4);
   });
 });

@@ -65,6 +65,7 @@ function randomPackage(random: () => number, nth: number): PricedPackage {
     speedPolicy: mostly(null, 'At most 1 Mbps.'),
     terms: {
       plan: unlimited ? 'unlimited' : mostly('total', 'daily'),
+      maxDays: mostly(null, 15, 30),
       exitCountries: mostly(null, ['HK'], ['HK', 'JP'], ['JP', 'HK']),
       maxGeneration: pick(null, '3G', '4G', '5G'),
       hotspot: pick(null, true, false),
@@ -108,6 +109,7 @@ function isAtLeast({ item: a, price: p }: PricedPackage, { item: b, price: q }: 
     most(f?.fullSpeedBytes ?? null, g?.fullSpeedBytes ?? null) &&
     most(f?.kbps ?? null, g?.kbps ?? null) &&
     most(s.installWithinDays, t.installWithinDays) &&
+    most(s.maxDays, t.maxDays) &&
     most(a.unlimited ? Infinity : (a.dataBytes ?? 0), b.unlimited ? Infinity : (b.dataBytes ?? 0)) &&
     a.validityDays >= b.validityDays &&
     (a.voiceMinutes ?? 0) >= (b.voiceMinutes ?? 0) &&

@@ -575,6 +575,10 @@ export type ListedPackage = {
      */
     notes: string | null;
     price: Money;
+    /**
+     * Set with `plan.days`. `price` is for `plan.days.min` days.
+     */
+    price_per_day: Money | null;
     retail_price: Money | null;
     /**
      * False for a withdrawn package.

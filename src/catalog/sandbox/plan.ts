@@ -68,25 +68,33 @@ export function dataPlan(dataGb: number, validityDays: number, pricePercent: num
   return { ...BASE, dataGb, validityDays, pricePercent };
 }
 
+/** Gigabytes a day at full speed of most unlimited plans. */
+const FULL_SPEED_GB = 2;
+
 /**
  * Unlimited data for a fixed number of days. Flat-rate plans start at installation, so that they cannot be stockpiled.
  */
-export function unlimitedPlan(validityDays: number, pricePercent: number): Plan {
-  const speedPolicy = 'At most 1 Mbps after 2 GB a day, until midnight UTC.';
+export function unlimitedPlan(
+  validityDays: number,
+  pricePercent: number,
+  fullSpeedGb: number = FULL_SPEED_GB,
+): Plan {
   return {
     ...BASE,
     unlimited: true,
     validityDays,
     pricePercent,
     activationPolicy: 'on_install',
-    speedPolicy,
-    fairUse: slowerAfter(2),
+    ...slowerAfter(fullSpeedGb),
   };
 }
 
-function slowerAfter(dataGb: number): FairUse {
+function slowerAfter(dataGb: number): Pick<Plan, 'speedPolicy' | 'fairUse'> {
   const fullSpeedBytes = dataGb * UNIT_BYTES.decimal.gb;
-  return { fullSpeedBytes, per: 'day', then: 'slower', kbps: 1_000, resets: 'midnight' };
+  return {
+    speedPolicy: `At most 1 Mbps after ${dataGb} GB a day, until midnight UTC.`,
+    fairUse: { fullSpeedBytes, per: 'day', then: 'slower', kbps: 1_000, resets: 'midnight' },
+  };
 }
 
 /** Unlimited data for one day. Not extendable: the customer buys another pass. */
@@ -107,8 +115,7 @@ export function dailyTopup(dataGb: number, pricePercent: number): Plan {
 function perDay(
   dataGb: number,
 ): Pick<Plan, 'dataGb' | 'validityDays' | 'maxDays' | 'speedPolicy' | 'fairUse'> {
-  const speedPolicy = `At most 1 Mbps after ${dataGb} GB a day, until midnight UTC.`;
-  return { dataGb, validityDays: 1, maxDays: 30, speedPolicy, fairUse: slowerAfter(dataGb) };
+  return { dataGb, validityDays: 1, maxDays: 30, ...slowerAfter(dataGb) };
 }
 
 /** Data with a phone number. The number is rented from the purchase on, so the validity starts then. */
@@ -163,8 +170,15 @@ function planSlug(plan: Plan): string {
     ...(plan.unlimited ? ['unlimited'] : []),
     ...(plan.dataGb === null ? [] : [`${plan.dataGb}${plan.dataUnit === 'binary' ? 'gib' : 'gb'}`]),
     plan.maxDays === null ? `${plan.validityDays}d` : 'daily',
+    ...(plan.unlimited ? fullSpeedSlug(plan) : []),
     ...(plan.exitCountry === null ? [] : [`exit_${plan.exitCountry.toLowerCase()}`]),
   ].join('_');
+}
+
+/** Distinguishes unlimited plans of the same days: `after_5gb`. */
+function fullSpeedSlug({ fairUse }: Plan): string[] {
+  const gb = (fairUse?.fullSpeedBytes ?? 0) / UNIT_BYTES.decimal.gb;
+  return gb === 0 || gb === FULL_SPEED_GB ? [] : [`after_${gb}gb`];
 }
 
 /** The package's title: `France 1 GB, 7 days`. */

@@ -61,11 +61,32 @@ const POPULAR_PLANS = [
   daysTopup(7, 60),
   dailyTopup(2, 150),
 ];
-/** Packages that differ only in where the traffic leaves, and in how a gigabyte is counted. */
+/**
+ * Packages that differ in where the traffic leaves, in how a gigabyte is counted, and in the amount at full speed. Half
+ * are no better than another one for their price, as on a list of two wholesalers: the shelf leaves those out.
+ */
 const JAPAN_PLANS = [
   exitingIn('HK', dataPlan(3, 30, 210)),
   exitingIn('JP', dataPlan(3, 30, 290)),
   binary(dataPlan(5, 30, 400)),
+  // Better than those above or than nothing.
+  exitingIn('HK', binary(dataPlan(3, 30, 210))),
+  exitingIn('HK', dataPlan(10, 30, 580)),
+  exitingIn('JP', dataPlan(10, 30, 800)),
+  unlimitedPlan(7, 1100, 5),
+  dailyPass(1, 100),
+  // Not better than another one.
+  ...[dataPlan(2, 15, 265), dataPlan(2, 30, 275), dataPlan(3, 15, 265), dataPlan(4, 30, 410)],
+  ...[dataPlan(5, 15, 405), dataPlan(5, 30, 410), dataPlan(6, 30, 705), dataPlan(8, 30, 720)],
+  ...[dataPlan(10, 15, 705), dataPlan(15, 30, 1260)],
+  ...[dataPlan(2, 30, 220), dataPlan(3, 15, 215), dataPlan(5, 30, 585), dataPlan(8, 30, 590)].map((plan) =>
+    exitingIn('HK', plan),
+  ),
+  ...[dataPlan(2, 30, 300), dataPlan(3, 15, 295), dataPlan(5, 30, 805), dataPlan(8, 30, 810)].map((plan) =>
+    exitingIn('JP', plan),
+  ),
+  ...[unlimitedPlan(3, 905), unlimitedPlan(5, 905), unlimitedPlan(7, 910, 1)],
+  ...[voicePlan(3, 100, 50, 30, 560), voicePlan(5, 100, 50, 15, 555)],
 ];
 const VOICE_PLANS = [voicePlan(5, 100, 50, 30, 550)];
 const REGIONAL_PLANS = [
