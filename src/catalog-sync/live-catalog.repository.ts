@@ -109,6 +109,7 @@ export class LiveCatalogRepository {
     which: string,
     parameters: readonly SqlParameter[],
   ): Promise<readonly string[]> {
+    await this.changes.lock(tx, 'live');
     const { rows } = await sql<{ id: string; provider: string }>(
       tx.manager,
       `UPDATE packages p SET available = false, updated_at = now()

@@ -79,16 +79,17 @@ const VALUES_OF: Readonly<Record<string, readonly string[]>> = {
 /** Fields whose changes are recorded: those of the API, and `cost`, which decides prices by margin. */
 export const RECORDED_FIELDS = Object.keys(VALUES_OF);
 
-/** Returns each written package for `INSERT … ON CONFLICT DO UPDATE`, with the fields that differ from the old row. */
-export const RETURNING_CHANGES = `
-  RETURNING WITH (OLD AS o, NEW AS n) n.id,
+/** Selects each row of `n`, the new packages, with the fields that differ from the row of `o`, which it may lack. */
+export const SELECT_CHANGES = `
+  SELECT n.id,
     CASE WHEN o.id IS NULL THEN 'added' WHEN o.available AND NOT n.available THEN 'withdrawn' ELSE 'changed' END AS kind,
     CASE WHEN o.id IS NULL THEN '{}'::text[] ELSE array_remove(ARRAY[${Object.entries(VALUES_OF)
       .map(
         ([field, values]) =>
           `CASE WHEN (${rowOf('o', values)}) IS DISTINCT FROM (${rowOf('n', values)}) THEN '${field}' END`,
       )
-      .join(', ')}], NULL) END AS changed`;
+      .join(', ')}], NULL) END AS changed
+  FROM n LEFT JOIN o ON o.id = n.id`;
 
 function rowOf(alias: string, values: readonly string[]): string {
   return values.map((value) => `${alias}.${value}`).join(', ');
@@ -115,6 +116,14 @@ export class CatalogChangesRepository {
       [mode],
     );
     return { version: toSafeInteger(rows[0]?.version ?? 0), position: toSafeInteger(rows[0]?.position ?? 0) };
+  }
+
+  /**
+   * Lets one transaction at a time write packages of the mode, until its end. Taken before the packages' rows: the rows
+   * that a statement then sees are those that it replaces.
+   */
+  async lock(tx: Tx, mode: Mode): Promise<void> {
+    await sql(tx.manager, 'SELECT 1 FROM catalog_versions WHERE mode = $1 FOR NO KEY UPDATE', [mode]);
   }
 
   /**

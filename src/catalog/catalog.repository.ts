@@ -5,7 +5,7 @@ import type { Mode } from '../common/mode.js';
 import { columnsOf, sql, type SqlColumn, type Tx } from '../infra/database/index.js';
 import {
   CatalogChangesRepository,
-  RETURNING_CHANGES,
+  SELECT_CHANGES,
   type WrittenPackage,
 } from './catalog-changes.repository.js';
 import { newestFirst } from './newest-first.js';
@@ -45,12 +45,19 @@ function upsertOf(columns: readonly SqlColumn[]): string {
   const names = columns.map(({ name }) => name);
   const values = names.map((name) => `EXCLUDED.${name}`).join(', ');
   return `
-  INSERT INTO packages AS p (mode, id, ${names.join(', ')})
-  SELECT $1, r.* FROM jsonb_to_recordset($2::jsonb)
-    AS r (id text, ${columns.map(({ name, type }) => `${name} ${type}`).join(', ')})
-  ON CONFLICT (mode, id) DO UPDATE SET (${names.join(', ')}, updated_at) = (${values}, now())
-  WHERE (${names.map((name) => `p.${name}`).join(', ')}) IS DISTINCT FROM (${values})
-  ${RETURNING_CHANGES}`;
+  WITH r AS MATERIALIZED (
+    SELECT * FROM jsonb_to_recordset($2::jsonb)
+      AS r (id text, ${columns.map(({ name, type }) => `${name} ${type}`).join(', ')})
+  ), o AS MATERIALIZED (
+    SELECT p.* FROM packages p WHERE p.mode = $1 AND p.id IN (SELECT id FROM r)
+  ), n AS (
+    INSERT INTO packages AS p (mode, id, ${names.join(', ')})
+    SELECT $1, r.* FROM r
+    ON CONFLICT (mode, id) DO UPDATE SET (${names.join(', ')}, updated_at) = (${values}, now())
+    WHERE (${names.map((name) => `p.${name}`).join(', ')}) IS DISTINCT FROM (${values})
+    RETURNING p.*
+  )
+  ${SELECT_CHANGES}`;
 }
 
 /** SQL of `packages`. */
@@ -84,6 +91,7 @@ export class CatalogRepository {
    * number of new and changed packages.
    */
   async upsert(tx: Tx, mode: Mode, packages: readonly CatalogPackage[]): Promise<number> {
+    await this.changes.lock(tx, mode);
     const rows = packages.map((item) => this.toRow(item));
     const { rows: written } = await sql<WrittenPackage & object>(tx.manager, this.upsertStatement, [
       mode,

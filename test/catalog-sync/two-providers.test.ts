@@ -86,8 +86,8 @@ function buyer(): Buyer {
 /** Whether the partner API offers the package as available. */
 async function sells(packageId: string): Promise<boolean> {
   const answer = await buyer().api.get(`/v1/catalog/${packageId}`);
-  expect(answer.status, answer.text).toBe(200);
-  return answer.body.data.available as boolean;
+  // The wholesaler's list may not have been read yet.
+  return answer.status === 200 && (answer.body.data.available as boolean);
 }
 
 async function referenceOf(table: 'orders' | 'topups', id: string): Promise<string> {
