@@ -154,10 +154,10 @@ describe('magic packages', () => {
     }
   });
 
-  it('include a queued top-up for every sandbox eSIM that has a data allowance and takes top-ups', () => {
+  it('include a queued top-up for every sandbox eSIM that takes top-ups of data', () => {
     const queued = byId(MAGIC_PACKAGES.topupQueued);
     expect(queued.terms.topup).toEqual({ kinds: ['plan'], behavior: 'queues', maxCount: null });
-    const fits = (base: CatalogPackage) => base.topupSupported && !base.unlimited;
+    const fits = (base: CatalogPackage) => base.topupSupported && base.terms.plan === 'total';
     expect(offenders((base) => topupPackageMatches(base, queued) === fits(base), bases)).toEqual([]);
   });
 

@@ -71,7 +71,9 @@ describe('every operation', () => {
       const media = successOf(operation)[0]!.content['application/json'];
       const schema = follow<SchemaObject>(documents[operation.port], media!.schema!);
       const isPage = 'has_more' in (schema.properties ?? {});
-      const fields = isPage ? ['request_id', 'data', 'has_more', 'next_cursor'] : ['request_id', 'data'];
+      const beside = operation.path.endsWith('/esims/{id}/plans') ? ['pooled'] : [];
+      const paging = isPage ? ['has_more', 'next_cursor'] : [];
+      const fields = ['request_id', 'data', ...beside, ...paging];
       expect(schema.required, operation.name).toEqual(fields);
       expect(Object.keys(schema.properties ?? {}), operation.name).toEqual(fields);
       const takesCursor = operation.parameters.some((parameter) => parameter.name === 'cursor');
