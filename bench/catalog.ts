@@ -10,6 +10,7 @@ import type { BareFastifyApi } from './shared/bare-fastify.child.js';
 import { Child, type Cleanups } from './shared/child.js';
 import { DatabaseServer } from './shared/database-server.js';
 import { sendOk } from './shared/http.js';
+import { cpuSecondsOf } from './shared/machine.js';
 import type { LoadApi } from './shared/load.child.js';
 import { detail, disturbance, interleave, measure, type Measurement, ratios } from './shared/measurement.js';
 import { createPartners } from './shared/partners.js';
@@ -30,13 +31,19 @@ export interface CatalogBed {
   readonly keys: readonly string[];
   readonly payloadBytes: number;
   /** Runs one round of load. */
-  readonly load: (target: 'api' | 'bare', keys: readonly string[], roundMs?: number) => Promise<Measurement>;
+  readonly load: (
+    target: 'api' | 'bare',
+    keys: readonly string[],
+    roundMs?: number,
+    path?: string,
+  ) => Promise<Measurement>;
   /** Call log rows per API call. */
   readonly loggedShare: () => Promise<number>;
 }
 
 export async function benchCatalog(options: BenchOptions, cleanups: Cleanups): Promise<readonly Section[]> {
-  const { keys, load, payloadBytes, loggedShare } = await prepareCatalog(options, cleanups);
+  const bed = await prepareCatalog(options, cleanups);
+  const { keys, load, payloadBytes, loggedShare } = bed;
   const results = await interleave(
     options.rounds,
     {
@@ -64,7 +71,83 @@ export async function benchCatalog(options: BenchOptions, cleanups: Cleanups): P
         'One process each. PostgreSQL and the load generator share the machine.',
       ],
     },
+    await benchLargeCatalog(options, bed),
   ];
+}
+
+/** Fills Live with packages of both wholesalers, and compares the other calls of the catalog with a plain list. */
+async function benchLargeCatalog(options: BenchOptions, { server, api, load }: CatalogBed): Promise<Section> {
+  const count = await fillLiveCatalog(server);
+  const [{ key }] = (await createPartners(server, DATABASE, 1, 'live')) as [{ key: string }];
+  const builds = [];
+  for (let round = 0; round <= options.rounds; round++) {
+    await server.query(`UPDATE catalog_versions SET version = version + 1 WHERE mode = 'live'`, [], DATABASE);
+    await sleep(CHECK_DELAY_MS);
+    const before = cpuSecondsOf(api.pid);
+    await sendOk(`${api.apiUrl}/v1/catalog`, key);
+    const after = cpuSecondsOf(api.pid);
+    // In the first round the code is not compiled yet.
+    if (round > 0) builds.push(before === null || after === null ? null : after - before);
+  }
+  const list = (path: string) => () => load('api', [key], options.roundMs / 2, path);
+  const results = await interleave(
+    options.rounds,
+    {
+      plain: list('/v1/catalog?country=JP&limit=100'),
+      shelf: list('/v1/catalog?country=JP&shelf=true'),
+      destinations: list('/v1/destinations'),
+      computedPlain: list(`/v1/catalog?country=JP&kind=base&limit=100&${NOT_CACHED}`),
+      computedShelf: list(`/v1/catalog?country=JP&shelf=true&${NOT_CACHED}`),
+    },
+    'large catalog',
+  );
+  return {
+    title: `Live catalog of ${count} packages, ${options.connections} connections`,
+    rows: [
+      row('catalog built: CPU of the API', 's', builds, { limit: 2 }),
+      row('time of a shelf / plain list', 'x', ratios(results.plain, results.shelf), { limit: 3 }),
+      row(
+        'time of a shelf / plain list, computed for each call',
+        'x',
+        ratios(results.computedPlain, results.computedShelf),
+        {
+          limit: 3,
+        },
+      ),
+      row('time of the destinations / plain list', 'x', ratios(results.plain, results.destinations)),
+      ...detail('plain list', results.plain),
+      ...detail('shelf', results.shelf),
+      ...detail('destinations', results.destinations),
+      ...detail('plain list, computed', results.computedPlain),
+      ...detail('shelf, computed', results.computedShelf),
+    ],
+    notes: [
+      'The plain list has 100 packages. The shelf has every package of Japan that no other one dominates.',
+      'Lists are cached until the catalog changes. A free-form filter prevents that, so each call computes its list.',
+    ],
+  };
+}
+
+/** Longer than the API uses a catalog without checking its version. */
+const CHECK_DELAY_MS = 1_100;
+const NOT_CACHED = 'max_price_amount=1000000000';
+
+/** 2,590 packages of one wholesaler and 4,510 of the other, as variants of the Sandbox packages. */
+async function fillLiveCatalog(server: DatabaseServer): Promise<number> {
+  const [{ count }] = (await server.query<{ count: number }>(
+    `WITH samples AS (SELECT p.*, row_number() OVER (ORDER BY id) - 1 AS nth, count(*) OVER () AS total
+                      FROM packages p WHERE mode = 'sandbox'),
+     filled AS (
+       INSERT INTO packages SELECT (jsonb_populate_record(null::packages, to_jsonb(s) || jsonb_build_object(
+           'mode', 'live', 'id', 'pkg_' || CASE WHEN n <= 2590 THEN 'a_' ELSE 'z_' END || n,
+           'cost_micros', s.price_amount * 8000 + n * 7 % 900 * 1000, 'price_amount', s.price_amount + n * 7 % 900 / 10))).*
+       FROM generate_series(1, 7100) AS n JOIN samples s ON s.nth = n % s.total
+       RETURNING 1)
+     SELECT count(*)::int AS count FROM filled`,
+    [],
+    DATABASE,
+  )) as [{ count: number }];
+  return count;
 }
 
 /** Starts and warms up the API and the bare server, and starts the load generator. */
@@ -87,10 +170,10 @@ export async function prepareCatalog(options: BenchOptions, cleanups: Cleanups):
   );
   const { connections, warmupMs } = options;
   let apiCalls = 1;
-  const load: CatalogBed['load'] = async (target, loadKeys, durationMs = options.roundMs) => {
+  const load: CatalogBed['load'] = async (target, loadKeys, durationMs = options.roundMs, path = PATH) => {
     const isApi = target === 'api';
     const watched = { serverPid: isApi ? api.pid : bare.pid, databasePid: isApi ? server.pid : null };
-    const plan = { path: PATH, keys: loadKeys, connections, warmupMs, durationMs, expectedStatus: 200 };
+    const plan = { path, keys: loadKeys, connections, warmupMs, durationMs, expectedStatus: 200 };
     const measurement = await measure(watched, () =>
       generator.call('calls', { ...plan, baseUrl: isApi ? api.apiUrl : bare.baseUrl }),
     );

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import {
+  type ChangesPage,
+  type Destination,
   type EsimEvent,
   type EventPage,
   EsimClient,
@@ -12,6 +14,7 @@ import {
   type Order,
   type Package,
   type Page,
+  type Shelf,
   type Topup,
   type Usage,
   type Balance,
@@ -91,6 +94,18 @@ export class PartnerApi {
   /** Iterates over all pages. */
   allPackages(filters: Typed): AsyncIterable<Package> {
     return this.client.catalog.list({ ...filters, limit: 100 }, this.call);
+  }
+
+  shelf(filters: Typed): Promise<Shelf> {
+    return this.client.catalog.shelf(filters, this.call);
+  }
+
+  destinations(): Promise<readonly Destination[]> {
+    return this.client.catalog.destinations(this.call);
+  }
+
+  catalogChanges(after: string | undefined, limit: number): Promise<ChangesPage> {
+    return this.client.catalog.changes(after === undefined ? { limit } : { after, limit }, this.call);
   }
 
   order(id: string): Promise<Order> {

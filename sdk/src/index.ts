@@ -21,6 +21,7 @@ export {
   type Resumed,
   storageNameOf,
 } from './purchases.js';
+export type { ChangesPage, Shelf } from './resources.js';
 export { SQL_STORE_TABLES, SqlCursorStore, SqlIntentStore, type SqlQuery } from './sql-stores.js';
 export type { AnswerFacts, CallOptions, WriteOptions } from './transport.js';
 export type * from './types.js';

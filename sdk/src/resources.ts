@@ -3,14 +3,19 @@ import type { CallOptions, Transport, WriteOptions } from './transport.js';
 import type {
   Balance,
   CallFilters,
+  CatalogChange,
+  Destination,
+  DroppedPackage,
   Esim,
   EsimFilters,
   EsimPlan,
   EsimWithInstall,
+  ListedPackage,
   LoggedCall,
   Package,
   PackageFilters,
   QrCode,
+  ShelfFilters,
   Transaction,
   Usage,
 } from './types.js';
@@ -42,6 +47,18 @@ export class Requests {
   }
 }
 
+export interface Shelf {
+  readonly data: readonly ListedPackage[];
+  readonly dropped: readonly DroppedPackage[];
+}
+
+export interface ChangesPage {
+  readonly data: readonly CatalogChange[];
+  readonly hasMore: boolean;
+  /** Never null, even if the page is empty. */
+  readonly nextCursor: string;
+}
+
 export class Catalog {
   constructor(private readonly transport: Transport) {}
 
@@ -53,6 +70,36 @@ export class Catalog {
   get(packageId: string, options?: CallOptions & { readonly days?: number }): Promise<Package> {
     const query = options?.days === undefined ? '' : `?days=${options.days}`;
     return get(this.transport, `/catalog/${part(packageId)}${query}`, options);
+  }
+
+  /** The packages on sale that no other one dominates, best rank first, and the others with a better one each. */
+  async shelf(filters: ShelfFilters, options?: CallOptions): Promise<Shelf> {
+    const query = { ...filters, shelf: 'true' };
+    const { body } = await this.transport.send({ ...options, method: 'GET', path: '/catalog', query });
+    return { data: body.data as ListedPackage[], dropped: body.dropped as DroppedPackage[] };
+  }
+
+  /**
+   * Returns one page of changes, oldest first. Store `nextCursor`, and pass it as `after` to continue.
+   * @throws EsimApiError `invalid_cursor` if changes after the cursor are no longer kept: copy the catalog again
+   */
+  async changes(query: { after?: string; limit?: number } = {}, options?: CallOptions): Promise<ChangesPage> {
+    const { body } = await this.transport.send({
+      ...options,
+      method: 'GET',
+      path: '/catalog/changes',
+      query,
+    });
+    return {
+      data: body.data as CatalogChange[],
+      hasMore: body.has_more ?? false,
+      nextCursor: body.next_cursor!,
+    };
+  }
+
+  /** The countries and regions with packages on sale, and `global`. */
+  destinations(options?: CallOptions): Promise<readonly Destination[]> {
+    return get(this.transport, '/destinations', options);
   }
 }
 

@@ -63,6 +63,8 @@ export interface Answer {
     data: unknown;
     has_more?: boolean;
     next_cursor?: string | null;
+    /** In a shelf. */
+    dropped?: unknown;
     /** In the list of plans. */
     pooled?: boolean;
   };

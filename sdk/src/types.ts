@@ -24,6 +24,7 @@ export type {
   Transaction,
   Usage,
 } from './generated/types.gen.js';
+export type { CatalogChange, Destination, DroppedPackage, ListedPackage } from './generated/types.gen.js';
 export type Package = EsimPackage;
 /** An event of the feed, identical to the body of its webhook. `type` is the discriminator. */
 export type EsimEvent = Event;
@@ -35,7 +36,9 @@ type Filters<Data extends { query?: unknown }> = Omit<NonNullable<Data['query']>
 export type OrderFilters = Filters<ListOrdersData>;
 export type EsimFilters = Filters<ListEsimsData>;
 export type TopupFilters = Filters<ListTopupsData>;
-export type PackageFilters = Filters<ListPackagesData>;
+export type PackageFilters = Omit<Filters<ListPackagesData>, 'shelf'>;
+/** A shelf needs `country` or `region`, and has one page. */
+export type ShelfFilters = Omit<PackageFilters, 'limit' | 'updated_since'>;
 export type CallFilters = Filters<ListRequestsData>;
 export type EventFilters = Omit<Filters<ListEventsData>, 'limit'>;
 

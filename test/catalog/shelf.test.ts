@@ -49,7 +49,7 @@ function packageOf(
 /** Few values of each field, so that many packages are equal or dominate each other. */
 function randomPackage(random: () => number, nth: number): PricedPackage {
   const pick = <V>(...values: readonly V[]): V => values[Math.floor(random() * values.length)]!;
-  const mostly = <V>(usual: V, ...others: readonly V[]): V => (random() < 0.8 ? usual : pick(...others));
+  const mostly = <V>(usual: V, ...others: readonly V[]): V => (random() < 0.93 ? usual : pick(...others));
   const unlimited = random() < 0.2;
   return packageOf(`pkg_${nth}`, pick(100, 200, 300, 400), {
     currency: mostly('USD', 'EUR'),
@@ -129,7 +129,7 @@ const idsOf = (packages: readonly PricedPackage[]): string[] => packages.map(({ 
 describe('the shelf', () => {
   it('keeps exactly the packages that no other one dominates, and names a kept better one of each other', () => {
     let droppedInAll = 0;
-    for (let seed = 1; seed <= 60; seed++) {
+    for (let seed = 1; seed <= 30; seed++) {
       const random = randomOf(seed);
       const all = Array.from({ length: 150 }, (_, nth) => randomPackage(random, nth));
       const { kept, dropped } = shelve(all);
@@ -143,7 +143,7 @@ describe('the shelf', () => {
       }
       droppedInAll += dropped.length;
     }
-    expect(droppedInAll).toBeGreaterThan(600);
+    expect(droppedInAll).toBeGreaterThan(500);
   });
 
   it('does not depend on the order of the packages', () => {

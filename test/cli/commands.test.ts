@@ -137,6 +137,7 @@ describe('esim catalog', () => {
     readonly price: { readonly amount: number };
     readonly data_bytes: number | null;
     readonly unlimited: boolean;
+    readonly shelf?: { readonly rank: number };
   }
 
   it('sorts by country name, and each country by price', async () => {
@@ -173,6 +174,31 @@ describe('esim catalog', () => {
       code: 2,
       stderr: expect.stringContaining('Use one of: country, price, -price, data, -data.'),
     });
+  });
+
+  it('shows a shelf with ranks, and the number of packages left out', async () => {
+    const shown = await user.run(['catalog', 'JP', '--type', 'country', '--shelf', '--limit', '3']);
+    expect(shown).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('3 of 15 packages. Left out: 25'),
+    });
+    const ranked = await packages('JP', '--type', 'country', '--shelf');
+    expect(ranked.map(({ shelf }) => shelf!.rank)).toEqual(ranked.map((_, nth) => nth + 1));
+    expect(await user.run(['catalog', '--shelf'])).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('?shelf'),
+    });
+  });
+
+  it('lists changes after a cursor, and destinations', async () => {
+    const first = await user.run(['catalog', 'changes', '--limit', '2']);
+    expect(first.stdout.trimEnd().split('\n')).toHaveLength(2);
+    const [, after] = /--after (\S+)/.exec(first.stderr)!;
+    const next = await user.run(['catalog', 'changes', '--after', after!, '--limit', '1', '--json']);
+    expect(jsonLines(next.stdout)).toMatchObject([{ kind: 'added', changed: [] }]);
+    const places = jsonLines((await user.run(['destinations', '--json'])).stdout);
+    expect(places.at(-1)).toMatchObject({ code: 'global', name: 'Global' });
+    expect((await user.run(['destinations'])).stdout).toMatch(/^JP {2,}Japan {2,}\d+ packages {2}from \d/m);
   });
 
   it('continues after a cursor in the order of the API', async () => {

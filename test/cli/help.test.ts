@@ -7,6 +7,8 @@ const COMMANDS = [
   'listen',
   'trigger',
   'catalog',
+  'catalog changes',
+  'destinations',
   'orders place',
   'orders list',
   'orders get',

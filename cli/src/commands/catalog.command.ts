@@ -1,4 +1,4 @@
-import type { Command } from '../command.js';
+import type { Command, Options } from '../command.js';
 import type { Context } from '../context.js';
 import { EXIT, type ExitCode, usageError } from '../exit-codes.js';
 import { DEFAULT_SORT, SORTS, sortPackages } from '../package-order.js';
@@ -22,6 +22,10 @@ regional and global packages that cover it, after its own.`,
       value: SORTS.join('|'),
       help: `${DEFAULT_SORT} (default): by name, then by price; - sorts in descending order (--sort=-price)`,
     },
+    shelf: {
+      type: 'boolean',
+      help: 'only packages that no other one beats in data, days and price; needs a country or --region',
+    },
     limit: { type: 'string', value: 'n', help: 'maximum number to show (default: 25)' },
     cursor: {
       type: 'string',
@@ -32,6 +36,10 @@ regional and global packages that cover it, after its own.`,
   examples: [
     { command: 'esim catalog --country FR --type country', says: 'packages for France alone' },
     { command: 'esim catalog FR --sort price', says: 'every package that works there, cheapest first' },
+    {
+      command: 'esim catalog JP --type country --shelf',
+      says: 'the packages of Japan worth showing, cheapest first',
+    },
     { command: 'esim catalog --region europe --json | head -1', says: 'the first package as JSON' },
   ],
   run: async (context, options, [country]) => {
@@ -41,6 +49,7 @@ regional and global packages that cover it, after its own.`,
       type: options.text('type'),
       kind: options.text('kind') ?? 'base',
     };
+    if (options.flag('shelf')) return showShelf(context, options, filters);
     const cursor = options.text('cursor');
     if (cursor !== undefined) {
       if (options.text('sort') !== undefined)
@@ -62,10 +71,21 @@ regional and global packages that cover it, after its own.`,
   },
 };
 
-async function readAll(
-  { api, output }: Context,
-  filters: Readonly<Record<string, string | undefined>>,
-): Promise<Package[]> {
+type Filters = Readonly<Record<string, string | undefined>>;
+
+async function showShelf(context: Context, options: Options, filters: Filters): Promise<ExitCode> {
+  if (options.text('cursor') !== undefined)
+    throw usageError('a shelf has one page', 'Omit --cursor or --shelf.');
+  const limit = wholeNumber(options, 'limit', 25);
+  const { data, dropped } = await context.api.shelf({ ...filters, sort: options.text('sort') });
+  showPackages(context, data.slice(0, limit));
+  context.output.note(
+    `${Math.min(limit, data.length)} of ${counted(data.length, 'package')}. Left out: ${dropped.length} for which another one is at least as good.`,
+  );
+  return EXIT.ok;
+}
+
+async function readAll({ api, output }: Context, filters: Filters): Promise<Package[]> {
   const progress = output.progress();
   const all: Package[] = [];
   try {
@@ -93,3 +113,45 @@ export function showPackages({ output }: Context, packages: readonly Package[]):
   );
   return EXIT.ok;
 }
+
+export const catalogChanges: Command = {
+  name: 'catalog changes',
+  summary: 'list changes of the catalog, oldest first',
+  options: {
+    after: { type: 'string', value: 'cursor', help: 'only changes after this cursor' },
+    limit: { type: 'string', value: 'n', help: 'maximum number to show, 1 to 100 (default: 25)' },
+  },
+  examples: [
+    { command: 'esim catalog changes', says: 'the oldest changes of the last 30 days' },
+    { command: 'esim catalog changes --json | jq -r .package_id', says: 'the ids of changed packages' },
+  ],
+  run: async ({ api, output }, options) => {
+    const page = await api.catalogChanges(options.text('after'), wholeNumber(options, 'limit', 25));
+    for (const change of page.data) output.data(change);
+    output.table(
+      page.data.map((change) => [change.at, change.kind, change.package_id, change.changed.join(', ')]),
+    );
+    output.note(`${page.hasMore ? 'next page' : 'new changes'}: --after ${page.nextCursor}`);
+    return EXIT.ok;
+  },
+};
+
+export const destinations: Command = {
+  name: 'destinations',
+  summary: 'list the countries and regions with packages on sale',
+  examples: [{ command: 'esim destinations', says: 'every destination with its lowest price' }],
+  run: async ({ api, output }) => {
+    const places = await api.destinations();
+    for (const place of places) output.data(place);
+    output.table(
+      places.map((place) => [
+        place.code,
+        place.name,
+        counted(place.packages, 'package'),
+        `from ${moneyText(place.price_from)}`,
+        [...(place.has_unlimited ? ['unlimited'] : []), ...(place.has_daily ? ['daily'] : [])].join(', '),
+      ]),
+    );
+    return EXIT.ok;
+  },
+};

@@ -1,5 +1,5 @@
 import type { Command } from '../command.js';
-import { catalog } from './catalog.command.js';
+import { catalog, catalogChanges, destinations } from './catalog.command.js';
 import { completionOf } from './completion.command.js';
 import { doctor } from './doctor.command.js';
 import { esimsGet, esimsList, esimsPlans } from './esims.command.js';
@@ -20,6 +20,8 @@ const ALL: readonly Command[] = [
   listen,
   trigger,
   catalog,
+  catalogChanges,
+  destinations,
   ordersPlace,
   ordersList,
   ordersGet,

@@ -78,7 +78,7 @@ const JAPAN_PLANS = [
   // Not better than another one.
   ...[dataPlan(2, 15, 265), dataPlan(2, 30, 275), dataPlan(3, 15, 265), dataPlan(4, 30, 410)],
   ...[dataPlan(5, 15, 405), dataPlan(5, 30, 410), dataPlan(6, 30, 705), dataPlan(8, 30, 720)],
-  ...[dataPlan(10, 15, 705), dataPlan(15, 30, 1260)],
+  ...[dataPlan(10, 15, 705), dataPlan(12, 30, 1255), dataPlan(15, 30, 1260)],
   ...[dataPlan(2, 30, 220), dataPlan(3, 15, 215), dataPlan(5, 30, 585), dataPlan(8, 30, 590)].map((plan) =>
     exitingIn('HK', plan),
   ),
