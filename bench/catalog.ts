@@ -78,7 +78,8 @@ export async function benchCatalog(options: BenchOptions, cleanups: Cleanups): P
 /** Fills Live with packages of both wholesalers, and compares the other calls of the catalog with a plain list. */
 async function benchLargeCatalog(options: BenchOptions, { server, api, load }: CatalogBed): Promise<Section> {
   const count = await fillLiveCatalog(server);
-  const [{ key }] = (await createPartners(server, DATABASE, 1, 'live')) as [{ key: string }];
+  const [partner] = await createPartners(server, DATABASE, 1, 'live');
+  const { key } = partner!;
   const builds = [];
   for (let round = 0; round <= options.rounds; round++) {
     await server.query(`UPDATE catalog_versions SET version = version + 1 WHERE mode = 'live'`, [], DATABASE);
