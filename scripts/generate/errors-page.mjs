@@ -19,8 +19,8 @@ const ERROR_ADVICE = {
   },
   invalid_cursor: {
     cause:
-      'The cursor belongs to another list, other filters, another account or another mode, or its event is past the retention period.',
-    cure: 'Pass `next_cursor` unchanged, with the filters of the previous page. In the event feed, start again without `after`, and ignore known ids.',
+      'The cursor belongs to another list, other filters, another account or another mode, or its event or change is past the retention period.',
+    cure: 'Pass `next_cursor` unchanged, with the filters of the previous page. In the event feed, start again without `after`, and ignore known ids. For changes of the catalog, copy the catalog again.',
   },
   idempotency_key_required: {
     cause: 'A POST has no `Idempotency-Key`, or one that is not 8 to 128 letters, digits, `-` or `_`.',
