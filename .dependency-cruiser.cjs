@@ -44,8 +44,8 @@ const MAY_USE = {
   support: ['auth', 'audit', 'alerts', 'partners', 'esims', 'orders', 'topups', 'providers', 'purchases'],
   'esim-sync': ['esims', 'orders', 'topups', 'providers'],
   reconciliation: ['alerts', 'providers'],
-  restore: ['events', 'providers', 'reconciliation'],
-  retention: ['auth', 'alerts', 'catalog-sync', 'esims', 'orders', 'providers', 'topups'],
+  restore: ['catalog', 'events', 'providers', 'reconciliation'],
+  retention: ['auth', 'alerts', 'catalog', 'catalog-sync', 'esims', 'orders', 'providers', 'topups'],
   webhooks: ['auth', 'audit', 'alerts', 'events', 'partners'],
 };
 

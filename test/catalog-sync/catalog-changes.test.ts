@@ -337,6 +337,19 @@ describe('the changes of the Sandbox catalog', () => {
     expect(await new CatalogCopy([api]).read()).toEqual([]);
   });
 
+  it('begin anew after a restore, which refuses older cursors', async () => {
+    const { api } = await newPartner('sandbox');
+    const cursor = (await api.get('/v1/catalog/changes')).body.next_cursor as string;
+    const { nest } = bench.office.process.admin!;
+    const log = nest.get(CatalogChangesRepository, { strict: false });
+    await nest.get(Transactions, { strict: false }).run((tx) => log.restart(tx));
+    expectProblem(await api.get(`/v1/catalog/changes?after=${cursor}`), 400, 'invalid_cursor');
+    await upsert([{ ...sample!, title: 'after the restore' }]);
+    expect(await new CatalogCopy([api]).readSome(1)).toMatchObject([
+      { package_id: sample!.id, changed: ['title'] },
+    ]);
+  });
+
   it('belong to a partner and a mode', async () => {
     const [one, other] = [await newPartner('sandbox'), await newPartner('sandbox')];
     const cursor = (await one.api.get('/v1/catalog/changes')).body.next_cursor as string;

@@ -48,6 +48,9 @@ describe('npm run restore-epoch', () => {
     expect(lost).toHaveLength(1);
     expect(lost[0]).toContain(`api_key.revoked ${keyId}: partner ${id}, by portal`);
     expect(text).toContain('portal sessions ended: 1');
+    // Readers of the catalog's changes may be past the restored position, and must copy the catalog again.
+    const restarted = `SELECT bool_and(kept_after = position AND position > $1 AND version > $1) AS all FROM catalog_versions`;
+    expect((await pool.query(restarted, [since.getTime()])).rows).toEqual([{ all: true }]);
     expect(text + logLines.join('\n')).not.toContain(sandboxKey);
   });
 
