@@ -16,9 +16,34 @@ export interface SimPackage {
   readonly activeType: 1 | 2;
   readonly supportTopUpType: 1 | 2 | 3;
   readonly kind: 'BASE' | 'TOPUP';
-  /** For example "1 Mbps": the speed after the daily amount is used up. */
+  /** The speed after the data of a day: `1 Mbps` in a recorded query, `512 Kbps` in clients, "" for packages without. */
   readonly fupPolicy?: string;
+  /** Exit country: `HK` in recorded lists, several as in `NL/FR`, "" where the wholesaler does not say. */
+  readonly ipExport?: string;
+  /** `3G/4G/5G` in recorded lists. */
+  readonly speed?: string;
+  /** Days in which the eSIM must be installed: 180 in all recorded lists. */
+  readonly unusedValidTime?: number;
+  /** 0 no SMS, 1 by API and network, 2 by API only (the documented table). */
+  readonly smsStatus?: 0 | 1 | 2;
+  /** Conditions for resellers, such as a minimum retail price. Seen in one client's code only. */
+  readonly saleNote?: string;
+  /** Most descriptions repeat the name. */
+  readonly description?: string;
+  /** Operators per country; empty in some recorded entries. */
+  readonly operators?: readonly string[];
 }
+
+/** Data types with a reduced speed; 1 (total) and 3 (daily, then stopped) have none. */
+const SLOWED_DATA_TYPES = [2, 4];
+
+/** The reduced speed, in lists and queries. */
+export function fupPolicyOf({ fupPolicy, dataType }: Pick<SimPackage, 'fupPolicy' | 'dataType'>): string {
+  return fupPolicy ?? (SLOWED_DATA_TYPES.includes(dataType) ? '1 Mbps' : '');
+}
+
+export const EXIT_COUNTRY = 'HK';
+export const UNUSED_DAYS = 180;
 
 /** Behavior of `package/list`. */
 export interface CatalogHabits {
@@ -144,17 +169,6 @@ function topupOf(base: SimPackage): SimPackage {
   return { ...base, packageCode: `TOPUP_${base.packageCode}`, kind: 'TOPUP' };
 }
 
-/** `count` base packages, for the size of a live account. */
-export function manyPackages(count: number): SimPackage[] {
-  const [first] = defaultCatalog();
-  return Array.from({ length: count }, (_, i) => ({
-    ...first!,
-    packageCode: `PMANY${i}`,
-    slug: `DE_${i}_7`,
-    name: `Germany ${i}`,
-  }));
-}
-
 const NEW_FIELDS = new Set(['dataType', 'slug', 'smsStatus', 'supportTopUpType', 'locationCode']);
 
 /** The entry in the format of 2023. */
@@ -163,22 +177,25 @@ export function inOldForm(entry: Record<string, unknown>): Record<string, unknow
 }
 
 /** The entry in the format of `package/list`. */
-export function packageOnWire({ kind: _kind, ...sold }: SimPackage): Record<string, unknown> {
+export function packageOnWire({ kind: _kind, operators, ...sold }: SimPackage): Record<string, unknown> {
   return {
-    ...sold,
     currencyCode: 'USD',
     smsStatus: 1,
-    unusedValidTime: 180,
+    unusedValidTime: UNUSED_DAYS,
     description: sold.name,
     favorite: false,
     speed: '3G/4G/5G',
-    ipExport: 'HK',
-    fupPolicy: sold.fupPolicy ?? (sold.dataType === 4 ? '1 Mbps' : ''),
+    ipExport: EXIT_COUNTRY,
+    ...sold,
+    fupPolicy: fupPolicyOf(sold),
     locationNetworkList: sold.location.split(',').map((code) => ({
       locationName: code,
       locationLogo: `/img/flags/${code.toLowerCase()}.png`,
       locationCode: code,
-      operatorList: [{ operatorName: `Mobile ${code}`, networkType: '5G' }],
+      operatorList: (operators ?? [`Mobile ${code}`]).map((operatorName) => ({
+        operatorName,
+        networkType: '5G',
+      })),
     })),
   };
 }

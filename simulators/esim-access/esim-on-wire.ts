@@ -5,9 +5,6 @@ import { wireTime } from './wire.ts';
 const SMDP_HOST = 'rsp-eu.simulator.example.com';
 const DAY_MS = 86_400_000;
 
-/** Data types with throttling; 1 (total) and 3 (daily, then stopped) have none. */
-const SLOWED_DATA_TYPES = [2, 4];
-
 type ShownAs = Pick<Faults, 'packageList' | 'topups' | 'emptyFupPolicy' | 'ipExport' | 'msisdn'>;
 
 /** One eSIM in the format of `esim/query`. Top-ups in `hidden` are not visible yet. */
@@ -24,7 +21,7 @@ export function esimOnWire(
     transactionId: esim.transactionId,
     imsi: '454006109846571',
     iccid: allocating ? null : esim.iccid,
-    smsStatus: 1,
+    smsStatus: esim.smsStatus,
     msisdn: shownAs.msisdn,
     ac: allocating ? null : `LPA:1$${SMDP_HOST}$${esim.matchingId}`,
     qrCodeUrl: `https://qr.simulator.example.com/${esim.esimTranNo}.png`,
@@ -41,12 +38,12 @@ export function esimOnWire(
     durationUnit: esim.durationUnit,
     orderUsage: esim.orderUsage,
     esimStatus: allocating ? 'GETTING_RESOURCE' : esim.esimStatus,
-    pin: '1234',
-    puk: '12345678',
+    pin: esim.pin,
+    puk: esim.puk,
     apn: 'drei.at',
-    ipExport: shownAs.ipExport,
+    ipExport: shownAs.ipExport ?? esim.ipExport,
     supportTopUpType: esim.supportTopUpType,
-    fupPolicy: fupPolicyOf(esim, shownAs),
+    fupPolicy: esim.fupPolicy || (shownAs.emptyFupPolicy ? '' : null),
     ...(shownAs.packageList === 'missing' ? {} : { packageList: packagesOnWire(packages, esim, shownAs) }),
   };
 }
@@ -84,11 +81,6 @@ function packagesOnWire(
       ...(topups.numberedEntry && topUpEsimTranNo !== undefined ? { topUpEsimTranNo } : {}),
     };
   });
-}
-
-function fupPolicyOf({ dataType }: SimEsim, { emptyFupPolicy }: ShownAs): string | null {
-  if (SLOWED_DATA_TYPES.includes(dataType)) return '1 Mbps';
-  return emptyFupPolicy ? '' : null;
 }
 
 function timeOrNull(atMs: number | null): string | null {

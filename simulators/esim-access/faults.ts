@@ -47,8 +47,8 @@ export interface Faults {
   passVolume: 'day' | 'total';
   /** Day passes are charged for all days, but issued for one. */
   tooFewDays: boolean;
-  /** Exit country in `esim/query`: one or several, such as `NL/FR`. */
-  ipExport: string;
+  /** Exit country in `esim/query`, such as `NL/FR`. Null: the package's. */
+  ipExport: string | null;
   /** Phone number of every eSIM; empty for a data-only one. */
   msisdn: string;
   revokeWord: 'REVOKE' | 'REVOKED';
@@ -80,7 +80,7 @@ export function noFaults(requestsPerSecond: number | null): Faults {
     emptyFupPolicy: false,
     passVolume: 'total',
     tooFewDays: false,
-    ipExport: 'HK',
+    ipExport: null,
     msisdn: '',
     revokeWord: 'REVOKE',
     catalog: defaultHabits(),

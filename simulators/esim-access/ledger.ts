@@ -14,6 +14,12 @@ export interface SimEsim {
   readonly supportTopUpType: number;
   readonly locationCode: string;
   readonly durationUnit: string;
+  readonly ipExport: string;
+  readonly fupPolicy: string;
+  readonly smsStatus: number;
+  /** A recorded query has `pin` and `puk`. */
+  readonly pin: string;
+  readonly puk: string;
   esimStatus: string;
   smdpStatus: string;
   eid: string;

@@ -1,10 +1,9 @@
 import { randomBytes, randomInt } from 'node:crypto';
-import type { SimPackage } from './catalog.ts';
+import { EXIT_COUNTRY, fupPolicyOf, type SimPackage, UNUSED_DAYS } from './catalog.ts';
 import type { Faults } from './faults.ts';
 import type { SimEsim, SimEsimPackage } from './ledger.ts';
 
 const DAY_MS = 86_400_000;
-const UNUSED_DAYS = 180;
 let lastNumber = 0;
 
 /** An order number: `B` and 14 digits. */
@@ -30,6 +29,10 @@ export function mintEsim(
     supportTopUpType: sold.supportTopUpType,
     locationCode: sold.locationCode,
     durationUnit: sold.durationUnit,
+    ipExport: sold.ipExport ?? EXIT_COUNTRY,
+    fupPolicy: fupPolicyOf(sold),
+    smsStatus: sold.smsStatus ?? 1,
+    ...{ pin: '1234', puk: '12345678' },
     esimStatus: 'GOT_RESOURCE',
     smdpStatus: 'RELEASED',
     eid: '',
@@ -39,7 +42,7 @@ export function mintEsim(
     usageReadAtMs: order.atMs,
     activateTimeMs: null,
     installationTimeMs: null,
-    expiredTimeMs: order.atMs + UNUSED_DAYS * DAY_MS,
+    expiredTimeMs: order.atMs + (sold.unusedValidTime ?? UNUSED_DAYS) * DAY_MS,
     packages: [first],
   };
 }

@@ -15,7 +15,10 @@ import {
 import type { TopupFaults } from './topup-faults.ts';
 import { WireError, wireTime } from './wire.ts';
 
+/** New, In use and Depleted, as the wholesaler's help pages say. */
 const TAKE_TOPUPS = ['GOT_RESOURCE', 'IN_USE', 'USED_UP'];
+/** From the same help pages. No source names the code of the eleventh; this is the one for a wrong status. */
+const MAX_TOPUPS = 10;
 
 /** Idempotency of top-ups is not documented: the simulator applies a repeated one again, unless told to refuse it. */
 export function topup(shop: Shop, fields: Fields): unknown {
@@ -56,6 +59,7 @@ export function topup(shop: Shop, fields: Fields): unknown {
 function checkTakes(esim: SimEsim, sold: SimPackage): void {
   if (!TAKE_TOPUPS.includes(esim.esimStatus) || esim.supportTopUpType === 1)
     throw new WireError('200002', 'the operation is not allowed in this status');
+  if (esim.packages.length > MAX_TOPUPS) throw new WireError('200002', 'too many top-ups');
   // "Specific top ups work with specific plans": days for passes, data for the others.
   if (sold.locationCode !== esim.locationCode || sold.supportTopUpType !== esim.supportTopUpType)
     throw new WireError('310241', `[310241] base data plan code:[${sold.packageCode}] doesn\`t exist.`);

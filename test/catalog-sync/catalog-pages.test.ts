@@ -1,7 +1,8 @@
 import { pino } from 'pino';
 import type { DataSource } from 'typeorm';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { defaultCatalog, manyPackages } from '../../simulators/esim-access/catalog.js';
+import { defaultCatalog } from '../../simulators/esim-access/catalog.js';
+import { largeCatalog } from '../../simulators/esim-access/large-catalog.js';
 import {
   type EsimAccessSimulator,
   SIMULATOR_CREDENTIALS,
@@ -106,7 +107,7 @@ const offersOf = (count: number) =>
 
 describe("a catalog that takes longer than an order's timeout", () => {
   it('loads 590 packages from one slow list', async () => {
-    esimAccess.control({ packages: manyPackages(590), faults: { slow: 1, slowMs: 5 * TIMEOUT_MS } });
+    esimAccess.control({ packages: largeCatalog(590), faults: { slow: 1, slowMs: 5 * TIMEOUT_MS } });
     const synced = await bench.sync(await worker(overEsimAccess()));
     expect(synced).toEqual({
       status: 'completed',

@@ -33,5 +33,5 @@ export const ESIM_ACCESS_ANSWERS: Readonly<Record<string, FaultsCommand>> = {
 /** Resets them. */
 export const ESIM_ACCESS_CALM: FaultsCommand = {
   ...{ topups: null, refuse: null, numericCodes: false },
-  ...{ nullUsageTimes: false, emptyFupPolicy: false, ipExport: 'HK' },
+  ...{ nullUsageTimes: false, emptyFupPolicy: false, ipExport: null },
 };
