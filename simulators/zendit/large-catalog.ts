@@ -51,6 +51,7 @@ function toOffer(i: number): Offer {
     subTypes: unlimited ? [tier] : [],
     dataGB,
     dataUnlimited: unlimited,
+    dataSpeeds: pick(SPEEDS, i, 19),
     durationDays,
     voiceMinutes,
     smsNumber: voiceMinutes === 0 ? 0 : 20,

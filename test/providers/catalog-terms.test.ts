@@ -200,6 +200,7 @@ describe('stated terms', () => {
   it('of Zendit contain the fair use of a sentence, the tier and the generation, and nothing else', () => {
     const offer = {
       ...unlimitedTier('Faster', '1.25 Mbps', 900),
+      dataSpeeds: ['3G'],
       roaming: [{ country: 'ES', dataSpeeds: ['3G', '4G'] }],
     };
     expect(toPackages(offer)[0]!.terms).toEqual({
@@ -217,6 +218,8 @@ describe('stated terms', () => {
     });
     const silent = toPackages({ ...offer, notes: 'Fast internet, then slower.', subTypes: [] })[0]!;
     expect(silent.terms).toMatchObject({ fairUse: null, variant: null });
+    const local = { ...offer, dataSpeeds: ['4G', '5G'], roaming: [] };
+    expect(toPackages(local)[0]!.terms.maxGeneration).toBe('5G');
     const nowhere = toPackages({ ...offer, country: '', regions: [] })[0]!;
     expect(nowhere).toMatchObject({ title: 'Global, Faster', terms: { regionName: null } });
   });

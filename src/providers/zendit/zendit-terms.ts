@@ -47,10 +47,10 @@ function fairUseOf(speedPolicy: string | null): PackageTerms['fairUse'] {
   };
 }
 
-/** The newest generation that the offer states for any country. */
+/** The newest generation that the offer states, for itself or a country: most offers have no `roaming`. */
 function newestOf(offer: ResponseObject): Generation | null {
-  const speeds = arrayAt(offer, 'roaming').flatMap((item) =>
-    arrayOrEmptyAt(asObject(item, 'roaming'), 'dataSpeeds'),
+  const speeds = [offer, ...arrayAt(offer, 'roaming').map((item) => asObject(item, 'roaming'))].flatMap(
+    (each) => arrayOrEmptyAt(each, 'dataSpeeds'),
   );
   return GENERATIONS.findLast((generation) => speeds.includes(generation)) ?? null;
 }
