@@ -5,6 +5,7 @@ import {
   NOTES_LENGTH,
   priceWithMargin,
   type Region,
+  SALE_NOTE_LENGTH,
   SPEED_POLICY_LENGTH,
 } from '../catalog/index.js';
 import type { LivePackageRule, LiveProviderName } from '../config/index.js';
@@ -69,6 +70,7 @@ export function toLivePackage(
         ...offered.terms,
         regionName: toShownText(offered.terms.regionName, NAME_LENGTH),
         variant: toShownText(offered.terms.variant, NAME_LENGTH),
+        saleNote: toShownText(offered.terms.saleNote, SALE_NOTE_LENGTH),
       },
       price: { amount: priceWithMargin(cost.micros, marginBps), currency },
       costMicros: cost.micros,

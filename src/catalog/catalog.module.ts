@@ -15,6 +15,7 @@ import { SetPriceList } from './set-price-list.js';
 import { CatalogController } from './api/catalog.controller.js';
 import { DestinationsController } from './api/destinations.controller.js';
 import { Destinations } from './destinations.js';
+import { PackagesController } from './admin/packages.controller.js';
 import { PriceListController } from './admin/price-list.controller.js';
 
 @Module({
@@ -50,10 +51,10 @@ export class CatalogModule {}
 @Module({ imports: [CatalogModule], controllers: [CatalogController, DestinationsController] })
 export class CatalogApiModule {}
 
-/** Price lists, for the portal team. */
+/** Live packages and price lists, for the portal team. */
 @Module({
   imports: [CatalogModule, PartnersModule, AuditModule],
   providers: [SetPriceList],
-  controllers: [PriceListController],
+  controllers: [PackagesController, PriceListController],
 })
 export class CatalogAdminModule {}

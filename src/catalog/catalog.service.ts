@@ -33,7 +33,7 @@ const WRONG_KIND: Readonly<Record<PackageKind, string>> = {
   topup: 'This package is a top-up. Buy it for an eSIM with POST /v1/topups.',
 };
 
-const PACKAGE_ID = /^pkg_[A-Za-z0-9_-]{1,60}$/;
+export const PACKAGE_ID = /^pkg_[A-Za-z0-9_-]{1,60}$/;
 
 /** Reads single packages, for display and for sale. */
 @Injectable()

@@ -20,6 +20,7 @@ export {
   NOTES_LENGTH,
   type PackageKind,
   type Region,
+  SALE_NOTE_LENGTH,
   SPEED_POLICY_LENGTH,
   lookOf,
   type PackageLook,

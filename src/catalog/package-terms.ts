@@ -1,3 +1,5 @@
+import type { Money } from '../common/money.js';
+
 /** How an amount of data was counted: 1 GB is 10^9 bytes, or 2^30. */
 export const DATA_UNITS = ['decimal', 'binary'] as const;
 export type DataUnit = (typeof DATA_UNITS)[number];
@@ -54,6 +56,10 @@ export interface PackageTerms {
   readonly regionName: string | null;
   /** The wholesaler's words that distinguish network or speed variants. */
   readonly variant: string | null;
+  /** The least that customers must pay, by the wholesaler's conditions. */
+  readonly minRetailPrice: Money | null;
+  /** The wholesaler's conditions for resellers, for the portal team only. */
+  readonly saleNote: string | null;
 }
 
 /** Terms of a package about which the wholesaler says nothing. */
@@ -69,6 +75,8 @@ export const UNSTATED_TERMS: PackageTerms = {
   topup: { kinds: [], behavior: 'unknown', maxCount: null },
   regionName: null,
   variant: null,
+  minRetailPrice: null,
+  saleNote: null,
 };
 
 /** Bytes of a gigabyte and a megabyte, by unit. */
@@ -89,9 +97,9 @@ export function dataLabel(
   return `${Number(count.toFixed(2))} ${unit}${plan === 'daily' ? '/day' : ''}`;
 }
 
-/** A fixed order of all terms, for comparisons: jsonb does not keep the order of keys. */
+/** A fixed order of all terms that partners see, for comparisons: jsonb does not keep the order of keys. */
 export function termsAsList(terms: PackageTerms): readonly unknown[] {
-  const { fairUse, topup } = terms;
+  const { fairUse, topup, minRetailPrice } = terms;
   return [
     [
       terms.dataUnit,
@@ -104,5 +112,6 @@ export function termsAsList(terms: PackageTerms): readonly unknown[] {
     ],
     fairUse && [fairUse.fullSpeedBytes, fairUse.per, fairUse.then, fairUse.kbps, fairUse.resets],
     [topup.kinds, topup.behavior, topup.maxCount, terms.regionName, terms.variant],
+    minRetailPrice && [minRetailPrice.amount, minRetailPrice.currency],
   ];
 }

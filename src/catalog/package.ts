@@ -41,6 +41,7 @@ export type ActivationPolicy = (typeof ACTIVATION_POLICIES)[number];
 export const SPEED_POLICY_LENGTH = 200;
 export const NOTES_LENGTH = 500;
 export const NAME_LENGTH = 100;
+export const SALE_NOTE_LENGTH = 1_000;
 
 /** A visited network on which a package roams. */
 export interface PackageNetwork {

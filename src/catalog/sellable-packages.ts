@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../common/mode.js';
 import type { MicroMoney, Money } from '../common/money.js';
@@ -46,14 +47,17 @@ interface PackageRow {
   install_within_days: number | null;
 }
 
-interface LivePackageRow extends PackageRow {
-  listed_cost_micros: string | null;
-  margin_bps: number | null;
-  own_price: Money | null;
+interface SourceRow {
   provider: string | null;
   upstream_id: string;
   cost_micros: string;
   cost_currency: string;
+}
+
+interface LivePackageRow extends PackageRow, SourceRow {
+  listed_cost_micros: string | null;
+  margin_bps: number | null;
+  own_price: Money | null;
 }
 
 const COLUMNS = `
@@ -123,7 +127,7 @@ function listedPrice(row: PackageRow): Money {
   return { amount: toSafeInteger(row.price_amount), currency: row.currency };
 }
 
-function toSource(row: LivePackageRow): PackageSource | null {
+function toSource(row: SourceRow): PackageSource | null {
   if (row.provider === null) return null;
   return {
     provider: row.provider,
@@ -135,6 +139,18 @@ function toSource(row: LivePackageRow): PackageSource | null {
 /** Which provider sells which live package. Written by catalog-sync. */
 @Injectable()
 export class PackageSources {
+  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+
+  /** The source of a live package; null for one that no provider has ever sold. */
+  async find(packageId: string): Promise<PackageSource | null> {
+    const { rows } = await sql<SourceRow>(
+      this.manager,
+      'SELECT provider, upstream_id, cost_micros, cost_currency FROM package_sources WHERE package_id = $1',
+      [packageId],
+    );
+    return rows[0] ? toSource(rows[0]) : null;
+  }
+
   /** The packages among `ids` that `provider` sells. */
   async listProvidedBy(
     manager: EntityManager,

@@ -53,6 +53,7 @@ const LAST = [
 const PREFIXES: Readonly<Record<string, IdPrefix>> = {
   deliveries: 'dlv',
   orders: 'ord',
+  packages: 'pkg',
   topups: 'top',
   replays: 'rpl',
   requests: 'req',

@@ -18,6 +18,7 @@ import { Transactions } from '../../src/infra/database/index.js';
 import { CatalogSyncsRepository, SyncOvertaken } from '../../src/catalog-sync/catalog-syncs.repository.js';
 import { HeldSync } from '../../src/catalog-sync/worker/held-sync.js';
 import { eventually } from '../harness/index.js';
+import { expectProblem } from '../harness/expect-problem.js';
 import type { Json } from '../harness/order-steps.js';
 import { openTestDataSource } from '../providers/esim-access-world.js';
 import { CatalogBench, type SyncWorker } from './catalog-bench.js';
@@ -214,6 +215,44 @@ describe('identical offers', () => {
       speed_policy: '1 GB a day at full speed, then 1.25 Mbps until midnight.',
     });
     expect(item['notes']).toContain('Unlimited data for 7 days.');
+  });
+});
+
+describe('a minimum retail price', () => {
+  it('keeps packages apart, reaches partners, and comes with its words to the portal team', async () => {
+    const [like] = defaultCatalog();
+    const NOTE = 'Resellers must ensure a minimum retail price of USD 4.50.\n<b>Contract 12</b>';
+    const packages = [undefined, NOTE.split('\n')[0]!, 'Minimum retail price: EUR 5', NOTE].map(
+      (saleNote, i) => ({
+        ...{ ...like!, packageCode: `NOTED${i}`, slug: `DE_${i}` },
+        price: like!.price + i,
+        ...(saleNote === undefined ? {} : { saleNote }),
+      }),
+    );
+    esimAccess.control({ packages });
+    await bench.sync(await worker(overEsimAccess()));
+    expect(await bench.available(), 'the third looks like the first').toEqual(
+      expect.arrayContaining(['pkg_a_NOTED0', 'pkg_a_NOTED1']),
+    );
+    const minimum = { amount: 450, currency: 'USD' };
+    expect(await bench.package('pkg_a_NOTED1', () => true)).toMatchObject({ min_retail_price: minimum });
+    expect(await bench.package('pkg_a_NOTED0', () => true)).toMatchObject({ min_retail_price: null });
+    const partners = await bench.partner.get('/v1/catalog');
+    expect(partners.text).not.toContain('Resellers');
+    const admin = (id: string) => bench.office.admin.get(`/internal/v1/packages/${id}`);
+    const shown = await admin('pkg_a_NOTED1');
+    expect(shown.status, shown.text).toBe(200);
+    expect(shown.body.data).toMatchObject({
+      ...{ id: 'pkg_a_NOTED1', provider: 'esim_access', upstream_package_id: 'NOTED1' },
+      cost: { amount_micros: (like!.price + 1) * 100, currency: 'USD' },
+      ...{ sale_note: NOTE.split('\n')[0], min_retail_price: minimum },
+    });
+    expect((await admin('pkg_a_NOTED2')).body.data).toMatchObject({
+      ...{ sale_note: 'Minimum retail price: EUR 5', min_retail_price: null, available: false },
+    });
+    expect((await admin('pkg_a_NOTED0')).body.data.sale_note).toBeNull();
+    for (const id of ['pkg_a_NONE', 'pkg_fr_1gb_7d', 'ord_1', '%00', 'a'.repeat(200)])
+      expectProblem(await admin(id), 404, 'not_found');
   });
 });
 

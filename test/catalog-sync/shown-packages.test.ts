@@ -87,6 +87,14 @@ describe('identical packages', () => {
     );
     for (const each of exits) looks.put(each);
     expect(exits.map((each) => looks.isCheapest(each))).toEqual([true, true]);
+    const minima = [450, 500].map((amount) =>
+      look(`M${amount}`, 600 + amount, {
+        terms: { ...UNSTATED_TERMS, minRetailPrice: { amount, currency: 'USD' } },
+      }),
+    );
+    const noted = look('N', 2_000, { terms: { ...minima[0]!.terms, saleNote: 'for the portal team only' } });
+    for (const each of [...minima, noted]) looks.put(each);
+    expect([...minima, noted].map((each) => looks.isCheapest(each))).toEqual([true, true, false]);
     looks.drop(cheap.id);
     looks.drop(same.id);
     expect(looks.isCheapest(dear)).toBe(true);

@@ -214,7 +214,7 @@ describe('stated terms', () => {
       },
       fairUse: { fullSpeedBytes: 1_000_000_000, per: 'day', then: 'slower', kbps: 1_250, resets: 'midnight' },
       ...{ installWithinDays: null, topup: { kinds: ['plan'], behavior: 'queues', maxCount: null } },
-      ...{ regionName: null, variant: 'Faster' },
+      ...{ regionName: null, variant: 'Faster', minRetailPrice: null, saleNote: null },
     });
     const silent = toPackages({ ...offer, notes: 'Fast internet, then slower.', subTypes: [] })[0]!;
     expect(silent.terms).toMatchObject({ fairUse: null, variant: null });

@@ -129,6 +129,13 @@ describe('2,590 packages of eSIM Access', () => {
         ),
       (item) => item.networks.map((each) => [each.country, each.operator, each.generations]),
     ],
+    ['note for resellers', (raw) => raw['saleNote'] ?? null, (item) => item.terms.saleNote],
+    [
+      'minimum retail price',
+      (raw) =>
+        is(raw, 1) && /4\.50/.test(String(raw['saleNote'])) ? { amount: 450, currency: 'USD' } : null,
+      (item) => item.terms.minRetailPrice,
+    ],
     ['never said', () => [null, null], ({ terms: { hotspot, variant } }) => [hotspot, variant]],
   ];
 
@@ -150,21 +157,16 @@ describe('2,590 packages of eSIM Access', () => {
     ['unusedValidTime', 0, ['installWithinDays']],
     ['supportTopUpType', 1, ['topup']],
     ['fupPolicy', '', ['fairUse']],
+    ['saleNote', '', ['saleNote', 'minRetailPrice']],
   ])('say nothing in place of %s, and the same about the rest', (field, silence, changed) => {
     const without = (terms: object) => Object.entries(terms).filter(([key]) => !changed.includes(key));
     for (const [raw, item] of read) {
       for (const silent of [silence, undefined, null]) {
         const { terms } = toPackage({ ...raw, [field]: silent }, 'base')!;
         expect(without(terms)).toEqual(without(item.terms));
-        const { exitCountries, maxGeneration, installWithinDays, topup, fairUse } = terms;
-        const said = {
-          exitCountries,
-          maxGeneration,
-          installWithinDays,
-          topup: topup.maxCount,
-          fairUse: fairUse?.kbps,
-        };
-        expect(said[changed[0] as keyof typeof said] ?? null).toBeNull();
+        const { topup, fairUse } = terms;
+        const said: Record<string, unknown> = { ...terms, topup: topup.maxCount, fairUse: fairUse?.kbps };
+        expect(said[changed[0]!] ?? null).toBeNull();
       }
     }
   });

@@ -249,6 +249,13 @@ export class EsimPackageResponse {
   @ApiProperty({ type: MoneyResponse, nullable: true })
   retail_price!: MoneyResponse | null;
 
+  @ApiProperty({
+    type: MoneyResponse,
+    nullable: true,
+    description: 'The least that customers must pay for this package; null if unknown.',
+  })
+  min_retail_price!: MoneyResponse | null;
+
   @ApiProperty({ type: Boolean, example: true, description: 'False for a withdrawn package.' })
   available!: boolean;
 
@@ -324,6 +331,7 @@ export function toPackageOfDays(item: PackageEntity, days: number | null): EsimP
     price_per_day: maxDays ? perDay : null,
     retail_price:
       item.retailAmount === null ? null : multiplyMoney({ amount: item.retailAmount, currency }, days ?? 1),
+    min_retail_price: terms.minRetailPrice ?? null,
     available: item.available,
     updated_at: item.updatedAt.toISOString(),
   };

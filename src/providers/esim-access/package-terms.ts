@@ -1,6 +1,7 @@
 import { type Generation, GENERATIONS, type PackageTerms } from '../../catalog/index.js';
 import { countAt, countOrNullAt, figureOrNullAt, type ResponseObject, textOrNullAt } from '../http/index.js';
 import { kbpsIn } from '../stated-speed.js';
+import { minRetailPriceIn } from './sale-note.js';
 
 /** Values of `dataType`. 4 is unlimited data; `volume` has no meaning there. */
 export const TOTAL_DATA = 1;
@@ -38,12 +39,14 @@ export function termsOf(
   { regionName, validityDays }: { readonly regionName: string | null; readonly validityDays: number },
 ): PackageTerms {
   const dataType = countOrNullAt(sold, 'dataType') ?? TOTAL_DATA;
+  const maxDays = dataType !== TOTAL_DATA && validityDays === 1 ? MAX_PERIODS : null;
+  const saleNote = textOrNullAt(sold, 'saleNote');
   const kinds = TOPUP_KINDS.get(countOrNullAt(sold, 'supportTopUpType') ?? NO_TOPUP) ?? [];
   return {
     // `volume` of a "3GB" package is 3 x 2^30.
     dataUnit: 'binary',
     plan: PLANS.get(dataType) ?? 'total',
-    maxDays: dataType !== TOTAL_DATA && validityDays === 1 ? MAX_PERIODS : null,
+    maxDays,
     fairUse: fairUseOf(sold, dataType),
     exitCountries: exitCountriesOf(sold),
     maxGeneration: newestIn(textOrNullAt(sold, 'speed')),
@@ -55,6 +58,9 @@ export function termsOf(
         : { kinds, behavior: 'adds', maxCount: MAX_TOPUPS },
     regionName,
     variant: null,
+    // A note on a day pass may mean a day or the whole purchase.
+    minRetailPrice: maxDays === null ? minRetailPriceIn(saleNote) : null,
+    saleNote,
   };
 }
 

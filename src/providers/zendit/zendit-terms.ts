@@ -29,6 +29,8 @@ export function termsOf(
     topup: { kinds: ['plan'], behavior: 'queues', maxCount: null },
     regionName,
     variant: tier,
+    minRetailPrice: null,
+    saleNote: null,
   };
 }
 

@@ -90,6 +90,7 @@ const ID_AFTER: Readonly<Record<string, IdPrefix>> = {
   esims: 'esim',
   events: 'evt',
   orders: 'ord',
+  packages: 'pkg',
   partners: 'ptn',
   'portal-sessions': 'ps',
   replays: 'rpl',
