@@ -73,6 +73,7 @@ const VALUES_OF: Readonly<Record<string, readonly string[]>> = {
   // Follows `price` too, for a package that is sold by the day.
   price_per_day: ["terms->'maxDays'"],
   retail_price: ['retail_amount', 'currency'],
+  min_retail_price: ["terms->'minRetailPrice'"],
   cost: ['cost_micros'],
 };
 

@@ -18,7 +18,7 @@ export interface Shelf<T extends PricedPackage> {
 /**
  * Removes every package that another one dominates. A dominates B if all of this holds:
  *
- * - Equal: coverage, kind, plan kind, whether the buyer chooses the days, exit countries, networks, variant, activation
+ * - Equal: coverage, kind, plan kind, minimum retail price, whether the buyer chooses the days, exit countries, networks, variant, activation
  *   policy, and the currency of the price. Equal too: the fair use's period, reset and consequence, or the text of the
  *   speed policy if no fair use is stated. Lists are compared as sets. Unknown equals unknown only.
  * - At least as much: data, days of validity, the maximum of chosen days, voice minutes, SMS, bytes at full speed, reduced
@@ -89,7 +89,7 @@ function meritsOf(item: PackageEntity): Merits {
   const group = JSON.stringify([
     asSet(item.coverage),
     item.kind,
-    [terms.plan, item.unlimited, terms.maxDays === null],
+    [terms.plan, item.unlimited, terms.maxDays === null, terms.minRetailPrice],
     terms.exitCountries && asSet(terms.exitCountries),
     asSet(item.networks.map((net) => [net.country, net.operator, ...asSet(net.generations)].join(' '))),
     [terms.variant, item.activationPolicy],

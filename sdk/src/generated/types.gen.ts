@@ -585,6 +585,10 @@ export type ListedPackage = {
     price_per_day: Money | null;
     retail_price: Money | null;
     /**
+     * The least that customers must pay for this package; null if unknown.
+     */
+    min_retail_price: Money | null;
+    /**
      * False for a withdrawn package.
      */
     available: boolean;
