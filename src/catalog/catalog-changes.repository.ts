@@ -161,7 +161,7 @@ export class CatalogChangesRepository {
   }
 
   /**
-   * At most `limit` changes for the partner after `after` and up to `upTo`, oldest first; null if some of them may have
+   * At most `limit` changes for the partner after `after` and up to `upTo`, oldest first. Those up to `keptAfter` may have
    * been purged. Without `after`, begins with the oldest that is kept.
    */
   async list(
@@ -169,7 +169,7 @@ export class CatalogChangesRepository {
     after: LogPlace | null,
     upTo: number,
     limit: number,
-  ): Promise<readonly LoggedChange[] | null> {
+  ): Promise<{ keptAfter: number; changes: readonly LoggedChange[] }> {
     const { rows } = await sql<{ kept_after: string } & (ChangeRow | { position: null })>(
       this.manager,
       `SELECT v.kept_after, c.* FROM catalog_versions v
@@ -182,8 +182,10 @@ export class CatalogChangesRepository {
        WHERE v.mode = $1 ORDER BY c.position, c.package_id`,
       [mode, after?.position ?? null, after?.packageId ?? EVERY_PACKAGE, upTo, partnerId, limit],
     );
-    if (after && after.position < toSafeInteger(rows[0]!.kept_after)) return null;
-    return rows.flatMap((row) => (row.position === null ? [] : [toChange(row)]));
+    return {
+      keptAfter: toSafeInteger(rows[0]!.kept_after),
+      changes: rows.flatMap((row) => (row.position === null ? [] : [toChange(row)])),
+    };
   }
 
   /** Deletes changes older than `days` in steps, oldest first, and returns the number of rows. */

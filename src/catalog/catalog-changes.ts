@@ -55,12 +55,12 @@ export class CatalogChanges {
     const start = this.placeOf(scope, after);
     const { position, nextInMs } = this.snapshots.settledLog(scope.mode);
     const upTo = position ?? 0;
-    const logged = await this.log.list(scope, start, upTo, limit + 1);
-    if (logged === null) throw new AppError('invalid_cursor', { detail: EXPIRED_CURSOR });
+    const { keptAfter, changes: logged } = await this.log.list(scope, start, upTo, limit + 1);
+    if (start && start.position < keptAfter) throw new AppError('invalid_cursor', { detail: EXPIRED_CURSOR });
     const found = firstOf(changesOf(catalog, logged, start), limit + 1);
     const items = found.slice(0, limit);
     const lastRead = found.length > limit ? items.at(-1) : logged.length > limit ? logged.at(-1) : undefined;
-    const end = lastRead ?? endOf(upTo, start);
+    const end = lastRead ?? endOf(Math.max(upTo, keptAfter), start);
     return {
       items,
       hasMore: lastRead !== undefined || nextInMs !== null,
