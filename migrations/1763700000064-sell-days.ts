@@ -3,9 +3,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 /** Adds the number of days that a buyer chose (D60). Earlier purchases and eSIMs have fixed days. */
 export class SellDays1763700000064 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    await runner.query(`UPDATE packages SET terms = terms || '{"maxDays": null}'`);
-    await runner.query('ALTER TABLE orders ADD COLUMN days int CHECK (days >= 1)');
-    await runner.query('ALTER TABLE topups ADD COLUMN days int CHECK (days >= 1)');
+    await runner.query('ALTER TABLE orders ADD COLUMN days int');
+    await runner.query('ALTER TABLE topups ADD COLUMN days int');
     await runner.query('ALTER TABLE esims ADD COLUMN days int');
   }
 

@@ -13,8 +13,6 @@ export class ListEsimPlans1763700000070 implements MigrationInterface {
       ALTER TABLE orders ADD COLUMN install_within_days int;
       ALTER TABLE esims ADD COLUMN msisdn text, ADD COLUMN pooled boolean NOT NULL DEFAULT true,
         ADD COLUMN plans jsonb NOT NULL DEFAULT '[]'`);
-    // Zendit lists plans. Its eSIMs have none until they are read again.
-    await runner.query(`UPDATE esims SET pooled = false WHERE provider = 'zendit'`);
     await runner.query(triggerOver([...COUNTED, ...ADDED]));
   }
 

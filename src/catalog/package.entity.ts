@@ -1,7 +1,7 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import type { Mode } from '../common/mode.js';
 import { bigintColumn } from '../infra/database/index.js';
-import type { PackageTerms } from './package-terms.js';
+import { type PackageTerms, UNSTATED_TERMS } from './package-terms.js';
 import type { ActivationPolicy, PackageKind, PackageNetwork, PackageType, Region } from './package.js';
 
 @Entity({ name: 'packages' })
@@ -57,7 +57,14 @@ export class PackageEntity {
   @Column({ type: 'text', nullable: true })
   notes!: string | null;
 
-  @Column({ type: 'jsonb' })
+  /** A row may be older than a field. */
+  @Column({
+    type: 'jsonb',
+    transformer: {
+      from: (stored: Partial<PackageTerms>): PackageTerms => ({ ...UNSTATED_TERMS, ...stored }),
+      to: (terms: PackageTerms) => terms,
+    },
+  })
   terms!: PackageTerms;
 
   @Column({ name: 'price_amount', type: 'bigint', transformer: bigintColumn })

@@ -64,7 +64,7 @@ export class PackagesController {
       provider: source?.provider ?? null,
       upstream_package_id: source?.upstreamPackageId ?? null,
       cost: toCost(source),
-      sale_note: item.terms.saleNote ?? null,
+      sale_note: item.terms.saleNote,
     };
   }
 }

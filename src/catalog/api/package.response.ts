@@ -331,7 +331,7 @@ export function toPackageOfDays(item: PackageEntity, days: number | null): EsimP
     price_per_day: maxDays ? perDay : null,
     retail_price:
       item.retailAmount === null ? null : multiplyMoney({ amount: item.retailAmount, currency }, days ?? 1),
-    min_retail_price: terms.minRetailPrice ?? null,
+    min_retail_price: terms.minRetailPrice,
     available: item.available,
     updated_at: item.updatedAt.toISOString(),
   };

@@ -75,15 +75,19 @@ export function validRequest({ document, operation, world }: Target): fc.Arbitra
       ids,
       query: Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`),
       fields,
-      // A request that matches the document is never invalid, but its object may be gone or in the wrong state. The
-      // exception is `since`, because a schema cannot require one time to be before another or before now.
-      expected:
-        operation.method === 'get' ? [200, 404] : fields?.has('since') ? [...POSSIBLE, 400] : POSSIBLE,
+      // A request that matches the document is never invalid, but its object may be gone or in the wrong state.
+      expected: [
+        ...(operation.method === 'get' ? [200, 404] : POSSIBLE),
+        ...(CONDITIONAL.some((name) => fields?.has(name) || name in query) ? [400] : []),
+      ],
     }));
 }
 
 /** All statuses of a write except 400: success, no money, not found, not now, or the wrong state. */
 const POSSIBLE = [200, 201, 202, 204, 402, 403, 404, 409, 422];
+
+/** A schema cannot compare times, know which package has days to choose, or exclude a parameter by another. */
+const CONDITIONAL = ['since', 'days', 'shelf'];
 
 /** Parameters whose values only the service can create. */
 const OPAQUE = new Set(['cursor', 'after']);

@@ -136,10 +136,15 @@ async function adminIds(service: TestService, victim: TestPartner, receiver: Tes
   const { esims } = await issuedOrder(victim.sandbox, 1);
   const call = await expectOk(victim.sandbox.get('/v1/me'));
   const requestId = (await loggedCall(admin, call))['request_id'] as string;
+  await service.database.pool.query(
+    `INSERT INTO packages SELECT (jsonb_populate_record(p, '{"mode": "live"}')).* FROM packages p
+     WHERE p.mode = 'sandbox' AND p.id = 'pkg_fr_1gb_7d'`,
+  );
   const listed = async (path: string): Promise<string[]> =>
     ((await expectOk(admin.get(path))).body.data as { id: string }[]).map(({ id }) => id);
   return {
     partners: [victim.id],
+    packages: ['pkg_fr_1gb_7d'],
     'api-keys': await listed(`${base}/api-keys`),
     'webhook-endpoints': endpoints,
     deliveries: await eventually('a delivery is made', async () => {
