@@ -79,7 +79,7 @@ describe('the shop page of the guide', () => {
 
   it('names only fields of a package', async () => {
     const { body } = await partner.sandbox.get('/v1/catalog/pkg_jp_2gb_daily');
-    const named = page.table(PRINT).concat(page.table('## What not to claim'));
+    const named = page.table(PRINT).concat(page.table('## Claims to leave out'));
     const fields = named.flatMap(([first = '', second = '']) =>
       [...`${first} ${second}`.matchAll(/`([a-z_]+)(?:\.[a-z_]+)?(?:: [^`]*)?`/g)].map(([, field]) => field!),
     );
