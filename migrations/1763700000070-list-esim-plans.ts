@@ -11,7 +11,7 @@ export class ListEsimPlans1763700000070 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       ALTER TABLE orders ADD COLUMN install_within_days int;
-      ALTER TABLE esims ADD COLUMN msisdn text, ADD COLUMN pooled boolean NOT NULL DEFAULT true,
+      ALTER TABLE esims ADD COLUMN msisdn text COLLATE "C", ADD COLUMN pooled boolean NOT NULL DEFAULT true,
         ADD COLUMN plans jsonb NOT NULL DEFAULT '[]'`);
     await runner.query(triggerOver([...COUNTED, ...ADDED]));
   }
