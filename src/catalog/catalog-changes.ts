@@ -56,7 +56,10 @@ export class CatalogChanges {
     const { position, nextInMs } = this.snapshots.settledLog(scope.mode);
     const upTo = position ?? 0;
     const { keptAfter, changes: logged } = await this.log.list(scope, start, upTo, limit + 1);
-    if (start && start.position < keptAfter) throw new AppError('invalid_cursor', { detail: EXPIRED_CURSOR });
+    const isPurged =
+      start !== null &&
+      (start.position < keptAfter || (start.position === keptAfter && start.packageId !== EVERY_PACKAGE));
+    if (isPurged) throw new AppError('invalid_cursor', { detail: EXPIRED_CURSOR });
     const found = firstOf(changesOf(catalog, logged, start), limit + 1);
     const items = found.slice(0, limit);
     const lastRead = found.length > limit ? items.at(-1) : logged.length > limit ? logged.at(-1) : undefined;

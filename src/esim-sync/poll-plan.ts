@@ -56,6 +56,8 @@ export function pollDelayMs(esim: PolledEsim, now: Date): number | null {
     case 'issued':
       return isExpectedToStart(esim, now) ? OFTEN_MS : DORMANT_MS;
     case 'depleted':
+      // Below 100 %, a pass has stopped for the day.
+      return esim.thresholdsCrossed.includes(100) ? SPENT_MS : OFTEN_MS;
     case 'suspended':
       return SPENT_MS;
     case 'active':

@@ -34,7 +34,7 @@ export class SimulateEsim {
   async consume(tx: Tx, scope: TenantScope, id: string, use: SimulatedUse): Promise<EsimEntity> {
     return this.observe(tx, scope, id, async (esim) => {
       const goesOn = await this.catalog.goesOn(tx, scope.mode, esim.packageId);
-      return { kind: 'used', usedBytes: usedAfter(esim, use, goesOn), goesOn, source: 'simulated' };
+      return { kind: 'used', usedBytes: usedAfter(esim, use), goesOn, source: 'simulated' };
     });
   }
 
@@ -56,10 +56,9 @@ export class SimulateEsim {
   }
 }
 
-function usedAfter(esim: EsimEntity, use: SimulatedUse, goesOn: boolean): number {
+function usedAfter(esim: EsimEntity, use: SimulatedUse): number {
   if (esim.status !== 'active' && esim.status !== 'depleted') throw new AppError('esim_not_ready');
-  const limit = goesOn ? Number.MAX_SAFE_INTEGER : (esim.totalBytes ?? Number.MAX_SAFE_INTEGER);
-  return Math.min(limit, esim.usedBytes + toBytes(esim, use));
+  return Math.min(esim.totalBytes ?? Number.MAX_SAFE_INTEGER, esim.usedBytes + toBytes(esim, use));
 }
 
 function toBytes(esim: EsimEntity, use: SimulatedUse): number {

@@ -134,8 +134,9 @@ function countedBytes(esim: EsimEntity, reading: ProviderUsageReport): number {
   const used = reading.usedBytes ?? 0;
   const { totalBytes } = esim;
   if (totalBytes === null || isBehind(esim, reading)) return used;
-  // A pass may stop for the rest of the day.
-  const isSpent = reading.status === 'depleted' && !(reading.goesOn && (esim.days ?? 1) > 1);
+  // A pass of several days may stop for the rest of the day.
+  const hasMoreDays = (esim.days ?? 1) > 1 || esim.toppedUpAt !== null;
+  const isSpent = reading.status === 'depleted' && !(reading.goesOn && hasMoreDays);
   if (isSpent) return Math.max(totalBytes, used);
   // A total of 0 means that the provider does not know it.
   if (esim.toppedUpAt === null || !reading.totalBytes || reading.usedBytes === null) return used;

@@ -65,7 +65,7 @@ export class PlaceOrder {
     const { price, source, days } = item;
     this.sandboxQuota.take(scope, quantity, command.metadata);
     const id = newId('ord');
-    const bought = [item.id, quantity, ...(days === null ? [] : [days])];
+    const bought = [item.id, quantity, ...(days === null || days === 1 ? [] : [days])];
     const inserted = this.orders.insert(tx, {
       id,
       partnerId,

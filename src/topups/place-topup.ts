@@ -85,7 +85,7 @@ export class PlaceTopup {
       providerReference: placementReference('topup', {
         ...scope,
         idempotencyKey: command.idempotencyKey,
-        bought: [esim.iccid, item.id, ...(days === null ? [] : [days])],
+        bought: [esim.iccid, item.id, ...(days === null || days === 1 ? [] : [days])],
       }),
       upstreamPackageId: source.upstreamPackageId,
       unitCostMicros: source.unitCost?.micros ?? null,

@@ -5,6 +5,8 @@ import { GB, minute, newEsim } from './esim-sample.js';
 const HOUR = 60;
 const DAY = 24 * HOUR;
 
+const spentEsim = () => active({ status: 'depleted', thresholdsCrossed: [50, 80, 100] });
+
 describe('the poll plan', () => {
   it('polls a new or installed eSIM often, and a dormant one once a day', () => {
     expect(pollDelayMs(newEsim(), minute(10))).toBe(OFTEN_MS);
@@ -29,8 +31,12 @@ describe('the poll plan', () => {
     expect(pollDelayMs(active({ usedBytes: 1 }), minute(7 * DAY - 60))).toBe(OFTEN_MS);
   });
 
+  it('polls a pass often that has stopped for the day', () => {
+    expect(pollDelayMs(active({ status: 'depleted', thresholdsCrossed: [50] }), minute(DAY))).toBe(OFTEN_MS);
+  });
+
   it('polls a depleted, suspended or unlimited eSIM rarely, and an ended one never', () => {
-    expect(pollDelayMs(active({ status: 'depleted' }), minute(DAY))).toBe(SPENT_MS);
+    expect(pollDelayMs(spentEsim(), minute(DAY))).toBe(SPENT_MS);
     expect(pollDelayMs(active({ status: 'suspended' }), minute(DAY))).toBe(SPENT_MS);
     expect(pollDelayMs(active({ totalBytes: null, unlimited: true }), minute(DAY))).toBe(IN_USE_MS);
     expect(pollDelayMs(active({ usedBytes: 0 }), minute(DAY))).toBe(IN_USE_MS);
@@ -42,7 +48,7 @@ describe('the poll plan', () => {
     const dormant = 60_000 * callsPerSecond(newEsim(), 30 * DAY);
     const starting = 1_500 * callsPerSecond(newEsim(), HOUR);
     const inUse = 28_500 * averageOf(trips().map((trip) => callsPerSecond(trip.esim, trip.atMinute)));
-    const spent = 10_000 * callsPerSecond(active({ status: 'depleted' }), 3 * DAY);
+    const spent = 10_000 * callsPerSecond(spentEsim(), 3 * DAY);
     expect(dormant).toBeCloseTo(0.69, 1);
     expect(starting).toBeCloseTo(0.83, 1);
     expect(spent).toBeCloseTo(0.23, 1);

@@ -117,6 +117,9 @@ describe('a reading', () => {
       { ...pass, status: 'depleted', usedBytes: GB, asOf: minute(200) },
     ]);
     expect(stopped.esim).toMatchObject({ status: 'depleted', usedBytes: GB, thresholdsCrossed: [] });
+    const extended = newEsim({ days: 1, totalBytes: 7 * GB, toppedUpAt: minute(1) });
+    const stoppedToo = apply(extended, [{ ...pass, status: 'depleted', usedBytes: GB, asOf: minute(200) }]);
+    expect(stoppedToo.esim).toMatchObject({ usedBytes: GB, thresholdsCrossed: [] });
     const nextDay = apply(stopped.esim, [{ ...pass, usedBytes: 1.5 * GB, asOf: minute(1_700) }]);
     expect(nextDay.esim).toMatchObject({ status: 'active', usedBytes: 1.5 * GB, totalBytes: 7 * GB });
   });

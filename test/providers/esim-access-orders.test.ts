@@ -78,6 +78,8 @@ describe('an order at eSIM Access', () => {
       world.simulator.control({ faults: { tooFewDays: true } });
       expect(await place(world.provider, order)).toMatchObject({ state: 'in_progress' });
       await expect(find(world.provider, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+      // Support can end it, because it has nothing usable.
+      expect(await findParts(world.provider, order)).toMatchObject({ profiles: [], unusable: 1 });
       expect(await find(world.provider, { ...order, days: 1 })).toMatchObject({ state: 'provisioned' });
     });
 

@@ -77,7 +77,10 @@ async function showShelf(context: Context, options: Options, filters: Filters): 
   if (options.text('cursor') !== undefined)
     throw usageError('a shelf has one page', 'Omit --cursor or --shelf.');
   const limit = wholeNumber(options, 'limit', 25);
-  const { data, dropped } = await context.api.shelf({ ...filters, sort: options.text('sort') });
+  const sort = options.text('sort');
+  if (sort === DEFAULT_SORT)
+    throw usageError(`a shelf is not sorted by ${DEFAULT_SORT}`, 'Use --sort price or --sort data.');
+  const { data, dropped } = await context.api.shelf({ ...filters, sort });
   showPackages(context, data.slice(0, limit));
   context.output.note(
     `${Math.min(limit, data.length)} of ${counted(data.length, 'package')}. Left out: ${dropped.length} for which another one is at least as good.`,

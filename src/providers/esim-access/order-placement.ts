@@ -10,7 +10,7 @@ import {
   type ProviderProfile,
   ProviderUnavailable,
 } from '../esim-provider.js';
-import { asObject, textAt, usableOrNull } from '../http/index.js';
+import { asObject, ProviderResponseInvalid, textAt, usableOrNull } from '../http/index.js';
 import { type CallOptions, ESIM_ACCESS, type EsimAccessApi } from './esim-access-api.js';
 import { type EsimSearch, isRefusal, OrderSearch, TooManyEsims } from './esim-search.js';
 import {
@@ -73,7 +73,7 @@ export class OrderPlacement {
   /** Like `find`, but also for an incomplete order. @throws ProviderOutcomeUnknown, ProviderUnavailable */
   async findParts(order: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderParts> {
     try {
-      return toParts(await this.byTime.list(order, { purpose: 'order', signal }));
+      return toParts(await this.byTime.list(order, { purpose: 'order', signal }), order.days);
     } catch (error) {
       if (isRefusal(error, CODES.allocating)) return allocating(order.quantity);
       if (error instanceof EsimAccessRefusal) throw new ProviderOutcomeUnknown(error);
@@ -123,12 +123,12 @@ export class OrderPlacement {
    * @throws ProviderOutcomeUnknown for fewer days than were bought (D60): support decides
    */
   private toState(order: ProviderOrderRequest, esims: readonly QueriedEsim[]): ProviderOrderState {
-    const { days } = order;
-    if (days !== null && esims.some(({ totalDays }) => totalDays !== null && totalDays < days))
-      throw new ProviderOutcomeUnknown(new Error('an eSIM has fewer days than were bought'));
     const isKnown = (esim: QueriedEsim) => !isAllocating(esim) && statusOf(esim) !== null;
     if (esims.length < order.quantity || !esims.every(isKnown)) return inProgress();
-    const profiles = esims.filter((esim) => statusOf(esim) !== 'canceled').map(toProfile);
+    const sold = esims.filter((esim) => statusOf(esim) !== 'canceled');
+    if (sold.some((esim) => hasTooFewDays(esim, order.days)))
+      throw new ProviderOutcomeUnknown(new Error('an eSIM has fewer days than were bought'));
+    const profiles = sold.map(toProfile);
     for (const { iccid } of profiles)
       if (!isLuhnValid(iccid))
         this.logger.warn({ event: 'provider.iccid_not_luhn', provider: ESIM_ACCESS, iccid });
@@ -195,14 +195,22 @@ export const TAKEN_BACK: ProviderFailure = {
   reason: 'The wholesaler canceled eSIMs of the order.',
 };
 
-/** An order's eSIMs, given in wire format, as support sees them before it ends the order by hand. */
-function toParts(values: readonly unknown[]): ProviderOrderParts {
+/** Whether the pass has fewer days than were bought (D60). */
+function hasTooFewDays({ totalDays }: QueriedEsim, days: number | null): boolean {
+  return days !== null && totalDays !== null && totalDays < days;
+}
+
+/**
+ * An order's eSIMs, given in wire format, as support sees them before it ends the order by hand. One with too few days is
+ * unusable.
+ */
+function toParts(values: readonly unknown[], days: number | null): ProviderOrderParts {
   const profiles: ProviderProfile[] = [];
   let running = 0;
   let unusable = 0;
   let failure: ProviderFailure | null = null;
   for (const value of values) {
-    const part = usableOrNull(() => toPart(value));
+    const part = usableOrNull(() => toPart(value, days));
     if (part === null) unusable += 1;
     else if (part === 'running') running += 1;
     else if (part === 'taken_back') failure = TAKEN_BACK;
@@ -220,11 +228,14 @@ export function allocating(quantity: number): ProviderOrderParts {
  * Checks the status first: while an eSIM is being created, its other fields may hold anything.
  * @throws ProviderResponseInvalid
  */
-function toPart(value: unknown): ProviderProfile | 'running' | 'taken_back' {
+function toPart(value: unknown, days: number | null): ProviderProfile | 'running' | 'taken_back' {
   const esimStatus = usableOrNull(() => textAt(asObject(value, 'esim'), 'esimStatus')) ?? '';
   const statuses = { esimStatus, smdpStatus: '' };
   const status = statusOf(statuses);
   // A missing status, or one that the contract does not name, does not say what comes next.
   if (status === null || isAllocating(statuses)) return 'running';
-  return status === 'canceled' ? 'taken_back' : toProfile(toQueriedEsim(value));
+  if (status === 'canceled') return 'taken_back';
+  const esim = toQueriedEsim(value);
+  if (hasTooFewDays(esim, days)) throw new ProviderResponseInvalid('totalDuration');
+  return toProfile(esim);
 }
