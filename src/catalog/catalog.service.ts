@@ -56,7 +56,7 @@ export class CatalogService {
     wanted: number | null,
   ): Promise<{ item: PackageEntity; days: number | null; version: string }> {
     const catalog = await this.catalogs.get(scope);
-    const item = PACKAGE_ID.test(id) ? catalog.packages.find((candidate) => candidate.id === id) : undefined;
+    const item = PACKAGE_ID.test(id) ? catalog.find(id) : undefined;
     if (!item) throw new NotFound(NO_PACKAGE);
     const days = chosenDays(item.terms.maxDays, wanted, '?days');
     return { item: catalog.atItsPrice(item), days, version: catalog.version };
@@ -112,7 +112,7 @@ export class CatalogService {
    */
   async listTopupsFor(scope: TenantScope, baseId: string): Promise<readonly PackageEntity[]> {
     const catalog = await this.catalogs.get(scope);
-    const base = catalog.packages.find((candidate) => candidate.id === baseId);
+    const base = catalog.find(baseId);
     if (!base) return [];
     const known = scope.mode === 'live' ? await this.topupFits.find(baseId) : null;
     if (known !== null) await this.topupFits.want(baseId);

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { compareText } from '../common/compare-text.js';
 import type { Money } from '../common/money.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import { type CatalogPage, CatalogPages } from './catalog-pages.js';
@@ -79,7 +80,7 @@ class Tallies {
 
   places(kind: DestinationKind, nameOf: (code: string) => string): Destination[] {
     return [...this.tallies]
-      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .sort(([a], [b]) => compareText(a, b))
       .map(([code, tally]) => ({ code, kind, name: nameOf(code), ...tally.result() }));
   }
 }
@@ -106,7 +107,7 @@ class Tally {
   result(): Omit<Destination, 'code' | 'kind' | 'name'> {
     const { packages, hasUnlimited, hasDaily } = this;
     const byCount = [...this.currencies].sort(
-      ([a, one], [b, other]) => other.count - one.count || (a < b ? -1 : 1),
+      ([a, one], [b, other]) => other.count - one.count || compareText(a, b),
     );
     const [currency, { lowest }] = byCount[0]!;
     return { packages, priceFrom: { amount: lowest, currency }, hasUnlimited, hasDaily };

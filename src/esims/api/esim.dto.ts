@@ -347,11 +347,18 @@ export function toEsimPlanResponse(plan: EsimPlan): EsimPlanResponse {
   };
 }
 
-/** The schema of `pooled` in the list of plans. */
-export const POOLED_SCHEMA = {
-  type: 'boolean',
+/** Documents the list of an eSIM's plans, for partners and in the portal. */
+export const PLANS_PAGE = {
+  summary: 'List the plans on an eSIM, in the order of purchase',
   description:
-    "The wholesaler shows all plans as one. The first plan then has the eSIM's status, start and end, and no plan has bytes: the usage has the sums.",
+    'Returns one plan for the order and one for each completed top-up, as last read from the wholesaler. A queued plan starts after the one in use; only the wholesaler decides when.',
+  beside: {
+    pooled: {
+      type: 'boolean',
+      description:
+        "The wholesaler shows all plans as one. The first plan then has the eSIM's status, start and end, and no plan has bytes: the usage has the sums.",
+    },
+  },
 } as const;
 
 export function toEsimResponse(esim: EsimEntity): EsimResponse {

@@ -12,7 +12,7 @@ import {
   EsimResponse,
   EsimsQueryDto,
   EsimWithInstallResponse,
-  POOLED_SCHEMA,
+  PLANS_PAGE,
   QrCodeResponse,
   toEsimPlanResponse,
   toEsimResponse,
@@ -90,12 +90,7 @@ export class EsimsController {
   }
 
   @Get(':id/plans')
-  @RespondsPage(EsimPlanResponse, {
-    summary: 'List the plans on an eSIM, in the order of purchase',
-    description:
-      'Returns one plan for the order and one for each completed top-up, as last read from the wholesaler. A queued plan starts after the one in use; only the wholesaler decides when.',
-    beside: { pooled: POOLED_SCHEMA },
-  })
+  @RespondsPage(EsimPlanResponse, PLANS_PAGE)
   async listEsimPlans(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,

@@ -12,7 +12,7 @@ import {
   EsimPlanResponse,
   EsimResponse,
   EsimsQueryDto,
-  POOLED_SCHEMA,
+  PLANS_PAGE,
   toEsimPlanResponse,
   toEsimResponse,
   toEsimWithInstallResponse,
@@ -69,12 +69,7 @@ export class PortalEsimsController {
 
   @Get(':id/plans')
   @NeedsScope('orders:read')
-  @RespondsPage(EsimPlanResponse, {
-    summary: 'List the plans on an eSIM, in the order of purchase',
-    description:
-      'Returns one plan for the order and one for each completed top-up, as last read from the wholesaler. A queued plan starts after the one in use; only the wholesaler decides when.',
-    beside: { pooled: POOLED_SCHEMA },
-  })
+  @RespondsPage(EsimPlanResponse, PLANS_PAGE)
   async listEsimPlans(
     @Caller() caller: PortalPrincipal,
     @Param('id', PathId('esim')) id: string,
