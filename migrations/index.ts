@@ -43,6 +43,7 @@ import { StatePackageTerms1763700000063 } from './1763700000063-state-package-te
 import { SellDays1763700000064 } from './1763700000064-sell-days.js';
 import { RecordCatalogChanges1763700000067 } from './1763700000067-record-catalog-changes.js';
 import { ListEsimPlans1763700000070 } from './1763700000070-list-esim-plans.js';
+import { RestrictApiKeys1763700000080 } from './1763700000080-restrict-api-keys.js';
 
 /** Every migration, oldest first. Listed explicitly: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -91,4 +92,5 @@ export const MIGRATIONS = [
   SellDays1763700000064,
   RecordCatalogChanges1763700000067,
   ListEsimPlans1763700000070,
+  RestrictApiKeys1763700000080,
 ];

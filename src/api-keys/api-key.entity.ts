@@ -1,5 +1,7 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn, VirtualColumn } from 'typeorm';
 import type { Mode } from '../common/mode.js';
+import type { KeyScope } from '../common/scopes.js';
+import { bigintColumn } from '../infra/database/index.js';
 
 /** A replaced key stays `active` during its grace period. */
 export const KEY_STATUSES = ['active', 'revoked', 'expired'] as const;
@@ -29,6 +31,21 @@ export class ApiKeyEntity {
   /** Null allows every address (D15). */
   @Column({ name: 'allowed_cidrs', type: 'cidr', array: true, nullable: true })
   allowedCidrs!: string[] | null;
+
+  /** Null holds every scope, including future ones (D62). */
+  @Column({ type: 'text', array: true, nullable: true })
+  scopes!: KeyScope[] | null;
+
+  /** Per UTC day, in minor units; null for no limit. */
+  @Column({ name: 'spend_limit_amount', type: 'bigint', nullable: true, transformer: bigintColumn })
+  spendLimitAmount!: number | null;
+
+  @Column({ name: 'spend_limit_currency', type: 'text', nullable: true })
+  spendLimitCurrency!: string | null;
+
+  /** The key at the start of the chain of rotations, whose spending this key continues; null for that key itself. */
+  @Column({ name: 'first_key_id', type: 'text', nullable: true })
+  firstKeyId!: string | null;
 
   @Column({ name: 'expires_at', type: 'timestamptz', nullable: true })
   expiresAt!: Date | null;

@@ -5,17 +5,23 @@ import { type EntityManager, IsNull } from 'typeorm';
 import { newId } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
+import type { KeyScope } from '../common/scopes.js';
 import { EDGE_POOL, KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
 import { ApiKeyEntity } from './api-key.entity.js';
 import type { KeyMaterial } from './key-material.js';
 
-/** A key's settings; null for no name, no expiry, no restriction (D15). */
+/** A key's settings; null for no name, no expiry, no restriction (D15, D62). */
 export interface KeyTerms {
   readonly partnerId: string;
   readonly mode: Mode;
   readonly name: string | null;
   readonly expiresAt: Date | null;
   readonly allowedCidrs: readonly string[] | null;
+  readonly scopes: readonly KeyScope[] | null;
+  readonly spendLimitAmount: number | null;
+  readonly spendLimitCurrency: string | null;
+  /** Only for a successor: the first key of its chain. */
+  readonly firstKeyId: string | null;
 }
 
 /** Neither revoked nor expired, by the database's clock of this statement (D40). */
@@ -41,8 +47,9 @@ export class ApiKeysRepository {
   ): Promise<ApiKeyEntity> {
     const id = newId('key');
     // Pick the fields by name: the terms may be a whole entity, whose other fields belong to another key.
-    const { partnerId, mode, name, expiresAt } = terms;
+    const { partnerId, mode, name, expiresAt, spendLimitAmount, spendLimitCurrency, firstKeyId } = terms;
     const allowedCidrs = terms.allowedCidrs && [...terms.allowedCidrs];
+    const scopes = terms.scopes && [...terms.scopes];
     await tx.manager.insert(ApiKeyEntity, {
       id,
       partnerId,
@@ -50,6 +57,10 @@ export class ApiKeysRepository {
       name,
       expiresAt,
       allowedCidrs,
+      scopes,
+      spendLimitAmount,
+      spendLimitCurrency,
+      firstKeyId,
       hash,
       last4,
       createdBy,

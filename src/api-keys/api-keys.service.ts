@@ -64,7 +64,8 @@ export class ApiKeysService {
   async create(tx: Tx, by: ChangeAuthor, terms: KeyTerms): Promise<IssuedKey> {
     await refusePastExpiry(tx, terms.expiresAt);
     const issued = await this.insertWithinLimit(tx, by, terms);
-    const { id, mode, name, last4, expiresAt, allowedCidrs } = issued.entity;
+    const { id, mode, name, last4, expiresAt, allowedCidrs, scopes, spendLimitAmount, spendLimitCurrency } =
+      issued.entity;
     await this.audit.record(tx, {
       ...by,
       action: 'api_key.created',
@@ -76,6 +77,9 @@ export class ApiKeysService {
         last4,
         expires_at: expiresAt?.toISOString() ?? null,
         allowed_cidrs: allowedCidrs,
+        scopes,
+        spend_limit_amount: spendLimitAmount,
+        spend_limit_currency: spendLimitCurrency,
       },
     });
     return issued;
@@ -91,7 +95,8 @@ export class ApiKeysService {
   }
 
   /**
-   * Gives a key a successor with the same name, mode, CIDRs and expiry. A replaced key in its grace period does not
+   * Gives a key a successor with the same name, mode, CIDRs, expiry, scopes and spend limit. Both spend from the same
+   * limit. A replaced key in its grace period does not
    * count toward the limit, so a partner at the limit can still rotate. In return, a rotation ends the grace period of
    * the key that `keyId` itself has replaced, and of the earliest replaced keys whose successors were revoked.
    * @throws NotFound; AppError `conflict` for a key that is already revoked, expired or replaced
@@ -100,7 +105,7 @@ export class ApiKeysService {
     // A partner's rotations run one after the other, so that the limit of replaced keys is exact.
     await this.partners.getByIdForUpdate(tx, partnerId);
     const old = await this.getById(tx, partnerId, keyId);
-    const issued = await this.insert(tx, by, old);
+    const issued = await this.insert(tx, by, { ...old, firstKeyId: old.firstKeyId ?? old.id });
     // The statement's guard decides, not the earlier read: one of two concurrent rotations wins.
     if (!(await this.keys.replace(tx, keyId, issued.entity.id, graceSeconds))) throw conflict(old);
     await this.auditRotation(tx, by, old, issued.entity, graceSeconds);

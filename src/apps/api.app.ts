@@ -1,5 +1,11 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { PartnerAuthModule, PartnerAuthenticator } from '../auth/index.js';
+import { DiscoveryService } from '@nestjs/core';
+import {
+  assertEveryRouteNeedsAScope,
+  BearerKeyGuard,
+  PartnerAuthModule,
+  PartnerAuthenticator,
+} from '../auth/index.js';
 import { CallLogApiModule } from '../call-log/index.js';
 import { CatalogApiModule } from '../catalog/index.js';
 import { EsimsApiModule } from '../esims/index.js';
@@ -13,7 +19,7 @@ import { PartitionsModule } from './partitions.js';
 import { HttpPipelineModule, PlatformModule } from './platform.module.js';
 import type { ProcessResources } from './process-resources.js';
 
-/** The partner API: every route needs a key (D3). */
+/** The partner API: every route needs a key with its scope (D3, D62). */
 @Module({
   imports: [
     HttpPipelineModule,
@@ -42,5 +48,7 @@ export async function startApi(process: ProcessResources): Promise<RunningHttpAp
     authenticator: PartnerAuthenticator,
     listen: process.config.partnerApi,
     idempotencyKeyRequired: true,
+    prepare: (app) =>
+      assertEveryRouteNeedsAScope(app.get(DiscoveryService, { strict: false }), BearerKeyGuard),
   });
 }

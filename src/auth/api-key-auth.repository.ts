@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import type { Mode } from '../common/mode.js';
+import type { KeyScope } from '../common/scopes.js';
 import { EDGE_POOL } from '../infra/database/index.js';
 import type { BucketState, RateLimitShape } from './rate-limit.js';
 
@@ -35,6 +36,7 @@ const CHARGE = `
 
 const KNOWN = `
   SELECT a.nth, a.n, k.id AS key_id, k.partner_id, k.mode, p.name AS partner_name, p.status = 'active' AS active,
+         k.scopes, k.spend_limit_amount IS NOT NULL AS has_spend_limit,
          coalesce(k.allowed_cidrs IS NULL OR a.address <<= ANY (k.allowed_cidrs), false) AS address_allowed
   FROM unnest($3::bytea[], $4::inet[], $5::int[]) WITH ORDINALITY AS a (hash, address, n, nth)
   JOIN api_keys k ON k.hash = a.hash
@@ -78,6 +80,9 @@ export interface KnownKey {
   readonly mode: Mode;
   readonly partnerActive: boolean;
   readonly addressAllowed: boolean;
+  /** Null holds every scope. */
+  readonly scopes: readonly KeyScope[] | null;
+  readonly hasSpendLimit: boolean;
 }
 
 interface KnownRow {
@@ -88,6 +93,8 @@ interface KnownRow {
   mode: Mode;
   active: boolean;
   address_allowed: boolean;
+  scopes: KeyScope[] | null;
+  has_spend_limit: boolean;
 }
 
 interface BucketRow {
@@ -155,6 +162,8 @@ function toKnownKey(row: KnownRow): KnownKey {
     mode: row.mode,
     partnerActive: row.active,
     addressAllowed: row.address_allowed,
+    scopes: row.scopes,
+    hasSpendLimit: row.has_spend_limit,
   };
 }
 

@@ -8,6 +8,7 @@ import { ApiKeyAuthenticator } from './api-key-authenticator.js';
 import { AdminAuthenticator, PartnerAuthenticator } from './authenticators.js';
 import { GcraThrottlerStorage, toThrottlerLimit } from './gcra-throttler.storage.js';
 import { AdminRateLimitGuard, PartnerRateLimitGuard } from './rate-limit.guard.js';
+import { KeySpending } from './key-spending.js';
 import { PortalAuthenticator } from './portal-authenticator.js';
 import { PortalSessionAuthRepository } from './portal-session-auth.repository.js';
 import { PurgeRateBuckets } from './purge-rate-buckets.js';
@@ -35,9 +36,13 @@ function throttlerFor(rateOf: (config: AppConfig) => RateLimitConfig): DynamicMo
 @Module({ providers: [RateBucketsRepository, PurgeRateBuckets], exports: [PurgeRateBuckets] })
 export class RateBucketPurgeModule {}
 
+/** Counts the purchases of keys with a spend limit, for the wallet and the purge. */
+@Module({ providers: [KeySpending], exports: [KeySpending] })
+export class KeySpendingModule {}
+
 /** Key check and rate limit for the partner port. */
 @Module({
-  imports: [RateLimitStorageModule, throttlerFor((config) => config.rateLimit)],
+  imports: [KeySpendingModule, RateLimitStorageModule, throttlerFor((config) => config.rateLimit)],
   controllers: [MeController],
   providers: [
     ApiKeyAuthenticator,

@@ -33,7 +33,14 @@ function anonymous(): AuthResult {
 
 function decide({ key, rate }: AuthenticatedKey): AuthResult {
   return {
-    principal: new PartnerPrincipal(key.partnerId, key.partnerName, key.mode, key.keyId),
+    principal: new PartnerPrincipal(
+      key.partnerId,
+      key.partnerName,
+      key.mode,
+      key.keyId,
+      key.scopes,
+      key.hasSpendLimit,
+    ),
     headers: rate.headers,
     refusal: partnerRefusal({ key, rate }),
     keyId: key.keyId,

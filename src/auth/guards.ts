@@ -7,14 +7,20 @@ import { AdminPrincipal, PartnerPrincipal, PortalPrincipal } from './principal.j
 import { assertScope } from './scopes.js';
 
 /**
- * Asserts that the edge has authenticated a partner's key. The check itself runs before the body is read, where guards
- * cannot run (D7). A request that bypassed the edge is refused here.
+ * Asserts that the edge has authenticated a partner's key, and that it holds the route's scope (D62). The key check
+ * itself runs before the body is read, where guards cannot run (D7). A request that bypassed the edge is refused here.
  */
 @Authenticates()
 @Injectable()
 export class BearerKeyGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
-    if (!(principalOf(context) instanceof PartnerPrincipal)) throw new AppError('unauthorized');
+    const principal = principalOf(context);
+    if (!(principal instanceof PartnerPrincipal)) throw new AppError('unauthorized');
+    assertScope(context.getHandler(), {
+      name: 'This API key',
+      scopes: principal.scopes,
+      cure: 'Use a key with this scope, or create one.',
+    });
     return true;
   }
 }
@@ -26,7 +32,7 @@ export class AdminTokenGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const principal = principalOf(context);
     if (!(principal instanceof AdminPrincipal)) throw new AppError('unauthorized');
-    assertScope(context.getHandler(), principal.scopes, 'This admin token');
+    assertScope(context.getHandler(), { name: 'This admin token', scopes: principal.scopes });
     return true;
   }
 }

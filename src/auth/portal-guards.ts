@@ -12,7 +12,7 @@ export class PortalSessionGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const { principal } = context.switchToHttp().getRequest<FastifyRequest>();
     if (!(principal instanceof PortalPrincipal)) throw new AppError('unauthorized');
-    assertScope(context.getHandler(), principal.session.scopes, 'Your access');
+    assertScope(context.getHandler(), { name: 'Your access', scopes: principal.session.scopes });
     return true;
   }
 }

@@ -1,6 +1,6 @@
 import { AppError, NotFound, ValidationFailed } from '../common/errors/index.js';
 import { MODES, type Mode } from '../common/mode.js';
-import type { AdminScope, PortalScope } from '../common/scopes.js';
+import type { AdminScope, KeyScope, PortalScope } from '../common/scopes.js';
 import type { ReadScope, TenantScope } from '../common/tenant-scope.js';
 import type { IdempotencyOwner } from '../infra/idempotency/index.js';
 
@@ -17,8 +17,16 @@ export class PartnerPrincipal implements IdempotencyOwner, TenantScope {
     readonly partnerName: string,
     readonly mode: Mode,
     readonly keyId: string,
+    /** Null holds every scope. */
+    readonly scopes: readonly KeyScope[] | null,
+    private readonly hasSpendLimit: boolean,
   ) {
     this.idempotencyScope = `${partnerId}:${mode}`;
+  }
+
+  /** The key if a spend limit restricts its purchases, otherwise null. */
+  get limitedKeyId(): string | null {
+    return this.hasSpendLimit ? this.keyId : null;
   }
 }
 

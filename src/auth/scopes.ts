@@ -1,16 +1,16 @@
 import { SetMetadata } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
-import type { AdminScope } from '../common/scopes.js';
+import type { Scope } from '../common/scopes.js';
 import { AppError } from '../common/errors/index.js';
 import { routeHandlers } from '../infra/http/index.js';
 
 const SCOPES = 'scopes';
 
 /** The caller needs one of these scopes; `any` accepts every caller, for the routes of its own session. */
-export type NeededScopes = readonly AdminScope[] | 'any';
+export type NeededScopes = readonly Scope[] | 'any';
 
-/** Scopes of a route of the admin API or portal: the caller must hold one of them. */
-export const NeedsScope = (...scopes: readonly AdminScope[] | readonly ['any']): MethodDecorator =>
+/** Scopes of a route: the caller must hold one of them. */
+export const NeedsScope = (...scopes: readonly Scope[] | readonly ['any']): MethodDecorator =>
   SetMetadata(SCOPES, scopes[0] === 'any' ? 'any' : scopes);
 
 /** The route's scopes; null when it declares none. */
@@ -18,17 +18,29 @@ export function scopesOf(handler: object): NeededScopes | null {
   return (Reflect.getMetadata(SCOPES, handler) as NeededScopes | undefined) ?? null;
 }
 
-/** @throws AppError `forbidden`, which names the scope, when `held` includes none of the route's scopes */
-export function assertScope(handler: object, held: readonly AdminScope[], holder: string): void {
+/** The credential of a call, for `assertScope`. */
+interface ScopeHolder {
+  /** Subject of the refusal's first sentence. */
+  readonly name: string;
+  /** Null holds every scope. */
+  readonly scopes: readonly Scope[] | null;
+  readonly cure?: string;
+}
+
+/** @throws AppError `forbidden`, which names the scope, when the holder has none of the route's scopes */
+export function assertScope(
+  handler: object,
+  { name, scopes, cure = 'Ask for access that does.' }: ScopeHolder,
+): void {
   const needed = scopesOf(handler);
-  if (needed === 'any' || needed?.some((scope) => held.includes(scope))) return;
+  if (needed === 'any' || needed?.some((scope) => scopes?.includes(scope) ?? true)) return;
   throw new AppError('forbidden', {
-    detail: `${holder} does not include ${needed?.map(scopeInWords).join(' or ') ?? 'this operation'}. Ask for access that does.`,
+    detail: `${name} does not include ${needed?.map(scopeInWords).join(' or ') ?? 'this operation'}. ${cure}`,
   });
 }
 
 /** `API keys (keys:read)`: sessions belong to people, who do not know the names of scopes. */
-function scopeInWords(scope: AdminScope): string {
+function scopeInWords(scope: Scope): string {
   const [resource] = scope.split(':');
   return `${resource === 'keys' ? 'API keys' : resource} (${scope})`;
 }

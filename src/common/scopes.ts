@@ -24,3 +24,20 @@ export const ADMIN_SCOPES = [
   'audit:read',
 ] as const;
 export type AdminScope = (typeof ADMIN_SCOPES)[number];
+
+/** Scopes of an API key (D62). `refunds:write` is reserved: no operation needs it. */
+export const KEY_SCOPES = [
+  'catalog:read',
+  'orders:read',
+  'orders:write',
+  'esims:read',
+  'esims:write',
+  'install:read',
+  'topups:write',
+  'wallet:read',
+  'events:read',
+  'refunds:write',
+] as const;
+export type KeyScope = (typeof KEY_SCOPES)[number];
+
+export type Scope = AdminScope | KeyScope;

@@ -23,6 +23,8 @@ export interface PlaceOrderCommand {
   readonly metadata: Readonly<Record<string, string>>;
   readonly requestId: string;
   readonly idempotencyKey: string | null;
+  /** The key that buys, if it has a spend limit. */
+  readonly limitedKeyId: string | null;
 }
 
 /**
@@ -46,7 +48,7 @@ export class PlaceOrder {
   }
 
   /**
-   * @throws NotFound, ValidationFailed, AppError `package_unavailable`, `price_changed`, `reference_taken`, `insufficient_balance`,
+   * @throws NotFound, ValidationFailed, AppError `package_unavailable`, `price_changed`, `reference_taken`, `spend_limit_reached`, `insufficient_balance`,
    * `limit_reached`, `service_unavailable`
    */
   async place(
@@ -56,7 +58,7 @@ export class PlaceOrder {
     found: SellablePackage | null,
   ): Promise<OrderEntity> {
     const { partnerId, mode } = scope;
-    const { quantity, reference, idempotencyKey } = command;
+    const { quantity, reference, idempotencyKey, limitedKeyId } = command;
     const item = assertSold(found, {
       kind: 'base',
       days: command.days,
@@ -92,7 +94,8 @@ export class PlaceOrder {
     // The order precedes its hold (D40): the wallet's row, shared by all orders, is locked last and for the shortest
     // time.
     const money = multiplyMoney(price, quantity);
-    const held = this.wallet.hold(tx, { partnerId, mode, money, subject: { orderId: id }, reference });
+    const subject = { orderId: id };
+    const held = this.wallet.hold(tx, { partnerId, mode, money, subject, reference, limitedKeyId });
     const [order] = await Promise.all([inserted, held]);
     tx.afterCommit(() => this.notifier.notify(partnerGroup(scope)));
     return order;

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AlertsModule } from '../alerts/index.js';
-import { RateBucketPurgeModule } from '../auth/index.js';
+import { KeySpendingModule, RateBucketPurgeModule } from '../auth/index.js';
 import { CatalogModule } from '../catalog/index.js';
 import { CatalogSyncModule } from '../catalog-sync/index.js';
 import { EsimsModule } from '../esims/index.js';
@@ -17,6 +17,7 @@ import { PurgeSandboxOrders } from './worker/purge-sandbox-orders.js';
     CatalogModule,
     CatalogSyncModule,
     EsimsModule,
+    KeySpendingModule,
     OrdersModule,
     ProvidersModule,
     RateBucketPurgeModule,

@@ -25,6 +25,8 @@ export interface PlaceTopupCommand {
   readonly metadata: Readonly<Record<string, string>>;
   readonly requestId: string;
   readonly idempotencyKey: string | null;
+  /** The key that buys, if it has a spend limit. */
+  readonly limitedKeyId: string | null;
 }
 
 /**
@@ -45,7 +47,7 @@ export class PlaceTopup {
 
   /**
    * @throws NotFound, ValidationFailed, AppError `esim_expired`, `esim_not_ready`, `topup_not_supported`, `package_unavailable`,
-   * `price_changed`, `reference_taken`, `insufficient_balance`, `limit_reached`, `service_unavailable`
+   * `price_changed`, `reference_taken`, `spend_limit_reached`, `insufficient_balance`, `limit_reached`, `service_unavailable`
    */
   async place(tx: Tx, scope: TenantScope, command: PlaceTopupCommand): Promise<TopupEntity> {
     const esim = await this.esims.find(scope, command.esimId, tx.manager);
@@ -99,6 +101,7 @@ export class PlaceTopup {
       money: price,
       subject: { topupId: topup.id },
       reference: command.reference,
+      limitedKeyId: command.limitedKeyId,
     });
     this.sandboxQuota.take(scope, 1, command.metadata);
     tx.afterCommit(() => this.notifier.notify(partnerGroup(scope)));

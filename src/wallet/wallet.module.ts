@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AuditModule } from '../audit/index.js';
+import { KeySpendingModule } from '../auth/index.js';
 import { PartnersModule } from '../partners/index.js';
 import { AlertsModule } from '../alerts/index.js';
 import { ExportStatement } from './export-statement.js';
@@ -13,7 +14,7 @@ import { PortalWalletController } from './portal/portal-wallet.controller.js';
 import { LowBalanceAlerts } from './worker/low-balance-alerts.js';
 
 @Module({
-  imports: [AuditModule],
+  imports: [AuditModule, KeySpendingModule],
   providers: [WalletsRepository, WalletHoldsRepository, Wallet, ManageWallet],
   exports: [WalletsRepository, Wallet, ManageWallet],
 })

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { KeySpending } from '../auth/index.js';
 import { AppError } from '../common/errors/index.js';
 import type { Mode } from '../common/mode.js';
 import type { Money } from '../common/money.js';
@@ -14,6 +15,8 @@ export interface HoldRequest {
   readonly subject: ChargeSubject;
   /** The partner's own id for the order or top-up, shown on the partner's statement. */
   readonly reference?: string | null;
+  /** The key that buys if it has a spend limit, which then counts the price; null otherwise. */
+  readonly limitedKeyId?: string | null;
 }
 
 /** How a hold ends. */
@@ -30,12 +33,19 @@ export interface Settlement {
  */
 @Injectable()
 export class Wallet {
-  constructor(private readonly holds: WalletHoldsRepository) {}
+  constructor(
+    private readonly holds: WalletHoldsRepository,
+    private readonly spending: KeySpending,
+  ) {}
 
-  /** Reserves the price. @throws AppError `insufficient_balance` */
-  async hold(tx: Tx, { partnerId, mode, money, subject, reference = null }: HoldRequest): Promise<void> {
+  /** Reserves the price. @throws AppError `spend_limit_reached`, `insufficient_balance` */
+  async hold(tx: Tx, request: HoldRequest): Promise<void> {
+    const { partnerId, mode, money, subject, reference = null, limitedKeyId = null } = request;
     assertAmount(money.amount);
-    if (mode === 'sandbox' || money.amount === 0) return;
+    if (money.amount === 0) return;
+    // The key's spending precedes the wallet (D40), so a refused purchase never waits for the wallet's row.
+    if (limitedKeyId !== null) await this.spending.spend(tx, limitedKeyId, money);
+    if (mode === 'sandbox') return;
     const covered = await this.holds.hold(tx, partnerId, money, subject, reference);
     if (!covered) throw new AppError('insufficient_balance');
   }

@@ -100,6 +100,7 @@ export class ScriptedShop {
           metadata: {},
           requestId: 'req_test',
           idempotencyKey: null,
+          limitedKeyId: null,
         },
       );
       this.upstream.script(accepted.providerReference, answers);

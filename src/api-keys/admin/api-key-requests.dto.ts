@@ -1,8 +1,29 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsInt, Max, Min, ValidateBy } from 'class-validator';
+import { Type } from 'class-transformer';
+import {
+  ArrayMaxSize,
+  ArrayMinSize,
+  ArrayUnique,
+  IsArray,
+  IsIn,
+  IsInt,
+  IsObject,
+  Max,
+  Min,
+  ValidateBy,
+  ValidateNested,
+} from 'class-validator';
 import { MODES, type Mode } from '../../common/mode.js';
 import { LINE_PATTERN } from '../../common/plain-text.js';
-import { compose, ListQueryDto, Optional, Rfc3339, SingleLineText } from '../../infra/http/index.js';
+import { KEY_SCOPES, type KeyScope } from '../../common/scopes.js';
+import {
+  compose,
+  ListQueryDto,
+  MoneyDto,
+  Optional,
+  Rfc3339,
+  SingleLineText,
+} from '../../infra/http/index.js';
 import { parseNetwork } from '../../infra/network/ip-address.js';
 import type { KeyTerms } from '../api-keys.repository.js';
 
@@ -29,6 +50,18 @@ function AllowedCidrs(): PropertyDecorator {
       },
     }),
   );
+}
+
+export class SpendLimitDto {
+  @ApiProperty({ type: MoneyDto, description: 'Maximum sum of the prices that the key accepts per day.' })
+  @IsObject({ message: 'must be an object' })
+  @ValidateNested()
+  @Type(() => MoneyDto)
+  amount!: MoneyDto;
+
+  @ApiProperty({ enum: ['day'], description: 'A day in UTC.' })
+  @IsIn(['day'], { message: 'must be day' })
+  per!: 'day';
 }
 
 export class CreateApiKeyDto {
@@ -69,6 +102,34 @@ export class CreateApiKeyDto {
   @Optional()
   @AllowedCidrs()
   allowed_cidrs?: string[] | null;
+
+  @ApiPropertyOptional({
+    enum: KEY_SCOPES,
+    isArray: true,
+    nullable: true,
+    minItems: 1,
+    uniqueItems: true,
+    example: ['catalog:read'],
+    description: 'Operations that the key may call. Null or absent allows all, including future ones.',
+  })
+  @Optional()
+  @IsArray({ message: 'must be a list of scopes' })
+  @ArrayMinSize(1, { message: 'must not be empty; omit it for all' })
+  @ArrayUnique({ message: 'must not repeat a scope' })
+  @IsIn(KEY_SCOPES, { each: true, message: 'must hold known scopes' })
+  scopes?: KeyScope[] | null;
+
+  @ApiPropertyOptional({
+    type: SpendLimitDto,
+    nullable: true,
+    description:
+      'Counts orders and top-ups when they are accepted. A failure or refund gives nothing back. Null or absent: no limit.',
+  })
+  @Optional()
+  @IsObject({ message: 'must be an object' })
+  @ValidateNested()
+  @Type(() => SpendLimitDto)
+  spend_limit?: SpendLimitDto | null;
 }
 
 export class RotateApiKeyDto {
@@ -103,5 +164,9 @@ export function toKeyTerms(partnerId: string, body: CreateApiKeyDto): KeyTerms {
     name: body.name ?? null,
     expiresAt: body.expires_at == null ? null : new Date(body.expires_at),
     allowedCidrs: networks ? [...new Set(networks)] : null,
+    scopes: body.scopes ?? null,
+    spendLimitAmount: body.spend_limit?.amount.amount ?? null,
+    spendLimitCurrency: body.spend_limit?.amount.currency ?? null,
+    firstKeyId: null,
   };
 }

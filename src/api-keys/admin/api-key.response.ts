@@ -1,11 +1,21 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { MODES, type Mode } from '../../common/mode.js';
 import { mapPage, type Page } from '../../common/page.js';
+import { KEY_SCOPES, type KeyScope } from '../../common/scopes.js';
+import { MoneyResponse } from '../../infra/http/index.js';
 import type { IdempotentResponse } from '../../infra/idempotency/index.js';
-import { KEY_STATUSES, type KeyStatus } from '../api-key.entity.js';
+import { type ApiKeyEntity, KEY_STATUSES, type KeyStatus } from '../api-key.entity.js';
 import { MAX_USES } from '../api-keys.repository.js';
 import type { IssuedKey, UsedKey } from '../api-keys.service.js';
 import { keyPrefix } from '../key-material.js';
+
+export class SpendLimitResponse {
+  @ApiProperty({ type: MoneyResponse })
+  amount!: MoneyResponse;
+
+  @ApiProperty({ enum: ['day'], description: 'A day in UTC.' })
+  per!: 'day';
+}
 
 export class ApiKeyResponse {
   @ApiProperty({ type: String, example: 'key_01KAEXAMPLE000000000000000' })
@@ -31,6 +41,18 @@ export class ApiKeyResponse {
 
   @ApiProperty({ type: [String], nullable: true, example: ['203.0.113.0/24'] })
   allowed_cidrs!: readonly string[] | null;
+
+  @ApiProperty({
+    enum: KEY_SCOPES,
+    isArray: true,
+    nullable: true,
+    example: null,
+    description: 'Null has every scope, including future ones.',
+  })
+  scopes!: readonly KeyScope[] | null;
+
+  @ApiProperty({ type: SpendLimitResponse, nullable: true, description: 'Null: no limit.' })
+  spend_limit!: SpendLimitResponse | null;
 
   @ApiProperty({ type: String, format: 'date-time', nullable: true })
   expires_at!: string | null;
@@ -88,6 +110,8 @@ export function toApiKeyResponse({ entity: key, uses24h }: UsedKey): ApiKeyRespo
     last4: key.last4,
     status: key.status,
     allowed_cidrs: key.allowedCidrs,
+    scopes: key.scopes,
+    spend_limit: toSpendLimit(key),
     expires_at: key.expiresAt?.toISOString() ?? null,
     revoked_at: key.revokedAt?.toISOString() ?? null,
     replaced_by: key.replacedBy,
@@ -96,6 +120,13 @@ export function toApiKeyResponse({ entity: key, uses24h }: UsedKey): ApiKeyRespo
     created_by: key.createdBy,
     created_at: key.createdAt.toISOString(),
   };
+}
+
+function toSpendLimit({
+  spendLimitAmount: amount,
+  spendLimitCurrency: currency,
+}: ApiKeyEntity): SpendLimitResponse | null {
+  return amount === null || currency === null ? null : { amount: { amount, currency }, per: 'day' };
 }
 
 export function toIssuedApiKeyResponse({ entity, key }: IssuedKey): IssuedApiKeyResponse {

@@ -49,10 +49,12 @@ abstract class ApiKeyHandlers {
     status: 201,
     response: IssuedApiKeyResponse,
     summary: 'Create an API key',
-    description: 'Only this response shows the key.',
+    description:
+      'Only this response shows the key. `scopes` and `spend_limit` restrict it; neither can be changed later.',
     on: {
       portal: {
-        description: 'Only this response shows the key. A live key needs a session younger than 15 minutes.',
+        description:
+          'Only this response shows the key. `scopes` and `spend_limit` restrict it; neither can be changed later. A live key needs a session younger than 15 minutes.',
       },
     },
     refusals: ['limit_reached', 'step_up_required'],
@@ -124,11 +126,11 @@ abstract class ApiKeyHandlers {
     response: IssuedApiKeyResponse,
     summary: 'Replace a key',
     description:
-      'Returns the new key, which only this response shows. The old key stays valid for `grace_seconds`. An older key in its grace period expires immediately.',
+      'Returns the new key, which only this response shows. It has the same restrictions. The old key stays valid for `grace_seconds`. An older key in its grace period expires immediately.',
     on: {
       portal: {
         description:
-          'Returns the new key, which only this response shows. An older key in its grace period expires immediately. A live key needs a session younger than 15 minutes.',
+          'Returns the new key, which only this response shows. It has the same restrictions. An older key in its grace period expires immediately. A live key needs a session younger than 15 minutes.',
       },
     },
     refusals: ['conflict', 'step_up_required'],

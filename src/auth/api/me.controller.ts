@@ -1,10 +1,14 @@
 import { Controller, Get, Inject, UseGuards } from '@nestjs/common';
 import { ApiProperty, ApiTags } from '@nestjs/swagger';
 import { MODES, type Mode } from '../../common/mode.js';
+import { KEY_SCOPES, type KeyScope } from '../../common/scopes.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { MoneyResponse } from '../../infra/http/index.js';
 import { Responds } from '../../infra/http/openapi/responds.js';
 import { BearerKeyGuard, Caller } from '../guards.js';
+import { KeySpending } from '../key-spending.js';
 import { PartnerPrincipal } from '../principal.js';
+import { NeedsScope } from '../scopes.js';
 
 export class LimitsResponse {
   @ApiProperty({ type: 'integer', example: 60 })
@@ -12,6 +16,18 @@ export class LimitsResponse {
 
   @ApiProperty({ type: 'integer', example: 120 })
   burst!: number;
+}
+
+/** The daily spend limit of the key, with what is left of it. */
+export class RemainingSpendLimitResponse {
+  @ApiProperty({ type: MoneyResponse })
+  amount!: MoneyResponse;
+
+  @ApiProperty({ enum: ['day'], description: 'A day in UTC.' })
+  per!: 'day';
+
+  @ApiProperty({ type: MoneyResponse, description: 'The part that is left until 00:00 UTC.' })
+  remaining!: MoneyResponse;
 }
 
 export class AccountResponse {
@@ -29,6 +45,18 @@ export class AccountResponse {
 
   @ApiProperty({ type: LimitsResponse })
   limits!: LimitsResponse;
+
+  @ApiProperty({
+    enum: KEY_SCOPES,
+    isArray: true,
+    nullable: true,
+    example: null,
+    description: 'Null has every scope, including future ones.',
+  })
+  scopes!: readonly KeyScope[] | null;
+
+  @ApiProperty({ type: RemainingSpendLimitResponse, nullable: true })
+  spend_limit!: RemainingSpendLimitResponse | null;
 }
 
 /** GET /v1/me: the partner and mode of this key. */
@@ -36,21 +64,30 @@ export class AccountResponse {
 @UseGuards(BearerKeyGuard)
 @Controller('v1/me')
 export class MeController {
-  constructor(@Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'rateLimit'>) {}
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'rateLimit'>,
+    private readonly spending: KeySpending,
+  ) {}
 
   @Get()
   @Responds(AccountResponse, {
     summary: 'Get the account of the key',
-    description: 'Returns the partner, the mode and the limits of the API key that makes the call.',
+    description:
+      'Returns the partner, the mode, the scopes and the limits of the API key that makes the call.',
   })
-  getMe(@Caller() caller: PartnerPrincipal): AccountResponse {
+  @NeedsScope('any')
+  async getMe(@Caller() caller: PartnerPrincipal): Promise<AccountResponse> {
     const { perMinute, burst } = this.config.rateLimit;
+    const { limitedKeyId } = caller;
+    const limit = limitedKeyId === null ? null : await this.spending.remainingOf(limitedKeyId);
     return {
       partner_id: caller.partnerId,
       partner_name: caller.partnerName,
       mode: caller.mode,
       key_id: caller.keyId,
       limits: { requests_per_minute: perMinute, burst },
+      scopes: caller.scopes,
+      spend_limit: limit && { amount: limit.amount, per: 'day', remaining: limit.remaining },
     };
   }
 }

@@ -1,7 +1,7 @@
 import { Controller, Get, Param, Query, Req, Res, UseGuards } from '@nestjs/common';
 import { ApiExtraModels, ApiTags, getSchemaPath } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
+import { BearerKeyGuard, Caller, NeedsScope, PartnerPrincipal } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import {
   DEFAULT_LIMIT,
@@ -60,6 +60,7 @@ export class CatalogController {
     },
   })
   @ApiExtraModels(DroppedPackageResponse)
+  @NeedsScope('catalog:read')
   async listPackages(
     @Caller() caller: PartnerPrincipal,
     @Query() query: CatalogQueryDto,
@@ -100,6 +101,7 @@ export class CatalogController {
       'Returns one package. A withdrawn package stays readable, with `available: false`. For one with `plan.days`, `days` shows price, data and validity of that number of days.',
     cached: true,
   })
+  @NeedsScope('catalog:read')
   async getPackage(
     @Caller() caller: PartnerPrincipal,
     @Param('package_id') id: string,

@@ -52,6 +52,11 @@ export const ERROR_CATALOG = {
     'The wallet does not cover the price.',
     'GET /v1/balance shows the available amount. After a deposit, retry with a new Idempotency-Key.',
   ),
+  spend_limit_reached: final(
+    402,
+    "The price exceeds what is left of the key's daily spend limit.",
+    'GET /v1/me shows what is left. Retry after 00:00 UTC, or with another key, each time with a new Idempotency-Key.',
+  ),
   sandbox_only: final(
     403,
     'This operation exists in Sandbox only.',

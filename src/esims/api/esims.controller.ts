@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
+import { BearerKeyGuard, Caller, NeedsScope, PartnerPrincipal } from '../../auth/index.js';
 import { EsimPackageResponse, toPackageResponse } from '../../catalog/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListQueryDto, ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
@@ -36,6 +36,7 @@ export class EsimsController {
     summary: 'List eSIMs, newest first, without install data',
     description: "Returns the eSIMs of the key's mode. Filter them by status, order or ICCID.",
   })
+  @NeedsScope('esims:read')
   async listEsims(
     @Caller() caller: PartnerPrincipal,
     @Query() query: EsimsQueryDto,
@@ -52,6 +53,7 @@ export class EsimsController {
     description:
       'Returns the eSIM with its activation code. Only this call and the QR code call show install data.',
   })
+  @NeedsScope('install:read')
   async getEsim(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,
@@ -66,6 +68,7 @@ export class EsimsController {
     description:
       'Returns the activation code as text, as SVG and as Base64 PNG. The customer scans it with the device.',
   })
+  @NeedsScope('install:read')
   async getQrCode(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,
@@ -82,6 +85,7 @@ export class EsimsController {
     description:
       'Returns the data used and the data remaining, summed over all plans. `as_of` is the time of the measurement.',
   })
+  @NeedsScope('esims:read')
   async getUsage(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,
@@ -105,6 +109,7 @@ export class EsimsController {
     summary: 'List the top-up packages that fit an eSIM now, cheapest first',
     description: 'Returns the top-up packages that this eSIM accepts now.',
   })
+  @NeedsScope('esims:read')
   async listTopupPackages(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,

@@ -1,6 +1,6 @@
 import { Body, Controller, Param, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { BearerKeyGuard, Caller, PartnerPrincipal, SandboxOnlyGuard } from '../../auth/index.js';
+import { BearerKeyGuard, Caller, NeedsScope, PartnerPrincipal, SandboxOnlyGuard } from '../../auth/index.js';
 import { type FieldError, ValidationFailed } from '../../common/errors/index.js';
 import { PathId } from '../../infra/http/index.js';
 import {
@@ -32,6 +32,7 @@ export class SandboxEsimsController {
       'Works with Sandbox keys only. Activates the eSIM and sends `esim.activated`. A second call changes nothing and sends no event.',
     refusals: ['sandbox_only', 'esim_not_ready', 'limit_reached'],
   })
+  @NeedsScope('esims:write')
   async activateEsim(
     @Caller() caller: PartnerPrincipal,
     @IdempotencyKeyParam() key: IdempotencyKey,
@@ -48,6 +49,7 @@ export class SandboxEsimsController {
       'Works with Sandbox keys only. Send exactly one of `bytes` and `percent`. It is added to the data used. Sends `esim.usage.threshold` at 50, 80 and 100 percent.',
     refusals: ['sandbox_only', 'esim_not_ready', 'limit_reached'],
   })
+  @NeedsScope('esims:write')
   async consumeData(
     @Caller() caller: PartnerPrincipal,
     @IdempotencyKeyParam() key: IdempotencyKey,
@@ -66,6 +68,7 @@ export class SandboxEsimsController {
       'Works with Sandbox keys only. Ends the plan in use. If another one is queued, it starts. Otherwise the eSIM ends and sends `esim.expired`; a further call changes nothing and sends no event.',
     refusals: ['sandbox_only', 'esim_not_ready', 'limit_reached'],
   })
+  @NeedsScope('esims:write')
   async expireEsim(
     @Caller() caller: PartnerPrincipal,
     @IdempotencyKeyParam() key: IdempotencyKey,

@@ -2,7 +2,7 @@ import { Controller, Get, Param, Query, Req, Res, UseGuards } from '@nestjs/comm
 import { ApiProperty, ApiPropertyOptional, ApiTags } from '@nestjs/swagger';
 import { IsIn, IsString, MaxLength, ValidateBy } from 'class-validator';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
+import { BearerKeyGuard, Caller, NeedsScope, PartnerPrincipal } from '../../auth/index.js';
 import {
   DEFAULT_LIMIT,
   ListQueryDto,
@@ -87,6 +87,7 @@ export class EventsController {
     endless: 'evt_01KAEXAMPLE000000000000000',
     waits: true,
   })
+  @NeedsScope('events:read')
   async listEvents(
     @Caller() caller: PartnerPrincipal,
     @Query() query: EventsQueryDto,
@@ -139,6 +140,7 @@ export class EventsController {
     summary: 'Get an event',
     description: 'Returns one event, exactly as its webhook delivers it.',
   })
+  @NeedsScope('events:read')
   async getEvent(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('evt')) id: string,

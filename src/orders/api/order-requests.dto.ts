@@ -1,6 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import { IsIn, IsInt, IsObject, Max, Min, ValidateNested } from 'class-validator';
+import type { PartnerPrincipal } from '../../auth/index.js';
 import { Days } from '../../catalog/index.js';
 import {
   ListQueryDto,
@@ -64,6 +65,7 @@ export class PlaceOrderDto {
 export function toPlaceOrder(
   body: PlaceOrderDto,
   { requestId, key: idempotencyKey }: Pick<IdempotencyKey, 'requestId' | 'key'>,
+  { limitedKeyId }: Pick<PartnerPrincipal, 'limitedKeyId'>,
 ): PlaceOrderCommand {
   return {
     packageId: body.package_id,
@@ -74,6 +76,7 @@ export function toPlaceOrder(
     metadata: body.metadata ?? {},
     requestId,
     idempotencyKey,
+    limitedKeyId,
   };
 }
 

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
+import { BearerKeyGuard, Caller, NeedsScope, PartnerPrincipal } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
 import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
@@ -40,18 +40,20 @@ export class OrdersController {
     refusals: [
       'not_found',
       'insufficient_balance',
+      'spend_limit_reached',
       'package_unavailable',
       'price_changed',
       'reference_taken',
       'limit_reached',
     ],
   })
+  @NeedsScope('orders:write')
   async placeOrder(
     @Caller() caller: PartnerPrincipal,
     @IdempotencyKeyParam() key: IdempotencyKey,
     @Body() body: PlaceOrderDto,
   ): Promise<RenderedResponse> {
-    const command = toPlaceOrder(body, key);
+    const command = toPlaceOrder(body, key, caller);
     return this.idempotent.executeReading(
       key,
       (tx) => this.placing.findPackage(tx, caller, command),
@@ -66,6 +68,7 @@ export class OrdersController {
     description:
       "Returns the orders of the key's mode. Filter them by status, reference or time of creation.",
   })
+  @NeedsScope('orders:read')
   async listOrders(
     @Caller() caller: PartnerPrincipal,
     @Query() query: OrdersQueryDto,
@@ -80,6 +83,7 @@ export class OrdersController {
     description:
       'Returns the order with its status and the ids of its eSIMs. `failure` explains an order that failed.',
   })
+  @NeedsScope('orders:read')
   async getOrder(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('ord')) id: string,
@@ -96,6 +100,7 @@ export class OrdersController {
     location: true,
     refusals: ['order_not_cancelable'],
   })
+  @NeedsScope('orders:write')
   async cancelOrder(
     @Caller() caller: PartnerPrincipal,
     @IdempotencyKeyParam() key: IdempotencyKey,

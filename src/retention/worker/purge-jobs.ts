@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 import type { Counter, Registry } from 'prom-client';
 import { AlertsRepository } from '../../alerts/index.js';
-import { PurgeRateBuckets } from '../../auth/index.js';
+import { KeySpending, PurgeRateBuckets } from '../../auth/index.js';
 import { CatalogChangesRepository } from '../../catalog/index.js';
 import { CatalogHistoryRepository } from '../../catalog-sync/index.js';
 import { APP_CONFIG, type AppConfig, CATALOG_CHANGE_DAYS } from '../../config/index.js';
@@ -33,6 +33,7 @@ export class PurgeJobs {
     catalog: CatalogHistoryRepository,
     catalogChanges: CatalogChangesRepository,
     rateBuckets: PurgeRateBuckets,
+    keySpending: KeySpending,
     private readonly sweeps: Sweeps,
   ) {
     this.purged = counterIn(metrics, {
@@ -42,6 +43,9 @@ export class PurgeJobs {
     });
     this.register('sandbox_orders', (stopping) => sandboxOrders.purge(stopping));
     this.register('rate_buckets', (stopping) => rateBuckets.purge(stopping), BUCKETS_EVERY_MS);
+    this.register('key_spending', (stopping) =>
+      purgeInSteps((limit) => keySpending.purge(limit), { stopping }),
+    );
     this.register('alerts', (stopping) =>
       purgeInSteps((limit) => alerts.purge(retention.alertDays, limit), { stopping }),
     );

@@ -1,6 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import { IsIn, IsObject, ValidateNested } from 'class-validator';
+import type { PartnerPrincipal } from '../../auth/index.js';
 import { Days } from '../../catalog/index.js';
 import {
   ListQueryDto,
@@ -65,6 +66,7 @@ export class PlaceTopupDto {
 export function toPlaceTopup(
   body: PlaceTopupDto,
   { requestId, key: idempotencyKey }: Pick<IdempotencyKey, 'requestId' | 'key'>,
+  { limitedKeyId }: Pick<PartnerPrincipal, 'limitedKeyId'>,
 ): PlaceTopupCommand {
   return {
     esimId: body.esim_id,
@@ -75,6 +77,7 @@ export function toPlaceTopup(
     metadata: body.metadata ?? {},
     requestId,
     idempotencyKey,
+    limitedKeyId,
   };
 }
 

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
+import { BearerKeyGuard, Caller, NeedsScope, PartnerPrincipal } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
 import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
@@ -36,6 +36,7 @@ export class TopupsController {
     refusals: [
       'not_found',
       'insufficient_balance',
+      'spend_limit_reached',
       'esim_expired',
       'esim_not_ready',
       'topup_not_supported',
@@ -45,12 +46,13 @@ export class TopupsController {
       'limit_reached',
     ],
   })
+  @NeedsScope('topups:write')
   async placeTopup(
     @Caller() caller: PartnerPrincipal,
     @IdempotencyKeyParam() key: IdempotencyKey,
     @Body() body: PlaceTopupDto,
   ): Promise<RenderedResponse> {
-    const command = toPlaceTopup(body, key);
+    const command = toPlaceTopup(body, key, caller);
     return this.idempotent.execute(key, async (tx) => {
       const topup = await this.placing.place(tx, caller, command);
       return { data: toTopupResponse(topup), location: `/v1/topups/${topup.id}` };
@@ -62,6 +64,7 @@ export class TopupsController {
     summary: 'List top-ups, newest first',
     description: "Returns the top-ups of the key's mode. Filter them by eSIM, status or reference.",
   })
+  @NeedsScope('orders:read')
   async listTopups(
     @Caller() caller: PartnerPrincipal,
     @Query() query: TopupsQueryDto,
@@ -75,6 +78,7 @@ export class TopupsController {
     summary: 'Get a top-up',
     description: 'Returns the top-up with its status. `failure` explains a top-up that failed.',
   })
+  @NeedsScope('orders:read')
   async getTopup(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('top')) id: string,

@@ -1,6 +1,6 @@
 import { Controller, Get, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
+import { BearerKeyGuard, Caller, NeedsScope, PartnerPrincipal } from '../../auth/index.js';
 import { AppError } from '../../common/errors/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, ListQueryDto, toListOptions } from '../../infra/http/index.js';
@@ -29,6 +29,7 @@ export class WalletController {
     description:
       'Returns one balance for each currency: the booked amount, the part reserved for open orders, and the available rest.',
   })
+  @NeedsScope('wallet:read')
   async getBalance(@Caller() caller: PartnerPrincipal): Promise<ListResponse<BalanceResponse>> {
     const items =
       caller.mode === 'sandbox'
@@ -42,6 +43,7 @@ export class WalletController {
     summary: 'List the transactions of the wallet, newest first',
     description: 'Returns charges, refunds, deposits and adjustments. Reserved amounts are not transactions.',
   })
+  @NeedsScope('wallet:read')
   async listTransactions(
     @Caller() caller: PartnerPrincipal,
     @Query() query: ListQueryDto,

@@ -1,0 +1,86 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { AppError } from '../common/errors/index.js';
+import type { Money } from '../common/money.js';
+import { prepared, sql, toSafeInteger, type Tx } from '../infra/database/index.js';
+
+/** A key's spend limit, and the part of it that is left today. */
+export interface RemainingLimit {
+  readonly amount: Money;
+  readonly remaining: Money;
+}
+
+/** The UTC day of the transaction, and so of `created_at` of what it buys. */
+const TODAY = `(now() AT TIME ZONE 'UTC')::date`;
+
+/** A rotated key continues the spending of the first key of its chain. */
+const LIMIT = `
+  SELECT coalesce(first_key_id, id) AS first_key_id, spend_limit_amount AS amount, spend_limit_currency AS currency
+  FROM api_keys WHERE id = $1`;
+
+const SPEND = prepared(`
+  WITH key_limit AS (${LIMIT}), spent AS (
+    INSERT INTO key_spending AS s (first_key_id, day, amount)
+    SELECT first_key_id, ${TODAY}, $2::bigint FROM key_limit WHERE currency = $3 AND $2::bigint <= amount
+    ON CONFLICT (first_key_id, day) DO UPDATE SET amount = s.amount + EXCLUDED.amount
+    WHERE s.amount + EXCLUDED.amount <= (SELECT amount FROM key_limit)
+    RETURNING 1
+  )
+  SELECT currency, EXISTS (SELECT 1 FROM spent) AS is_within FROM key_limit`);
+
+/**
+ * What the purchases of limited keys add up to per UTC day, Live and Sandbox alike (D62). Counts a purchase when it is
+ * accepted; a failure or refund gives nothing back.
+ */
+@Injectable()
+export class KeySpending {
+  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+
+  /**
+   * Adds a purchase to the key's spending of the day. The condition is part of the write, so parallel purchases never
+   * exceed the limit together. @throws AppError `spend_limit_reached`
+   */
+  async spend(tx: Tx, keyId: string, { amount, currency }: Money): Promise<void> {
+    const { rows } = await sql<{ currency: string; is_within: boolean }>(tx.manager, SPEND, [
+      keyId,
+      amount,
+      currency,
+    ]);
+    const [limit] = rows;
+    if (limit?.is_within) return;
+    if (!limit || limit.currency === currency) throw new AppError('spend_limit_reached');
+    throw new AppError('spend_limit_reached', {
+      detail: `The price is in ${currency}, and the spend limit of this key is in ${limit.currency}. Use a key whose limit is in ${currency}, or a key without a limit.`,
+    });
+  }
+
+  /** @throws Error for a key without a spend limit */
+  async remainingOf(keyId: string): Promise<RemainingLimit> {
+    const { rows } = await sql<{ amount: string; currency: string; spent: string }>(
+      this.manager,
+      `SELECT l.amount, l.currency, coalesce(s.amount, 0) AS spent FROM (${LIMIT}) AS l
+       LEFT JOIN key_spending s ON s.first_key_id = l.first_key_id AND s.day = ${TODAY}`,
+      [keyId],
+    );
+    const [row] = rows;
+    if (!row) throw new Error('the key has no spend limit');
+    const { currency } = row;
+    const amount = toSafeInteger(row.amount);
+    return {
+      amount: { amount, currency },
+      remaining: { amount: amount - toSafeInteger(row.spent), currency },
+    };
+  }
+
+  /** Deletes up to `limit` rows of days before yesterday, and returns their number. */
+  async purge(limit: number): Promise<number> {
+    const { affected } = await sql(
+      this.manager,
+      `DELETE FROM key_spending WHERE ctid = ANY (ARRAY(
+         SELECT ctid FROM key_spending WHERE day < ${TODAY} - 1 LIMIT $1 FOR UPDATE SKIP LOCKED))`,
+      [limit],
+    );
+    return affected;
+  }
+}
