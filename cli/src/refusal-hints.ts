@@ -15,6 +15,8 @@ const HINTS: Readonly<Partial<Record<ApiError['code'], string | ((error: ApiErro
         : '`esim orders list --reference <text>` shows the order with this reference.',
     insufficient_balance:
       '`esim open balance` shows your balance. After a deposit, buy with a new idempotency key.',
+    spend_limit_reached:
+      'The limit resets at 00:00 UTC. After that, or with another key, buy without --idempotency-key.',
     price_changed: '`esim catalog` shows the current price. Then buy without --idempotency-key.',
     package_unavailable:
       '`esim catalog` shows which packages are available. Then buy without --idempotency-key.',

@@ -34,6 +34,10 @@ const ERROR_ADVICE = {
     cause: 'The available balance of the Live wallet is below the price.',
     cure: 'Check `GET /v1/balance`, make a deposit, and order with a new idempotency key. The service stores the response for the old key for 24 hours.',
   },
+  spend_limit_reached: {
+    cause: 'The price exceeds what is left of the daily spend limit of this key, or has another currency.',
+    cure: '`GET /v1/me` shows what is left. Order after 00:00 UTC or with another key, each time with a new idempotency key. The service stores the response for the old key for 24 hours.',
+  },
   sandbox_only: {
     cause: 'A call under `/v1/sandbox` was made with a Live key.',
     cure: 'Use the Sandbox key. Real eSIMs are activated by real devices.',
@@ -47,8 +51,8 @@ const ERROR_ADVICE = {
     cure: 'Call from a listed address, or ask us to change the ranges. You cannot change them in the portal.',
   },
   forbidden: {
-    cause: 'The key is valid, but it does not have permission for this operation.',
-    cure: 'Use a key or token with the required permission.',
+    cause: 'The key is valid, but it does not have the scope of this operation. `detail` names the scope.',
+    cure: 'Use a key or token with that scope. `GET /v1/me` shows the scopes of a key.',
   },
   not_found: {
     cause: 'The object does not exist, belongs to another account, or belongs to the other mode.',

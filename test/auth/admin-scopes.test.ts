@@ -6,10 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AdminModule } from '../../src/apps/admin.app.js';
 import { previewProcess } from '../../src/apps/openapi.js';
 import { AdminTokenGuard, assertEveryRouteNeedsAScope } from '../../src/auth/index.js';
-import { type IdPrefix, newId } from '../../src/common/ids.js';
+import type { IdPrefix } from '../../src/common/ids.js';
 import { ADMIN_SCOPES, type AdminScope } from '../../src/common/scopes.js';
 import { type ApiAnswer, HttpClient, startTestService, type TestService } from '../harness/index.js';
-import { type KnownRoute, knownRoutes } from '../harness/known-routes.js';
+import { type KnownRoute, knownRoutes, withIds } from '../harness/known-routes.js';
 import { ADMIN_TOKEN } from '../harness/settings.js';
 
 /** A valid body for each route, so that only the scope can be missing. */
@@ -96,10 +96,7 @@ async function madeId(path: string, body: object): Promise<string> {
 }
 
 function call(token: string, { method, path, name }: KnownRoute): Promise<ApiAnswer> {
-  const filled = path.replace(/([\w-]+)\/:\w+/g, (_match, noun: string) => {
-    const id = known[noun] ?? newId(PREFIXES[noun]!);
-    return `${noun}/${id}`;
-  });
+  const filled = withIds(path, known, PREFIXES);
   const body = BODIES[name];
   const client = new HttpClient(service.process.admin!.url, token);
   return client.call(method, `/internal/v1/${filled}`, body === undefined ? {} : { body });

@@ -1,6 +1,7 @@
 import { type DynamicModule, RequestMethod } from '@nestjs/common';
 import { DiscoveryService, ModulesContainer, NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { type IdPrefix, newId } from '../../src/common/ids.js';
 import { type NeededScopes, scopesOf } from '../../src/auth/index.js';
 import { routeHandlers } from '../../src/infra/http/index.js';
 
@@ -29,4 +30,16 @@ export async function knownRoutes(module: DynamicModule, base: string): Promise<
   } finally {
     await app.close();
   }
+}
+
+/** The route's path with ids: those of `known` by the path segment before them, otherwise new ones, which get 404. */
+export function withIds(
+  path: string,
+  known: Readonly<Record<string, string>>,
+  prefixes: Readonly<Record<string, IdPrefix>>,
+): string {
+  return path.replace(
+    /([\w-]+)\/:\w+/g,
+    (_match, noun: string) => `${noun}/${known[noun] ?? newId(prefixes[noun]!)}`,
+  );
 }

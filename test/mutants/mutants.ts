@@ -259,6 +259,27 @@ const FURTHER: readonly Mutant[] = [
     tests: ['test/e2e/keys.test.ts'],
   },
   {
+    name: 'scope-of-a-key-ignored',
+    file: 'src/auth/guards.ts',
+    find: 'scopes: principal.scopes,\n      cure',
+    replace: 'scopes: null,\n      cure',
+    tests: ['test/auth/key-scopes.test.ts'],
+  },
+  {
+    name: 'spend-limit-exceeded-by-the-last-purchase',
+    file: 'src/auth/key-spending.ts',
+    find: 'WHERE s.amount + EXCLUDED.amount <= (SELECT amount FROM key_limit)',
+    replace: 'WHERE s.amount <= (SELECT amount FROM key_limit)',
+    tests: ['test/auth/spend-limits.test.ts'],
+  },
+  {
+    name: 'spend-limit-doubled-by-a-rotation',
+    file: 'src/auth/key-spending.ts',
+    find: 'coalesce(first_key_id, id)',
+    replace: 'id',
+    tests: ['test/auth/spend-limits.test.ts'],
+  },
+  {
     name: 'etag-never-matches',
     file: 'src/infra/http/envelope.interceptor.ts',
     find: 'opaque(candidate.trim()) === wanted',

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { KEY_SCOPES } from '../../src/common/scopes.js';
 import { freePort } from '../harness/free-port.js';
 import {
   eventually,
@@ -140,6 +141,29 @@ describe.skipIf(missing !== null)('a portal user', { timeout: BROWSER_TEST_MS },
     expect(await copied(`/orders/${esim!.order_id}`, 'order id')).toBe(esim!.order_id);
     expect(await copied(`/esims/${esim!.id}`, 'ICCID')).toBe(esim!.iccid);
     expect(await copied('/developers/api-keys', 'key id')).toBe(keys.body.data[0].id);
+  });
+
+  it('creates a key with restricted access and a daily spend limit, and lists both', async () => {
+    await portal.open('/developers/api-keys');
+    await page.getByRole('button', { name: 'New key' }).click();
+    await dialog.getByRole('textbox', { name: 'Name' }).fill('fulfilling');
+    await dialog.getByRole('radio', { name: 'Fulfillment' }).click();
+    const limit = dialog.getByRole('textbox', { name: 'Daily spend limit' });
+    await limit.fill('250.5.0');
+    await dialog.getByText('Enter an amount in USD, such as 250.00.').waitFor();
+    expect(await dialog.getByRole('button', { name: 'Create key' }).isDisabled()).toBe(true);
+    await limit.fill('250.1');
+    await dialog.getByRole('button', { name: 'Create key' }).click();
+    await dialog.getByRole('button', { name: 'Done' }).click();
+    const row = page.getByRole('row').filter({ hasText: 'fulfilling' });
+    await row.getByText('Fulfillment').waitFor();
+    await row.getByText('up to $250.10 a day').waitFor();
+    const keys = await service.admin.get(`/internal/v1/partners/${partner.id}/api-keys?mode=sandbox`);
+    expect(keys.body.data[0]).toMatchObject({
+      spend_limit: { amount: { amount: 25_010, currency: 'USD' }, per: 'day' },
+    });
+    const withheld = KEY_SCOPES.filter((scope) => !keys.body.data[0].scopes.includes(scope));
+    expect(withheld).toEqual(['wallet:read', 'refunds:write']);
   });
 
   it('sees every time in the local zone, with UTC on hover, including in explanations', async () => {

@@ -16,6 +16,14 @@ export type ApiKey = {
      */
     status: 'active' | 'revoked' | 'expired';
     allowed_cidrs: Array<string> | null;
+    /**
+     * Null has every scope, including future ones.
+     */
+    scopes: Array<'catalog:read' | 'orders:read' | 'orders:write' | 'esims:read' | 'esims:write' | 'install:read' | 'topups:write' | 'wallet:read' | 'events:read' | 'refunds:write'> | null;
+    /**
+     * Null: no limit.
+     */
+    spend_limit: SpendLimit | null;
     expires_at: string | null;
     revoked_at: string | null;
     /**
@@ -86,6 +94,14 @@ export type CreateApiKeyRequest = {
      * Networks or addresses that may use the key. Null or absent allows all.
      */
     allowed_cidrs?: Array<string> | null;
+    /**
+     * Operations that the key may call. Null or absent allows all, including future ones.
+     */
+    scopes?: Array<'catalog:read' | 'orders:read' | 'orders:write' | 'esims:read' | 'esims:write' | 'install:read' | 'topups:write' | 'wallet:read' | 'events:read' | 'refunds:write'> | null;
+    /**
+     * Counts orders and top-ups when they are accepted. A failure or refund gives nothing back. Null or absent: no limit.
+     */
+    spend_limit?: SpendLimitInput | null;
 };
 
 export type CreateWebhookEndpointRequest = {
@@ -522,6 +538,14 @@ export type IssuedApiKey = {
      */
     status: 'active' | 'revoked' | 'expired';
     allowed_cidrs: Array<string> | null;
+    /**
+     * Null has every scope, including future ones.
+     */
+    scopes: Array<'catalog:read' | 'orders:read' | 'orders:write' | 'esims:read' | 'esims:write' | 'install:read' | 'topups:write' | 'wallet:read' | 'events:read' | 'refunds:write'> | null;
+    /**
+     * Null: no limit.
+     */
+    spend_limit: SpendLimit | null;
     expires_at: string | null;
     revoked_at: string | null;
     /**
@@ -591,7 +615,7 @@ export type LoggedCall = {
      * 499: the client closed the connection before the response.
      */
     status: number;
-    error_code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | null;
+    error_code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | null;
     /**
      * Milliseconds.
      */
@@ -630,6 +654,17 @@ export type LoggedCallResponse = {
 };
 
 export type Money = {
+    /**
+     * Minor units.
+     */
+    amount: number;
+    /**
+     * ISO 4217.
+     */
+    currency: string;
+};
+
+export type MoneyInput = {
     /**
      * Minor units.
      */
@@ -846,7 +881,7 @@ export type Problem = {
     /**
      * The error code for programs to branch on.
      */
-    code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+    code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
     /**
      * A message for people. The wording may change.
      */
@@ -1015,6 +1050,25 @@ export type SignatureDoctorRequest = {
      * The signature that your code computed, in hex or Base64.
      */
     computed?: string;
+};
+
+export type SpendLimit = {
+    amount: Money;
+    /**
+     * A day in UTC.
+     */
+    per: 'day';
+};
+
+export type SpendLimitInput = {
+    /**
+     * Maximum sum of the prices that the key accepts per day.
+     */
+    amount: MoneyInput;
+    /**
+     * A day in UTC.
+     */
+    per: 'day';
 };
 
 export type StatsBucket = {
@@ -1976,7 +2030,7 @@ export type ListRequestsData = {
         /**
          * The `code` of the error body.
          */
-        error_code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+        error_code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
         /**
          * The request id of the first call with the same Idempotency-Key.
          */

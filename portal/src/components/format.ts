@@ -2,10 +2,23 @@ import type { Money } from '../api/types.ts';
 
 /** Formats an amount with its currency. Amounts are minor units; the currency defines their number per unit. */
 export function money({ amount, currency }: Money): string {
-  const format = new Intl.NumberFormat(undefined, { style: 'currency', currency });
-  const digits = format.resolvedOptions().maximumFractionDigits ?? 2;
-  return format.format(amount / 10 ** digits);
+  const format = inCurrency(currency);
+  return format.format(amount / minorUnitsIn(format));
 }
+
+/** Minor units of a typed amount such as `250.50`; null if it is not one, or if the code cannot be a currency. */
+export function minorUnits(text: string, currency: string): number | null {
+  if (!/^\d{1,9}([.,]\d{1,3})?$/.test(text) || !/^[A-Z]{3}$/.test(currency)) return null;
+  const units = Number(text.replace(',', '.')) * minorUnitsIn(inCurrency(currency));
+  // Binary fractions: 1.1 * 100 is not quite 110.
+  return Math.abs(units - Math.round(units)) < 1e-6 ? Math.round(units) : null;
+}
+
+const inCurrency = (currency: string): Intl.NumberFormat =>
+  new Intl.NumberFormat(undefined, { style: 'currency', currency });
+
+const minorUnitsIn = (format: Intl.NumberFormat): number =>
+  10 ** (format.resolvedOptions().maximumFractionDigits ?? 2);
 
 const UNITS = ['bytes', 'KB', 'MB', 'GB', 'TB'];
 

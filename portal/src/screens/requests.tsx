@@ -19,6 +19,7 @@ const ERROR_CODES = [
   'unauthorized',
   'rate_limited',
   'insufficient_balance',
+  'spend_limit_reached',
   'package_unavailable',
   'price_changed',
   'reference_taken',

@@ -12,6 +12,11 @@ export type Account = {
     mode: 'sandbox' | 'live';
     key_id: string;
     limits: Limits;
+    /**
+     * Null has every scope, including future ones.
+     */
+    scopes: Array<'catalog:read' | 'orders:read' | 'orders:write' | 'esims:read' | 'esims:write' | 'install:read' | 'topups:write' | 'wallet:read' | 'events:read' | 'refunds:write'> | null;
+    spend_limit: RemainingSpendLimit | null;
 };
 
 export type AccountResponse = {
@@ -635,7 +640,7 @@ export type LoggedCall = {
      * 499: the client closed the connection before the response.
      */
     status: number;
-    error_code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | null;
+    error_code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | null;
     /**
      * Milliseconds.
      */
@@ -971,7 +976,7 @@ export type Problem = {
     /**
      * The error code for programs to branch on.
      */
-    code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+    code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
     /**
      * A message for people. The wording may change.
      */
@@ -1008,6 +1013,18 @@ export type QrCode = {
 export type QrCodeResponse = {
     request_id: RequestId;
     data: QrCode;
+};
+
+export type RemainingSpendLimit = {
+    amount: Money;
+    /**
+     * A day in UTC.
+     */
+    per: 'day';
+    /**
+     * The part that is left until 00:00 UTC.
+     */
+    remaining: Money;
 };
 
 /**
@@ -1658,7 +1675,7 @@ export type PlaceOrderErrors = {
      */
     401: Problem;
     /**
-     * `insufficient_balance`: The wallet does not cover the price.
+     * `insufficient_balance`: The wallet does not cover the price. `spend_limit_reached`: The price exceeds what is left of the key's daily spend limit.
      */
     402: Problem;
     /**
@@ -2000,7 +2017,7 @@ export type PlaceTopupErrors = {
      */
     401: Problem;
     /**
-     * `insufficient_balance`: The wallet does not cover the price.
+     * `insufficient_balance`: The wallet does not cover the price. `spend_limit_reached`: The price exceeds what is left of the key's daily spend limit.
      */
     402: Problem;
     /**
@@ -3224,7 +3241,7 @@ export type ListRequestsData = {
         /**
          * The `code` of the error body.
          */
-        error_code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+        error_code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
         /**
          * The request id of the first call with the same Idempotency-Key.
          */

@@ -7,13 +7,14 @@ import { counted } from '../../components/format.ts';
 import { List } from '../../components/list.tsx';
 import { Ago, Time } from '../../components/time.tsx';
 import { useMode } from '../../layout/use-mode.ts';
+import { accessInWords, limitInWords } from './access.ts';
 import { NewKeyDialog } from './new-key.tsx';
 import { RevokeDialog } from './revoke-key.tsx';
 import { RotateDialog } from './rotate-key.tsx';
 
 type Open = { what: 'new' } | { what: 'rotate' | 'revoke'; key: ApiKey } | null;
 
-const COLUMNS = ['Name', 'Key', 'State', 'Created', 'Last used', 'Actions'];
+const COLUMNS = ['Name', 'Key', 'Access', 'State', 'Created', 'Last used', 'Actions'];
 
 export function ApiKeys() {
   const mode = useMode();
@@ -71,6 +72,10 @@ function KeyRow({ apiKey, open }: { apiKey: ApiKey; open: ((open: Open) => void)
         <span className="sub">
           <CopyFact text={apiKey.id} what="key id" />
         </span>
+      </td>
+      <td data-column="Access">
+        {accessInWords(apiKey)}
+        {apiKey.spend_limit && <span className="sub">{limitInWords(apiKey)}</span>}
       </td>
       <td data-column="State">
         <KeyState apiKey={apiKey} />

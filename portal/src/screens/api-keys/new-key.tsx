@@ -8,26 +8,43 @@ import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
 import { fieldError, Radios, Submit, TextField } from '../../components/form.tsx';
+import { minorUnits } from '../../components/format.ts';
 import { SecretLost, SecretOnce } from '../../components/secret-once.tsx';
+import { PRESETS } from './access.ts';
 
 const MODES = [
   ['sandbox', 'Sandbox'],
   ['live', 'Live'],
 ] as const;
 
-/** Asks for the key's name and mode, then shows the key once. */
+const ACCESS = [
+  ['Full access', 'Full access'],
+  ['Storefront', 'Storefront (catalog only)'],
+  ['Fulfillment', 'Fulfillment (orders, no wallet)'],
+] as const;
+
+/** Asks for the key's name, mode and restrictions, then shows the key once. */
 export function NewKeyDialog({ mode: shown, onClose }: { mode: Mode; onClose: () => void }) {
   const { modes } = useSession();
   const [name, setName] = useState('');
   const [mode, setMode] = useState<Mode>(shown);
+  const [access, setAccess] = useState<string>(ACCESS[0][0]);
+  const [limit, setLimit] = useState('');
+  const [currency, setCurrency] = useState('USD');
   const [expires, setExpires] = useState('');
   const [issued, setIssued] = useState<IssuedKey | null>(null);
   const queries = useQueryClient();
   const navigate = useNavigate();
+  const maySpend = access !== 'Storefront';
+  const amount = maySpend ? minorUnits(limit.trim(), currency) : null;
+  const isWrong = maySpend && limit.trim() !== '' && amount === null;
   const { busy, error, run } = useAction(async () => {
+    const scopes = PRESETS[access];
     const body = {
       mode,
       ...(name.trim() === '' ? {} : { name: name.trim() }),
+      ...(scopes ? { scopes } : {}),
+      ...(amount === null ? {} : { spend_limit: { amount: { amount, currency }, per: 'day' } }),
       ...(expires === '' ? {} : { expires_at: new Date(expires).toISOString() }),
     };
     setIssued(await post<IssuedKey>('api-keys', body));
@@ -81,7 +98,30 @@ export function NewKeyDialog({ mode: shown, onClose }: { mode: Mode; onClose: ()
           chosen={mode}
           onChange={(next) => setMode(next as Mode)}
         />
-        {mode === 'live' && <p className="note wait">A Live key spends your balance on real eSIMs.</p>}
+        {mode === 'live' && maySpend && (
+          <p className="note wait">A Live key spends your balance on real eSIMs.</p>
+        )}
+        <Radios legend="Access" options={ACCESS} chosen={access} onChange={setAccess} />
+        {maySpend && (
+          <>
+            <TextField
+              label="Daily spend limit (optional)"
+              value={limit}
+              onChange={setLimit}
+              hint="Orders and top-ups per UTC day, for example “250.00”. It cannot be changed later."
+              error={
+                isWrong ? `Enter an amount in ${currency}, such as 250.00.` : fieldError(error, 'spend_limit')
+              }
+            />
+            {limit !== '' && (
+              <TextField
+                label="Currency"
+                value={currency}
+                onChange={(next) => setCurrency(next.trim().toUpperCase())}
+              />
+            )}
+          </>
+        )}
         <TextField
           label="Expires (optional)"
           type="datetime-local"
@@ -94,7 +134,9 @@ export function NewKeyDialog({ mode: shown, onClose }: { mode: Mode; onClose: ()
           <button type="button" className="button" onClick={onClose}>
             Cancel
           </button>
-          <Submit busy={busy}>Create key</Submit>
+          <Submit busy={busy} disabled={isWrong}>
+            Create key
+          </Submit>
         </div>
       </form>
     </Dialog>
