@@ -30,8 +30,8 @@ const SPEND = prepared(`
   SELECT currency, EXISTS (SELECT 1 FROM spent) AS is_within FROM key_limit`);
 
 /**
- * What the purchases of limited keys add up to per UTC day, Live and Sandbox alike (D62). Counts a purchase when it is
- * accepted; a failure or refund gives nothing back.
+ * Sums the purchases of limited keys per UTC day, Live and Sandbox alike (D62). A purchase counts when it is accepted; a
+ * failure or refund gives nothing back.
  */
 @Injectable()
 export class KeySpending {
