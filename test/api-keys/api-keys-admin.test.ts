@@ -29,6 +29,8 @@ describe('creating a key', () => {
       last4: key['key']!.slice(-4),
       status: 'active',
       allowed_cidrs: null,
+      scopes: null,
+      spend_limit: null,
       expires_at: null,
       revoked_at: null,
       replaced_by: null,
