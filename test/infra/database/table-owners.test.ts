@@ -8,7 +8,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   alerts: ['alerts'],
   'api-keys': ['api_keys'],
   audit: ['audit_log'],
-  auth: ['rate_buckets'],
+  auth: ['key_spending', 'rate_buckets'],
   'call-log': ['api_calls'],
   catalog: ['packages', 'catalog_changes', 'catalog_versions', 'price_lists'],
   esims: ['esims'],
