@@ -5,7 +5,7 @@ import { DiscoveryModule, DiscoveryService, NestFactory } from '@nestjs/core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AdminModule } from '../../src/apps/admin.app.js';
 import { previewProcess } from '../../src/apps/openapi.js';
-import { AdminTokenGuard, assertEveryRouteNeedsAScope } from '../../src/auth/index.js';
+import { AdminTokenGuard, assertEveryRouteNeedsAScope, BearerKeyGuard } from '../../src/auth/index.js';
 import type { IdPrefix } from '../../src/common/ids.js';
 import { ADMIN_SCOPES, type AdminScope } from '../../src/common/scopes.js';
 import { type ApiAnswer, HttpClient, startTestService, type TestService } from '../harness/index.js';
@@ -179,8 +179,11 @@ describe('every route of the admin API', () => {
   });
 });
 
-it('refuses to boot when a route of the admin API has no scope', async () => {
-  @UseGuards(AdminTokenGuard)
+it.each([
+  ['admin', AdminTokenGuard],
+  ['partner', BearerKeyGuard],
+])('refuses to boot when a route of the %s API has no scope', async (_, guard) => {
+  @UseGuards(guard)
   @Controller('internal/v1/forgotten')
   class ForgottenController {
     @Get()
@@ -190,7 +193,7 @@ it('refuses to boot when a route of the admin API has no scope', async () => {
   class ForgottenModule {}
   const app = await NestFactory.createApplicationContext(ForgottenModule, { logger: false });
   try {
-    const check = (): void => assertEveryRouteNeedsAScope(app.get(DiscoveryService), AdminTokenGuard);
+    const check = (): void => assertEveryRouteNeedsAScope(app.get(DiscoveryService), guard);
     expect(check).toThrow('routes without a scope: ForgottenController.list (/)');
   } finally {
     await app.close();
