@@ -51,7 +51,7 @@ export class EsimsController {
   @Responds(EsimWithInstallResponse, {
     summary: 'Get an eSIM with its install data',
     description:
-      'Returns the eSIM with its activation code. Only this call and the QR code call show install data.',
+      'Returns the eSIM with its activation code. Only this call and the QR code call show install data. Both need the scope `install:read`.',
   })
   @NeedsScope('install:read')
   async getEsim(
