@@ -22,7 +22,7 @@ export { GcraThrottlerStorage, toThrottlerLimit } from './gcra-throttler.storage
 export { AdminTokenGuard, BearerKeyGuard, Caller, PartnerId, SandboxOnlyGuard } from './guards.js';
 export { codeRefused, PortalAuthenticator } from './portal-authenticator.js';
 export { cookieName, writeCookie } from './portal-cookie.js';
-export { KeySpending } from './key-spending.js';
+export { KeySpending, type ReturnedSpending } from './key-spending.js';
 export { PortalCodeGuard, PortalSessionGuard } from './portal-guards.js';
 export { PurgeRateBuckets } from './purge-rate-buckets.js';
 export {

@@ -5,6 +5,14 @@ import { AppError } from '../common/errors/index.js';
 import type { Money } from '../common/money.js';
 import { prepared, sql, toSafeInteger, type Tx } from '../infra/database/index.js';
 
+/** The part of a limited key's purchase that is released or refunded. */
+export interface ReturnedSpending {
+  readonly keyId: string;
+  /** When the purchase was accepted. */
+  readonly boughtAt: Date;
+  readonly amount: number;
+}
+
 /** A key's spend limit, and the part of it that is left today. */
 export interface RemainingLimit {
   readonly amount: Money;
@@ -29,9 +37,23 @@ const SPEND = prepared(`
   )
   SELECT currency, EXISTS (SELECT 1 FROM spent) AS is_within FROM key_limit`);
 
+/** Locks the rows in one order, so that transactions that return the spending of several keys cannot deadlock. */
+const GIVE_BACK = prepared(`
+  WITH back AS (
+    SELECT coalesce(k.first_key_id, k.id) AS first_key_id, (r.bought_at AT TIME ZONE 'UTC')::date AS day,
+           sum(r.amount)::bigint AS amount
+    FROM unnest($1::text[], $2::timestamptz[], $3::bigint[]) AS r (key_id, bought_at, amount)
+    JOIN api_keys k ON k.id = r.key_id GROUP BY 1, 2
+  ), locked AS (
+    SELECT s.first_key_id, s.day, b.amount FROM key_spending s JOIN back b USING (first_key_id, day)
+    ORDER BY s.first_key_id, s.day FOR NO KEY UPDATE OF s
+  )
+  UPDATE key_spending s SET amount = s.amount - l.amount
+  FROM locked l WHERE s.first_key_id = l.first_key_id AND s.day = l.day`);
+
 /**
- * Sums the purchases of limited keys per UTC day, Live and Sandbox alike (D62). A purchase counts when it is accepted; a
- * failure or refund gives nothing back.
+ * Sums the purchases of limited keys per UTC day, Live and Sandbox alike (D62). A purchase counts when it is accepted,
+ * without the part that is released or refunded later.
  */
 @Injectable()
 export class KeySpending {
@@ -53,6 +75,16 @@ export class KeySpending {
     throw new AppError('spend_limit_reached', {
       detail: `The price is in ${currency}, and the spend limit of this key is in ${limit.currency}. Use a key whose limit is in ${currency}, or a key without a limit.`,
     });
+  }
+
+  /** Subtracts returned amounts from the days on which they were spent, whose rows may be purged. */
+  async giveBack(tx: Tx, returned: readonly ReturnedSpending[]): Promise<void> {
+    if (returned.length === 0) return;
+    await sql(tx.manager, GIVE_BACK, [
+      returned.map(({ keyId }) => keyId),
+      returned.map(({ boughtAt }) => boughtAt),
+      returned.map(({ amount }) => amount),
+    ]);
   }
 
   /** @throws Error for a key without a spend limit */

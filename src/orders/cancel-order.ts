@@ -5,7 +5,7 @@ import { type EsimEntity, EsimsRepository, isUntouched } from '../esims/index.js
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
 import type { ProviderFailure } from '../providers/index.js';
-import type { PurchaseLease } from '../purchases/index.js';
+import { type PurchaseLease, returnedSpending } from '../purchases/index.js';
 import { Wallet } from '../wallet/index.js';
 import { ORDER_JOBS, OrderJobsRepository } from './order-jobs.repository.js';
 import { type OrderEntity, priceOf, statusesBefore, uncanceled } from './order.js';
@@ -94,6 +94,8 @@ export class CompleteCancellation {
     if (taken.length === 0) return;
     for (const esim of taken) await this.esims.update(tx, esim.id, { status: 'canceled' });
     const { amount } = priceOf(order, taken.length);
-    await this.wallet.refund(tx, { mode: order.mode, subject: { orderId: order.id }, amount });
+    const subject = { orderId: order.id };
+    const returned = returnedSpending(order, amount);
+    await this.wallet.refund(tx, { mode: order.mode, subject, amount, returned });
   }
 }

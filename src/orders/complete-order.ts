@@ -4,7 +4,7 @@ import { type EsimIssue, type IssuedEsim, IssueEsims } from '../esims/index.js';
 import { EventRecorder, type NewEvent } from '../events/index.js';
 import type { Tx } from '../infra/database/index.js';
 import type { ProviderFailure, ProviderOrderState, ProviderProfile } from '../providers/index.js';
-import type { ChangedPurchase, PurchaseLease } from '../purchases/index.js';
+import { type ChangedPurchase, type PurchaseLease, returnedSpending } from '../purchases/index.js';
 import { Wallet } from '../wallet/index.js';
 import { RefreshCatalog, ReportCostOverrun } from '../catalog-sync/index.js';
 import { type OrderEntity, priceOf } from './order.js';
@@ -93,6 +93,7 @@ export class CompleteOrder {
       mode: order.mode,
       subject: { orderId: order.id },
       capturedAmount: priceOf(order, profiles.length).amount,
+      returned: returnedSpending(order, priceOf(order, order.quantity - profiles.length).amount),
     }));
     await this.wallet.settle(tx, settlements);
   }

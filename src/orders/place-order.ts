@@ -89,6 +89,7 @@ export class PlaceOrder {
       unitCostMicros: source.unitCost?.micros ?? null,
       unitCostCurrency: source.unitCost?.currency ?? null,
       acceptedRequestId: command.requestId,
+      limitedKeyId,
       traceparent: currentTraceparent(),
     });
     // The order precedes its hold (D40): the wallet's row, shared by all orders, is locked last and for the shortest

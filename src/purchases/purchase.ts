@@ -1,5 +1,6 @@
 import { Column, CreateDateColumn, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 import { earliestOf } from '../common/clock.js';
+import type { ReturnedSpending } from '../auth/index.js';
 import type { Mode } from '../common/mode.js';
 import { bigintColumn } from '../infra/database/index.js';
 import { type FailureCode, type PlacementKind, unitCostOf } from '../providers/index.js';
@@ -86,6 +87,10 @@ export abstract class Purchase {
   @Column({ name: 'accepted_request_id', type: 'text' })
   acceptedRequestId!: string;
 
+  /** The key that bought it, if it had a spend limit (D62). */
+  @Column({ name: 'limited_key_id', type: 'text', nullable: true })
+  limitedKeyId!: string | null;
+
   /** Trace of the call that accepted it (D53); null when that was untraced. */
   @Column({ type: 'text', nullable: true })
   traceparent!: string | null;
@@ -112,6 +117,14 @@ export interface PurchaseKind<P extends Purchase = Purchase> {
 export interface PurchaseFilters {
   readonly status?: string | undefined;
   readonly reference?: string | undefined;
+}
+
+/** The part of the purchase's price that no longer counts toward its key's spend limit. */
+export function returnedSpending(
+  { limitedKeyId: keyId, createdAt: boughtAt }: Purchase,
+  amount: number,
+): ReturnedSpending | null {
+  return keyId === null || amount === 0 ? null : { keyId, boughtAt, amount };
 }
 
 /** The common part of every provider call about a purchase, fixed at acceptance. */

@@ -35,6 +35,7 @@ const ACCEPTED = [
   'unitCostMicros',
   'unitCostCurrency',
   'acceptedRequestId',
+  'limitedKeyId',
   'traceparent',
 ] as const satisfies readonly (keyof Purchase)[];
 

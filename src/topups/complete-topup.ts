@@ -3,7 +3,7 @@ import { type EsimEntity, EsimObserver, EsimsRepository } from '../esims/index.j
 import { type EventData, EventRecorder, type NewEvent } from '../events/index.js';
 import type { Tx } from '../infra/database/index.js';
 import type { ProviderFailure, ProviderTopupState } from '../providers/index.js';
-import type { ChangedPurchase, PurchaseLease } from '../purchases/index.js';
+import { type ChangedPurchase, type PurchaseLease, returnedSpending } from '../purchases/index.js';
 import { Wallet } from '../wallet/index.js';
 import { RefreshCatalog, ReportCostOverrun } from '../catalog-sync/index.js';
 import type { TopupEntity } from './topup.js';
@@ -101,6 +101,7 @@ export class CompleteTopup {
       mode: topup.mode,
       subject: { topupId: topup.id },
       capturedAmount: result.state === 'completed' ? topup.priceAmount : 0,
+      returned: returnedSpending(topup, result.state === 'completed' ? 0 : topup.priceAmount),
     }));
     await this.wallet.settle(tx, settlements);
   }

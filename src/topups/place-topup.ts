@@ -93,6 +93,7 @@ export class PlaceTopup {
       unitCostMicros: source.unitCost?.micros ?? null,
       unitCostCurrency: source.unitCost?.currency ?? null,
       acceptedRequestId: command.requestId,
+      limitedKeyId: command.limitedKeyId,
       traceparent: currentTraceparent(),
     });
     await this.wallet.hold(tx, {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { KeySpending } from '../auth/index.js';
+import { KeySpending, type ReturnedSpending } from '../auth/index.js';
 import { AppError } from '../common/errors/index.js';
 import type { Mode } from '../common/mode.js';
 import type { Money } from '../common/money.js';
@@ -24,6 +24,8 @@ export interface Settlement {
   readonly mode: Mode;
   readonly subject: ChargeSubject;
   readonly capturedAmount: number;
+  /** The part that is not captured, if a key with a spend limit bought it. */
+  readonly returned: ReturnedSpending | null;
 }
 
 /**
@@ -57,6 +59,10 @@ export class Wallet {
    */
   async settle(tx: Tx, settlements: readonly Settlement[]): Promise<void> {
     for (const { capturedAmount } of settlements) assertAmount(capturedAmount);
+    await this.spending.giveBack(
+      tx,
+      settlements.flatMap(({ returned }) => returned ?? []),
+    );
     const live = settlements.filter(({ mode }) => mode === 'live');
     const byColumn = Map.groupBy(live, ({ subject }) => subjectOf(subject).column);
     for (const [column, some] of byColumn) {
@@ -76,9 +82,15 @@ export class Wallet {
    */
   async refund(
     tx: Tx,
-    { mode, subject, amount }: { mode: Mode; subject: ChargeSubject; amount: number },
+    {
+      mode,
+      subject,
+      amount,
+      returned,
+    }: { mode: Mode; subject: ChargeSubject; amount: number; returned: ReturnedSpending | null },
   ): Promise<void> {
     assertAmount(amount);
+    if (returned) await this.spending.giveBack(tx, [returned]);
     if (mode === 'sandbox' || amount === 0) return;
     if (!(await this.holds.refund(tx, subject, amount)))
       throw new Error('more would be refunded than was captured');

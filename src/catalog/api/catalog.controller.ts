@@ -82,6 +82,7 @@ export class CatalogController {
       'Returns the changes of the last 30 days, also of packages that are no longer on sale. The list has no last page: send `next_cursor` as `after` to get newer changes, and fetch each changed package. An `after` that is older than 30 days gets 400 `invalid_cursor`. A call that finds only changes of the last seconds waits up to two seconds until every server shows them.',
     endless: 'bKdzq0yX3Hj5Wc1mVb8TRVsxMiwifiJd',
   })
+  @NeedsScope('catalog:read')
   async listCatalogChanges(
     @Caller() caller: PartnerPrincipal,
     @Query() query: CatalogChangesQueryDto,

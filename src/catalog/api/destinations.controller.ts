@@ -1,7 +1,7 @@
 import { Controller, Get, Req, Res, UseGuards } from '@nestjs/common';
 import { ApiProperty, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
+import { BearerKeyGuard, Caller, NeedsScope, PartnerPrincipal } from '../../auth/index.js';
 import { isNotModified, MoneyResponse, NotModified, SerializedListResponse } from '../../infra/http/index.js';
 import { RespondsPage } from '../../infra/http/openapi/responds.js';
 import { type Destination, DESTINATION_KINDS, type DestinationKind, Destinations } from '../destinations.js';
@@ -58,6 +58,7 @@ export class DestinationsController {
       'Returns every country, then every region, then `global`, on one page. Each counts the available base packages that GET /v1/catalog lists for `country`, `region` or `type=global`. Send the `ETag` back in `If-None-Match` to get 304 while nothing has changed.',
     cached: true,
   })
+  @NeedsScope('catalog:read')
   async listDestinations(
     @Caller() caller: PartnerPrincipal,
     @Req() request: FastifyRequest,

@@ -95,6 +95,7 @@ export class EsimsController {
 
   @Get(':id/plans')
   @RespondsPage(EsimPlanResponse, PLANS_PAGE)
+  @NeedsScope('esims:read')
   async listEsimPlans(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,
