@@ -6,7 +6,13 @@
  * PurchaseJobsRepository.end; or `postpone`. Support acquires the lease in place of a worker.
  */
 export { FindOrPlace } from './find-or-place.js';
-export { Purchase, returnedSpending, toProviderRequest, type PurchaseFilters, type PurchaseKind } from './purchase.js';
+export {
+  Purchase,
+  returnedSpending,
+  toProviderRequest,
+  type PurchaseFilters,
+  type PurchaseKind,
+} from './purchase.js';
 export { PurchaseEnds } from './purchase-ends.js';
 export {
   type AcquiredLease,

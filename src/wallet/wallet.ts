@@ -25,7 +25,7 @@ export interface Settlement {
   readonly subject: ChargeSubject;
   readonly capturedAmount: number;
   /** The part that is not captured, if a key with a spend limit bought it. */
-  readonly returned: ReturnedSpending | null;
+  readonly returned?: ReturnedSpending | null;
 }
 
 /**
@@ -87,7 +87,7 @@ export class Wallet {
       subject,
       amount,
       returned,
-    }: { mode: Mode; subject: ChargeSubject; amount: number; returned: ReturnedSpending | null },
+    }: { mode: Mode; subject: ChargeSubject; amount: number; returned?: ReturnedSpending | null },
   ): Promise<void> {
     assertAmount(amount);
     if (returned) await this.spending.giveBack(tx, [returned]);

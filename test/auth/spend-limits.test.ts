@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KeySpending } from '../../src/auth/index.js';
-import type { ApiAnswer, HttpClient } from '../harness/index.js';
-import { issueEsim, type Json } from '../harness/order-steps.js';
+import { type ApiAnswer, eventually, type HttpClient } from '../harness/index.js';
+import { issueEsim, type Json, orderEnded, placeOrder } from '../harness/order-steps.js';
 import { StatementCounter } from '../harness/statement-counter.js';
 import { balance, LiveShop, PACKAGE as LIVE_PACKAGE, PRICE } from '../orders-live/live-shop.js';
-import { BASE, TOPUP_1GB_7D } from '../topups/topup-steps.js';
+import { BASE, topUp, TOPUP_1GB_7D, TOPUP_FAIL } from '../topups/topup-steps.js';
 
 const usd = (amount: number): Json => ({ amount, currency: 'USD' });
 const perDay = (amount: number): Json => ({ amount: usd(amount), per: 'day' });
@@ -122,11 +122,30 @@ describe('the spend limit of a key', () => {
   it('counts top-ups', async () => {
     const limited = await buyer('sandbox', perDay(basePrice + topupPrice));
     const esim = await issueEsim(limited.api, BASE);
-    const topUp = (): Promise<ApiAnswer> =>
+    const buyTopup = (): Promise<ApiAnswer> =>
       limited.api.post('/v1/topups', { esim_id: esim, package_id: TOPUP_1GB_7D });
-    expect((await topUp()).status).toBe(202);
+    expect((await buyTopup()).status).toBe(202);
     expect(await remaining(limited)).toBe(0);
-    expectRefused(await topUp());
+    expectRefused(await buyTopup());
+  });
+
+  it('counts nothing that is released or refunded', async () => {
+    const limited = await buyer('sandbox', perDay(10_000));
+    const place = async (package_id: string, quantity: number): Promise<Json> => {
+      const { id } = await placeOrder(limited.api, { package_id, quantity });
+      return orderEnded(limited.api, id as string);
+    };
+    await place('pkg_test_out_of_stock', 2);
+    expect(await remaining(limited)).toBe(10_000);
+    const partly = await place('pkg_test_partial', 5);
+    const issuedPrice = 3 * (partly['unit_price'].amount as number);
+    expect(await remaining(limited)).toBe(10_000 - issuedPrice);
+    const esim_id = partly['esims'][0].esim_id as string;
+    await topUp(limited.api, esim_id, TOPUP_FAIL);
+    expect(await remaining(limited)).toBe(10_000 - issuedPrice);
+    const canceled = await place(BASE, 1);
+    await limited.api.post(`/v1/orders/${canceled['id']}/cancel`, {});
+    await eventually('it is refunded', async () => (await remaining(limited)) === 10_000 - issuedPrice);
   });
 
   it('begins again on the next UTC day', async () => {
