@@ -17,7 +17,7 @@ const MAY_USE = {
   events: ['auth', 'partners'],
   esims: ['auth', 'audit', 'catalog', 'partners', 'events', 'providers'],
   wallet: ['auth', 'audit', 'alerts', 'partners'],
-  purchases: ['providers'],
+  purchases: ['auth', 'providers'],
   orders: [
     'auth',
     'alerts',

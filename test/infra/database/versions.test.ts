@@ -7,7 +7,15 @@ const NOT_COUNTED: Readonly<Record<string, readonly string[]>> = {
     ...['data_bytes', 'validity_days', 'activation_policy', 'provider', 'provider_reference'],
     ...['upstream_package_id', 'unit_cost_micros', 'unit_cost_currency', 'upstream_placed_at'],
     ...['status_before_cancel', 'cancel_requested_at', 'upstream_attempts', 'last_error', 'next_attempt_at'],
-    ...['lease_until', 'fence', 'accepted_request_id', 'limited_key_id', 'traceparent', 'updated_at', 'install_within_days'],
+    ...[
+      'lease_until',
+      'fence',
+      'accepted_request_id',
+      'limited_key_id',
+      'traceparent',
+      'updated_at',
+      'install_within_days',
+    ],
   ],
   esims: [
     ...['install_secrets', 'validity_days', 'activation_policy', 'provider', 'provider_esim_id', 'read_at'],
