@@ -16,8 +16,22 @@ export interface Play {
 /** Runs the steps that lead to an event. @returns the id of the object that the event will be about */
 type Scene = (play: Play) => Promise<string>;
 
+/** Why `esim trigger` cannot produce an event. */
+export const NOT_TRIGGERED = {
+  'order.canceled': 'Cancel a Sandbox order with POST /v1/orders/{id}/cancel.',
+  'esim.profile.changed': 'Activate a Sandbox eSIM.',
+  'esim.usage.level': 'Set usage_levels of an endpoint, and use data of a Sandbox eSIM.',
+  'esim.expiring': 'It is sent 72 and 24 hours before the end of an eSIM.',
+  'esim.suspended': 'Suspend a Sandbox eSIM with POST /v1/esims/{id}/suspend.',
+  'esim.resumed': 'Resume a Sandbox eSIM with POST /v1/esims/{id}/resume.',
+  'esim.revoked': 'Revoke a Sandbox eSIM with POST /v1/esims/{id}/revoke.',
+  'refund.settled': 'The portal team settles refund requests.',
+  'wallet.low': 'The Sandbox has no wallet.',
+  'catalog.changed': 'The catalog of the Sandbox does not change.',
+} satisfies Partial<Record<ServiceEvent['type'], string>>;
+
 /** Produces each event through the calls that a partner and a device would make. */
-export const SCENES: Readonly<Record<ServiceEvent['type'], Scene>> = {
+export const SCENES: Readonly<Record<Exclude<ServiceEvent['type'], keyof typeof NOT_TRIGGERED>, Scene>> = {
   'order.issued': async (play) => (await orderedEsim(play)).orderId,
   'order.failed': async (play) => {
     const order = await place(play, 'pkg_test_out_of_stock');

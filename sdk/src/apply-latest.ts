@@ -7,8 +7,9 @@ export interface Versioned {
 
 /**
  * Returns the newer of two states of one object, or of two events about it. Use it because webhooks can arrive in any
- * order and more than once. Events of one change share a version; the later one has the greater id. Only
- * `esim.activated` has no version. It is always an eSIM's first event.
+ * order and more than once. Events of one change share a version; the later one has the greater id. `esim.activated` has
+ * no version, because it is always an eSIM's first event. Neither have `refund.settled`, `wallet.low` and
+ * `catalog.changed`, of which the greater id is newer.
  */
 export function applyLatest<T extends Versioned>(known: T | null | undefined, incoming: T): T {
   if (known == null) return incoming;
@@ -25,8 +26,14 @@ interface EventLike {
   readonly data: object;
 }
 
-/** Returns the id of the object that an event is about. The event's version counts the changes of this object. */
+/**
+ * Returns the id of the object that an event is about. The event's version counts the changes of this object. A wallet
+ * and the catalog have no id: `wallet.low` returns its currency, `catalog.changed` its type.
+ */
 export function subjectOf({ type, data }: EventLike): string {
-  const { topup_id, esim_id, order_id } = data as { topup_id?: string; esim_id?: string; order_id: string };
-  return topup_id ?? (type.startsWith('esim.') ? esim_id : undefined) ?? order_id;
+  const ids = data as Partial<
+    Record<'topup_id' | 'refund_request_id' | 'esim_id' | 'order_id' | 'currency', string>
+  >;
+  const esim = type.startsWith('esim.') ? ids.esim_id : undefined;
+  return ids.topup_id ?? ids.refund_request_id ?? esim ?? ids.order_id ?? ids.currency ?? type;
 }

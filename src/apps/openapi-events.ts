@@ -6,7 +6,7 @@ import type {
   SchemaObject,
 } from '@nestjs/swagger';
 import { RETRY_DELAYS_MS } from '../config/index.js';
-import { USAGE_THRESHOLDS } from '../esims/index.js';
+import { EXPIRING_HOURS, PROFILE_STATUSES, USAGE_THRESHOLDS } from '../esims/index.js';
 import { EVENT_TYPES, type EventData, type EventType } from '../events/index.js';
 import { exampleOf } from '../infra/http/openapi/document/bodies.js';
 import { FAILURE_CODES } from '../providers/index.js';
@@ -34,6 +34,12 @@ const VERSION: SchemaObject = {
 };
 
 const ESIM = { esim_id: ESIM_ID, order_id: ORDER_ID, iccid: ICCID };
+const CONTROL = {
+  ...ESIM,
+  reason: { type: ['string', 'null'], example: 'lost device' } satisfies SchemaObject,
+  version: VERSION,
+};
+const PROFILE_STATUS: SchemaObject = { type: 'string', enum: [...PROFILE_STATUSES] };
 const TOPUP = {
   topup_id: { type: 'string', example: 'top_01KAEXAMPLE000000000000000' },
   ...ESIM,
@@ -92,9 +98,64 @@ const DATA: { readonly [Type in EventType]: Record<keyof EventData[Type], Schema
       reason: REASON,
       version: VERSION,
     },
+    'order.canceled': {
+      order_id: ORDER_ID,
+      reference: REFERENCE,
+      package_id: PACKAGE_ID,
+      refunded: { $ref: '#/components/schemas/MoneyResponse' },
+      version: VERSION,
+    },
+    'esim.profile.changed': {
+      ...ESIM,
+      profile_status: { ...PROFILE_STATUS, example: 'enabled' },
+      previous: { ...PROFILE_STATUS, example: 'installed' },
+      version: VERSION,
+    },
+    'esim.usage.level': {
+      ...ESIM,
+      percent: { type: 'integer', minimum: 1, maximum: 100, example: 90 },
+      used_bytes: { ...BYTES, example: 900_000_000 },
+      total_bytes: BYTES,
+      as_of: { type: 'string', format: 'date-time' },
+      version: VERSION,
+    },
+    'esim.expiring': {
+      ...ESIM,
+      hours_left: { type: 'integer', enum: [...EXPIRING_HOURS] },
+      expires_at: { type: 'string', format: 'date-time' },
+      version: VERSION,
+    },
+    'esim.suspended': CONTROL,
+    'esim.resumed': CONTROL,
+    'esim.revoked': CONTROL,
+    'refund.settled': {
+      refund_request_id: { type: 'string', example: 'rfr_01KAEXAMPLE000000000000000' },
+      esim_id: ESIM_ID,
+      order_id: ORDER_ID,
+      status: { type: 'string', enum: ['approved', 'rejected'] },
+      amount: {
+        oneOf: [{ $ref: '#/components/schemas/MoneyResponse' }, { type: 'null' }],
+        description: 'Null if the request was rejected.',
+      },
+    },
+    'wallet.low': {
+      currency: { type: 'string', pattern: '^[A-Z]{3}$', example: 'USD' },
+      available: { type: 'integer', format: 'int64', description: 'In minor units.', example: 9_500 },
+      threshold: { type: 'integer', format: 'int64', description: 'In minor units.', example: 10_000 },
+    },
+    'catalog.changed': {
+      changes_url: {
+        type: 'string',
+        description: 'Path and query of the call that lists the changes.',
+        example: '/v1/catalog/changes?after=WyIxMDQyIl0',
+      },
+      added: COUNT,
+      changed: COUNT,
+      withdrawn: COUNT,
+    },
   };
 
-/** Meaning of every event, in the words of the specification (section 6). */
+/** Meaning of every event; of the document's, in the words of the specification (section 6). */
 export const EVENT_SUMMARIES: Readonly<Record<EventType, string>> = {
   'order.issued': 'The order was accepted and the eSIM was provisioned.',
   'order.failed': 'Provisioning failed, for example because the plan is unavailable.',
@@ -103,6 +164,16 @@ export const EVENT_SUMMARIES: Readonly<Record<EventType, string>> = {
   'esim.usage.threshold': "Usage crossed 50%, 80% or 100% of the plan's data.",
   'order.topup.completed': 'A top-up (extra data or extra days) was applied to an existing eSIM.',
   'order.topup.failed': 'A top-up could not be applied; the payload includes `code` and `reason`.',
+  'order.canceled': 'The order was canceled and refunded.',
+  'esim.profile.changed': 'The state of the profile on the device changed.',
+  'esim.usage.level': "Usage crossed one of the endpoint's `usage_levels`.",
+  'esim.expiring': 'The validity of the plan ends in 72 or 24 hours.',
+  'esim.suspended': 'The eSIM was suspended.',
+  'esim.resumed': 'The suspension of the eSIM ended.',
+  'esim.revoked': 'The eSIM was revoked. It cannot be used again.',
+  'refund.settled': 'A refund request was approved or rejected.',
+  'wallet.low': "The available balance fell below the wallet's `low_balance`.",
+  'catalog.changed': 'Packages of the Live catalog were added, changed or withdrawn.',
 };
 
 /** The component that describes events of `type`, e.g. `EsimUsageThresholdEvent`. */

@@ -4,6 +4,9 @@ import type { EsimEntity } from './esim.entity.js';
 /** Levels of `esim.usage.threshold`, in percent (spec section 8). */
 export const USAGE_THRESHOLDS = [50, 80, 100] as const;
 
+/** Levels of `esim.expiring`: hours before the end of the validity. */
+export const EXPIRING_HOURS = [72, 24] as const;
+
 type EsimEventType = 'esim.activated' | 'esim.expired' | 'esim.usage.threshold';
 
 /** An eSIM event before the change is written, and therefore without the eSIM's new version (D48). */

@@ -6,10 +6,10 @@
  * and events (activation, usage thresholds, expiry) in one transaction. The worker expires ended eSIMs; in Sandbox
  * `SimulateEsim` plays the device.
  */
-export { ESIM_STATUSES, type EsimStatus, isUntouched, takesTopups } from './esim.js';
+export { ESIM_STATUSES, type EsimStatus, isUntouched, PROFILE_STATUSES, takesTopups } from './esim.js';
 export { EsimEntity } from './esim.entity.js';
 export { EsimObserver } from './esim-observer.js';
-export { USAGE_THRESHOLDS } from './esim-transition.js';
+export { EXPIRING_HOURS, USAGE_THRESHOLDS } from './esim-transition.js';
 export {
   EsimsAdminModule,
   EsimsApiModule,

@@ -1,8 +1,8 @@
 import type { Mode } from '../common/mode.js';
 import type { Money } from '../common/money.js';
 
-/** The document's event types (spec section 6). */
-export const EVENT_TYPES = [
+/** The document's event types (spec section 6). An endpoint that names no types receives these, for ever (D58). */
+export const DOCUMENT_EVENT_TYPES = [
   'order.issued',
   'order.failed',
   'esim.activated',
@@ -11,12 +11,33 @@ export const EVENT_TYPES = [
   'order.topup.completed',
   'order.topup.failed',
 ] as const;
+
+/** Types that only an endpoint receives that names them, or `*`. */
+export const OPT_IN_EVENT_TYPES = [
+  'order.canceled',
+  'esim.profile.changed',
+  'esim.usage.level',
+  'esim.expiring',
+  'esim.suspended',
+  'esim.resumed',
+  'esim.revoked',
+  'refund.settled',
+  'wallet.low',
+  'catalog.changed',
+] as const;
+
+export const EVENT_TYPES = [...DOCUMENT_EVENT_TYPES, ...OPT_IN_EVENT_TYPES] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
 interface EsimIdentity {
   readonly esim_id: string;
   readonly order_id: string;
   readonly iccid: string;
+}
+
+interface EsimControl extends EsimIdentity {
+  readonly reason: string | null;
+  readonly version: number;
 }
 
 interface TopupIdentity extends EsimIdentity {
@@ -68,6 +89,54 @@ export interface EventData {
     readonly code: string;
     readonly reason: string;
     readonly version: number;
+  };
+  'order.canceled': {
+    readonly order_id: string;
+    readonly reference: string | null;
+    readonly package_id: string;
+    readonly refunded: Money;
+    readonly version: number;
+  };
+  'esim.profile.changed': EsimIdentity & {
+    readonly profile_status: string;
+    readonly previous: string;
+    readonly version: number;
+  };
+  'esim.usage.level': EsimIdentity & {
+    readonly percent: number;
+    readonly used_bytes: number;
+    readonly total_bytes: number;
+    readonly as_of: string;
+    readonly version: number;
+  };
+  'esim.expiring': EsimIdentity & {
+    readonly hours_left: number;
+    readonly expires_at: string;
+    readonly version: number;
+  };
+  'esim.suspended': EsimControl;
+  'esim.resumed': EsimControl;
+  'esim.revoked': EsimControl;
+  'refund.settled': {
+    readonly refund_request_id: string;
+    readonly esim_id: string;
+    readonly order_id: string;
+    readonly status: 'approved' | 'rejected';
+    /** Null if the request was rejected. */
+    readonly amount: Money | null;
+  };
+  /** Amounts in minor units of `currency`. */
+  'wallet.low': {
+    readonly currency: string;
+    readonly available: number;
+    readonly threshold: number;
+  };
+  /** Numbers of packages. */
+  'catalog.changed': {
+    readonly changes_url: string;
+    readonly added: number;
+    readonly changed: number;
+    readonly withdrawn: number;
   };
 }
 

@@ -6,7 +6,14 @@
  * /v1/events` through `EventFeed`; support reads them on the admin port. The worker assigns feed positions to committed
  * events, and readers do too.
  */
-export { EVENT_TYPES, type EventData, type EventType, type NewEvent } from './event.js';
+export {
+  DOCUMENT_EVENT_TYPES,
+  EVENT_TYPES,
+  type EventData,
+  type EventType,
+  type NewEvent,
+  OPT_IN_EVENT_TYPES,
+} from './event.js';
 export { eventDays, readBodiesInTheirDays } from './event-days.js';
 export { EventEntity } from './event.entity.js';
 export { EventFeed } from './event-feed.js';

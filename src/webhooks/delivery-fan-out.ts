@@ -11,6 +11,7 @@ import { NOW, prepared, sql, type Tx } from '../infra/database/index.js';
 import { InjectNotifier, notifierModule, WorkerNotifier } from '../infra/jobs/index.js';
 import { deliveryIdSql } from './webhook-delivery.entity.js';
 import { TAKES_ATTEMPTS, TARGET_COLUMNS, type TargetRow, toTarget } from './webhook-endpoint.entity.js';
+import { subscribesTo } from './subscriptions.js';
 import type { StartedDelivery } from './worker/deliveries.repository.js';
 
 /** BullMQ queue that wakes the owners of endpoints; a group is an endpoint id (D34). */
@@ -49,7 +50,7 @@ const OWE = prepared(`
            w.id AS endpoint_id, w.partner_id, w.mode, w.enabled, ${TARGET_COLUMNS}, ${TAKES_ATTEMPTS} AS takes_attempts
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS e (id, partner_id, mode, type)
     JOIN webhook_endpoints w ON w.partner_id = e.partner_id AND w.mode = e.mode
-    WHERE w.deleted_at IS NULL AND (w.event_types IS NULL OR e.type = ANY (w.event_types)) AND ${isNearNow('$5')}
+    WHERE w.deleted_at IS NULL AND ${subscribesTo('e.type')} AND ${isNearNow('$5')}
     -- an endpoint that is being deleted waits, or is not seen
     FOR KEY SHARE OF w
   ), starting AS MATERIALIZED (

@@ -1,8 +1,8 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn, VirtualColumn } from 'typeorm';
 import type { Mode } from '../common/mode.js';
-import type { EventType } from '../events/index.js';
 import { NOW } from '../infra/database/index.js';
 import type { SignatureScheme } from './signature.js';
+import type { Subscription } from './subscriptions.js';
 
 /** A URL that receives a partner's events in one mode (spec section 2). */
 @Entity({ name: 'webhook_endpoints' })
@@ -22,9 +22,9 @@ export class WebhookEndpointEntity {
   @Column({ type: 'text', nullable: true })
   description!: string | null;
 
-  /** Null means every type (D28). */
+  /** Null means the document's types (D58). */
   @Column({ name: 'event_types', type: 'text', array: true, nullable: true })
-  eventTypes!: EventType[] | null;
+  eventTypes!: Subscription[] | null;
 
   /** The document's scheme, and any requested in addition (D49). */
   @Column({ name: 'signature_schemes', type: 'text', array: true })

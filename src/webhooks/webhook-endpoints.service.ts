@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { type AuditEntry, AuditLog, type ChangeAuthor } from '../audit/index.js';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { newId } from '../common/ids.js';
-import { EVENT_TYPES } from '../events/index.js';
 import { SecretBox } from '../infra/crypto/index.js';
 import type { Tx } from '../infra/database/index.js';
 import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
@@ -10,6 +9,7 @@ import { PartnersService } from '../partners/index.js';
 import { type BacklogChoice, BacklogJobs } from './backlog-jobs.js';
 import { DELIVERY_JOBS } from './delivery-fan-out.js';
 import { newSigningSecret } from './signature.js';
+import { subscriptionsOf } from './subscriptions.js';
 import { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
 import type { WebhookEndpointEntity } from './webhook-endpoint.entity.js';
 import {
@@ -179,7 +179,7 @@ export function takesAway(before: WebhookEndpointEntity, wanted: EndpointChange)
   const { url = before.url, eventTypes = before.eventTypes, signatureSchemes } = wanted;
   return (
     url !== before.url ||
-    lacksAny(eventTypes ?? EVENT_TYPES, before.eventTypes ?? EVENT_TYPES) ||
+    lacksAny(subscriptionsOf(eventTypes), subscriptionsOf(before.eventTypes)) ||
     lacksAny(signatureSchemes ?? before.signatureSchemes, before.signatureSchemes)
   );
 }

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EVENT_TYPES } from '../../src/events/index.js';
+import { DOCUMENT_EVENT_TYPES } from '../../src/events/index.js';
 import {
   eventually,
   startReceiver,
@@ -308,7 +308,7 @@ describe('esim orders', () => {
 });
 
 describe('esim trigger', () => {
-  it.each(EVENT_TYPES)('triggers %s', async (type) => {
+  it.each(DOCUMENT_EVENT_TYPES)('triggers %s', async (type) => {
     // A new partner each, because the calls of seven triggers exceed the rate limit of one key.
     const player = await service.createPartner();
     const finished = await user.run(['trigger', type, '--json'], {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EVENT_TYPES } from '../../src/events/index.js';
+import { DOCUMENT_EVENT_TYPES } from '../../src/events/index.js';
 import partner from '../../docs/openapi/partner.json' with { type: 'json' };
 import {
   eventually,
@@ -142,11 +142,11 @@ describe('the set of recorded responses in the API reference', () => {
     await expect(`${JSON.stringify({ answers, events }, null, 2)}\n`).toMatchFileSnapshot(FILE);
   });
 
-  it('covers every operation and every event', () => {
+  it('covers every operation and every event of the document', () => {
     const operations = Object.values(partner.paths).flatMap((item) =>
       Object.values(item as Record<string, { operationId: string }>).map(({ operationId }) => operationId),
     );
     expect(Object.keys(recorder.answers).toSorted()).toEqual(operations.toSorted());
-    expect(Object.keys(recorder.events).toSorted()).toEqual([...EVENT_TYPES].toSorted());
+    expect(Object.keys(recorder.events)).toEqual(expect.arrayContaining([...DOCUMENT_EVENT_TYPES]));
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../src/common/ids.js';
-import { EVENT_TYPES } from '../../src/events/index.js';
+import { DOCUMENT_EVENT_TYPES, EVENT_TYPES } from '../../src/events/index.js';
 import { MAX_COUNTED } from '../../src/webhooks/replay-events.js';
 import {
   type ApiAnswer,
@@ -120,9 +120,16 @@ describe('an action that needs a fresh session', () => {
       browser.call('PATCH', `webhook-endpoints/${id}`, { body });
     expect((await browser.post('api-keys', { mode: 'sandbox' })).status).toBe(201);
     expect((await patch(sandbox, { url: 'https://partner.example/elsewhere' })).status).toBe(200);
-    const kept = { url: receiver.url, event_types: EVENT_TYPES, signature_schemes: ['document', 'standard'] };
+    const kept = {
+      url: receiver.url,
+      event_types: DOCUMENT_EVENT_TYPES,
+      signature_schemes: ['document', 'standard'],
+    };
     expect((await patch(live, { description: 'Orders', ...kept })).status).toBe(200);
     expect((await patch(live, { event_types: null })).status).toBe(200);
+    expect((await patch(live, { event_types: ['*'] })).status).toBe(200);
+    expectStepUp(await patch(live, { event_types: null }));
+    expectStepUp(await patch(live, { event_types: EVENT_TYPES }));
     expect((await patch(sandbox, { event_types: ['order.issued'] })).status).toBe(200);
     expect((await browser.post(`webhook-endpoints/${sandbox}/disable`)).status).toBe(200);
     expect((await browser.call('DELETE', `webhook-endpoints/${sandbox}`, { body: {} })).status).toBe(200);

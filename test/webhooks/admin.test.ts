@@ -119,7 +119,7 @@ describe('registration', () => {
 });
 
 describe('an endpoint', () => {
-  it('can be changed field by field: null clears the description and selects every type', async () => {
+  it('can be changed field by field: null clears the description and selects the default types', async () => {
     const { id } = (await create({ description: 'a', event_types: ['esim.activated'] })).body.data as {
       id: string;
     };

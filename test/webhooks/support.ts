@@ -1,6 +1,6 @@
 import { newId } from '../../src/common/ids.js';
 import type { Mode } from '../../src/common/mode.js';
-import { EventRecorder, type EventType, type NewEvent } from '../../src/events/index.js';
+import { EventRecorder, type NewEvent } from '../../src/events/index.js';
 import { Transactions, type Tx } from '../../src/infra/database/index.js';
 import type {
   WebhookDeliveryResponse,
@@ -25,7 +25,7 @@ export interface RegisteredEndpoint {
 export async function registerEndpoint(
   service: TestService,
   partnerId: string,
-  fields: { url: string; mode?: Mode; event_types?: EventType[]; signature_schemes?: readonly string[] },
+  fields: { url: string; mode?: Mode; event_types?: string[]; signature_schemes?: readonly string[] },
 ): Promise<RegisteredEndpoint> {
   const collection = `/internal/v1/partners/${partnerId}/webhook-endpoints`;
   const answer = await service.admin.post(collection, { mode: 'sandbox', ...fields });

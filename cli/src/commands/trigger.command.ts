@@ -1,11 +1,21 @@
 import type { Command } from '../command.js';
 import { EXIT, usageError } from '../exit-codes.js';
-import { SCENES } from '../sandbox-play.js';
+import { NOT_TRIGGERED, SCENES } from '../sandbox-play.js';
 import { waitUntilEnded } from '../wait-until-ended.js';
 import { wholeNumber } from './values.js';
 
 const SCENE_OF = new Map(Object.entries(SCENES));
 const TYPES = [...SCENE_OF.keys()];
+
+/** The message and the hint. */
+function refusalOf(type: string): [string, string] {
+  const reason = (NOT_TRIGGERED as Readonly<Record<string, string>>)[type];
+  if (reason !== undefined) return [`${type} cannot be triggered`, reason];
+  return [
+    type === '' ? 'the event is missing' : `there is no event type "${type}"`,
+    `Event types: ${TYPES.join(', ')}.`,
+  ];
+}
 
 export const trigger: Command = {
   name: 'trigger',
@@ -35,11 +45,7 @@ real event, adds it to the feed, and sends it to every registered Sandbox endpoi
   ],
   run: async (context, options, [type = '']) => {
     const scene = SCENE_OF.get(type);
-    if (scene === undefined)
-      throw usageError(
-        type === '' ? 'the event is missing' : `there is no event type "${type}"`,
-        `Event types: ${TYPES.join(', ')}.`,
-      );
+    if (scene === undefined) throw usageError(...refusalOf(type));
     const { output } = context;
     const api = context.sandboxApi;
     const waiting = { output, signal: context.signal, withinSeconds: wholeNumber(options, 'timeout', 60) };

@@ -83,6 +83,32 @@ export type Branding = {
     accent: string | null;
 };
 
+/**
+ * Packages of the Live catalog were added, changed or withdrawn.
+ */
+export type CatalogChangedEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'catalog.changed';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: CatalogChangedEventData;
+};
+
+export type CatalogChangedEventData = {
+    /**
+     * Path and query of the call that lists the changes.
+     */
+    changes_url: string;
+    added: number;
+    changed: number;
+    withdrawn: number;
+};
+
 export type CreateApiKeyRequest = {
     mode: 'sandbox' | 'live';
     name?: string | null;
@@ -108,7 +134,10 @@ export type CreateWebhookEndpointRequest = {
     mode: 'sandbox' | 'live';
     url: string;
     description?: string | null;
-    event_types?: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
+    /**
+     * Null means `order.issued`, `order.failed`, `esim.activated`, `esim.expired`, `esim.usage.threshold`, `order.topup.completed`, `order.topup.failed`, and never another type. `*` means every type, future ones included.
+     */
+    event_types?: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'order.canceled' | 'esim.profile.changed' | 'esim.usage.level' | 'esim.expiring' | 'esim.suspended' | 'esim.resumed' | 'esim.revoked' | 'refund.settled' | 'wallet.low' | 'catalog.changed' | '*'> | null;
     /**
      * Must include `document`. `standard` adds the headers of Standard Webhooks. Default: `["document"]`.
      */
@@ -122,9 +151,9 @@ export type CreatedWebhookEndpoint = {
     url: string;
     description: string | null;
     /**
-     * Null means every type.
+     * Null means `order.issued`, `order.failed`, `esim.activated`, `esim.expired`, `esim.usage.threshold`, `order.topup.completed`, `order.topup.failed`, and never another type. `*` means every type, future ones included.
      */
-    event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
+    event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'order.canceled' | 'esim.profile.changed' | 'esim.usage.level' | 'esim.expiring' | 'esim.suspended' | 'esim.resumed' | 'esim.revoked' | 'refund.settled' | 'wallet.low' | 'catalog.changed' | '*'> | null;
     signature_schemes: Array<'document' | 'standard'>;
     status: 'enabled' | 'blocked' | 'disabled';
     /**
@@ -332,6 +361,34 @@ export type EsimExpiredEventData = {
     version: number;
 };
 
+/**
+ * The validity of the plan ends in 72 or 24 hours.
+ */
+export type EsimExpiringEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'esim.expiring';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: EsimExpiringEventData;
+};
+
+export type EsimExpiringEventData = {
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    hours_left: 72 | 24;
+    expires_at: string;
+    /**
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
+     */
+    version: number;
+};
+
 export type EsimPage = {
     request_id: RequestId;
     data: Array<Esim>;
@@ -389,9 +446,148 @@ export type EsimPlanPage = {
     next_cursor: string | null;
 };
 
+/**
+ * The state of the profile on the device changed.
+ */
+export type EsimProfileChangedEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'esim.profile.changed';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: EsimProfileChangedEventData;
+};
+
+export type EsimProfileChangedEventData = {
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    profile_status: 'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
+    previous: 'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
+    /**
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
+     */
+    version: number;
+};
+
 export type EsimResponse = {
     request_id: RequestId;
     data: Esim;
+};
+
+/**
+ * The suspension of the eSIM ended.
+ */
+export type EsimResumedEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'esim.resumed';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: EsimResumedEventData;
+};
+
+export type EsimResumedEventData = {
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    reason: string | null;
+    /**
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
+     */
+    version: number;
+};
+
+/**
+ * The eSIM was revoked. It cannot be used again.
+ */
+export type EsimRevokedEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'esim.revoked';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: EsimRevokedEventData;
+};
+
+export type EsimRevokedEventData = {
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    reason: string | null;
+    /**
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
+     */
+    version: number;
+};
+
+/**
+ * The eSIM was suspended.
+ */
+export type EsimSuspendedEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'esim.suspended';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: EsimSuspendedEventData;
+};
+
+export type EsimSuspendedEventData = {
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    reason: string | null;
+    /**
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
+     */
+    version: number;
+};
+
+/**
+ * Usage crossed one of the endpoint's `usage_levels`.
+ */
+export type EsimUsageLevelEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'esim.usage.level';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: EsimUsageLevelEventData;
+};
+
+export type EsimUsageLevelEventData = {
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    percent: number;
+    used_bytes: number;
+    total_bytes: number;
+    as_of: string;
+    /**
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
+     */
+    version: number;
 };
 
 /**
@@ -441,7 +637,27 @@ export type Event = ({
     type: 'order.topup.completed';
 } & OrderTopupCompletedEvent) | ({
     type: 'order.topup.failed';
-} & OrderTopupFailedEvent);
+} & OrderTopupFailedEvent) | ({
+    type: 'order.canceled';
+} & OrderCanceledEvent) | ({
+    type: 'esim.profile.changed';
+} & EsimProfileChangedEvent) | ({
+    type: 'esim.usage.level';
+} & EsimUsageLevelEvent) | ({
+    type: 'esim.expiring';
+} & EsimExpiringEvent) | ({
+    type: 'esim.suspended';
+} & EsimSuspendedEvent) | ({
+    type: 'esim.resumed';
+} & EsimResumedEvent) | ({
+    type: 'esim.revoked';
+} & EsimRevokedEvent) | ({
+    type: 'refund.settled';
+} & RefundSettledEvent) | ({
+    type: 'wallet.low';
+} & WalletLowEvent) | ({
+    type: 'catalog.changed';
+} & CatalogChangedEvent);
 
 export type EventPage = {
     request_id: RequestId;
@@ -710,6 +926,36 @@ export type Order = {
     failed_at: string | null;
 };
 
+/**
+ * The order was canceled and refunded.
+ */
+export type OrderCanceledEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'order.canceled';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: OrderCanceledEventData;
+};
+
+export type OrderCanceledEventData = {
+    order_id: string;
+    /**
+     * Your own id for the order or top-up.
+     */
+    reference: string | null;
+    package_id: string;
+    refunded: Money;
+    /**
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
+     */
+    version: number;
+};
+
 export type OrderEsim = {
     esim_id: string;
     iccid: string;
@@ -903,6 +1149,33 @@ export type ProblemField = {
     message: string;
 };
 
+/**
+ * A refund request was approved or rejected.
+ */
+export type RefundSettledEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'refund.settled';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: RefundSettledEventData;
+};
+
+export type RefundSettledEventData = {
+    refund_request_id: string;
+    esim_id: string;
+    order_id: string;
+    status: 'approved' | 'rejected';
+    /**
+     * Null if the request was rejected.
+     */
+    amount: Money | null;
+};
+
 export type ReplayEventsRequest = {
     /**
      * Inclusive.
@@ -912,7 +1185,7 @@ export type ReplayEventsRequest = {
      * Exclusive; now if absent.
      */
     until?: string | null;
-    event_types?: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
+    event_types?: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'order.canceled' | 'esim.profile.changed' | 'esim.usage.level' | 'esim.expiring' | 'esim.suspended' | 'esim.resumed' | 'esim.revoked' | 'refund.settled' | 'wallet.low' | 'catalog.changed'> | null;
     /**
      * Statuses of the original deliveries. Absent: all of these. Pending and held deliveries are sent anyway.
      */
@@ -949,9 +1222,9 @@ export type RotatedWebhookSecret = {
     url: string;
     description: string | null;
     /**
-     * Null means every type.
+     * Null means `order.issued`, `order.failed`, `esim.activated`, `esim.expired`, `esim.usage.threshold`, `order.topup.completed`, `order.topup.failed`, and never another type. `*` means every type, future ones included.
      */
-    event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
+    event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'order.canceled' | 'esim.profile.changed' | 'esim.usage.level' | 'esim.expiring' | 'esim.suspended' | 'esim.resumed' | 'esim.revoked' | 'refund.settled' | 'wallet.low' | 'catalog.changed' | '*'> | null;
     signature_schemes: Array<'document' | 'standard'>;
     status: 'enabled' | 'blocked' | 'disabled';
     /**
@@ -1164,11 +1437,42 @@ export type TransactionPage = {
 export type UpdateWebhookEndpointRequest = {
     url?: string;
     description?: string | null;
-    event_types?: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
+    /**
+     * Null means `order.issued`, `order.failed`, `esim.activated`, `esim.expired`, `esim.usage.threshold`, `order.topup.completed`, `order.topup.failed`, and never another type. `*` means every type, future ones included.
+     */
+    event_types?: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'order.canceled' | 'esim.profile.changed' | 'esim.usage.level' | 'esim.expiring' | 'esim.suspended' | 'esim.resumed' | 'esim.revoked' | 'refund.settled' | 'wallet.low' | 'catalog.changed' | '*'> | null;
     /**
      * Must include `document`. `standard` adds the headers of Standard Webhooks. Default: `["document"]`.
      */
     signature_schemes?: Array<'document' | 'standard'>;
+};
+
+/**
+ * The available balance fell below the wallet's `low_balance`.
+ */
+export type WalletLowEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'wallet.low';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: WalletLowEventData;
+};
+
+export type WalletLowEventData = {
+    currency: string;
+    /**
+     * In minor units.
+     */
+    available: number;
+    /**
+     * In minor units.
+     */
+    threshold: number;
 };
 
 export type WebhookAttempt = {
@@ -1224,7 +1528,7 @@ export type WebhookDelivery = {
      * Null for a test.
      */
     event_id: string | null;
-    event_type: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'webhook.test';
+    event_type: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'order.canceled' | 'esim.profile.changed' | 'esim.usage.level' | 'esim.expiring' | 'esim.suspended' | 'esim.resumed' | 'esim.revoked' | 'refund.settled' | 'wallet.low' | 'catalog.changed' | 'webhook.test';
     kind: 'event' | 'resend' | 'replay' | 'test';
     /**
      * `held`: waiting because the endpoint is disabled.
@@ -1272,7 +1576,7 @@ export type WebhookDeliveryWithAttempts = {
      * Null for a test.
      */
     event_id: string | null;
-    event_type: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'webhook.test';
+    event_type: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'order.canceled' | 'esim.profile.changed' | 'esim.usage.level' | 'esim.expiring' | 'esim.suspended' | 'esim.resumed' | 'esim.revoked' | 'refund.settled' | 'wallet.low' | 'catalog.changed' | 'webhook.test';
     kind: 'event' | 'resend' | 'replay' | 'test';
     /**
      * `held`: waiting because the endpoint is disabled.
@@ -1315,9 +1619,9 @@ export type WebhookEndpoint = {
     url: string;
     description: string | null;
     /**
-     * Null means every type.
+     * Null means `order.issued`, `order.failed`, `esim.activated`, `esim.expired`, `esim.usage.threshold`, `order.topup.completed`, `order.topup.failed`, and never another type. `*` means every type, future ones included.
      */
-    event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
+    event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'order.canceled' | 'esim.profile.changed' | 'esim.usage.level' | 'esim.expiring' | 'esim.suspended' | 'esim.resumed' | 'esim.revoked' | 'refund.settled' | 'wallet.low' | 'catalog.changed' | '*'> | null;
     signature_schemes: Array<'document' | 'standard'>;
     status: 'enabled' | 'blocked' | 'disabled';
     /**
@@ -1385,7 +1689,7 @@ export type WebhookReplay = {
     status: 'running' | 'completed' | 'canceled' | null;
     since: string;
     until: string;
-    event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
+    event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'order.canceled' | 'esim.profile.changed' | 'esim.usage.level' | 'esim.expiring' | 'esim.suspended' | 'esim.resumed' | 'esim.revoked' | 'refund.settled' | 'wallet.low' | 'catalog.changed'> | null;
     statuses: Array<'delivered' | 'failed' | 'discarded'>;
     /**
      * The number of matching deliveries. It grows while the worker is still selecting. A dry run stops counting at 10,000, which means "at least".
@@ -2879,7 +3183,7 @@ export type ListEventsData = {
          * The `next_cursor` of the previous page.
          */
         cursor?: string;
-        type?: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed';
+        type?: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'order.canceled' | 'esim.profile.changed' | 'esim.usage.level' | 'esim.expiring' | 'esim.suspended' | 'esim.resumed' | 'esim.revoked' | 'refund.settled' | 'wallet.low' | 'catalog.changed';
         /**
          * A mode that the session includes.
          */
@@ -4096,7 +4400,7 @@ export type ListDeliveriesData = {
          */
         cursor?: string;
         status?: 'pending' | 'delivered' | 'failed' | 'held' | 'discarded';
-        event_type?: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'webhook.test';
+        event_type?: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'order.canceled' | 'esim.profile.changed' | 'esim.usage.level' | 'esim.expiring' | 'esim.suspended' | 'esim.resumed' | 'esim.revoked' | 'refund.settled' | 'wallet.low' | 'catalog.changed' | 'webhook.test';
         event_id?: string;
         /**
          * Matches the last attempt.

@@ -39,6 +39,16 @@ export const EVENT_TYPES = [
   'esim.usage.threshold',
   'order.topup.completed',
   'order.topup.failed',
+  'order.canceled',
+  'esim.profile.changed',
+  'esim.usage.level',
+  'esim.expiring',
+  'esim.suspended',
+  'esim.resumed',
+  'esim.revoked',
+  'refund.settled',
+  'wallet.low',
+  'catalog.changed',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

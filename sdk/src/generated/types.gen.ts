@@ -4,7 +4,7 @@ export type ClientOptions = {
     baseUrl: `${string}://{base_url}` | (string & {});
 };
 
-export type Webhooks = ReceiveOrderIssuedEventWebhookRequest | ReceiveOrderFailedEventWebhookRequest | ReceiveEsimActivatedEventWebhookRequest | ReceiveEsimExpiredEventWebhookRequest | ReceiveEsimUsageThresholdEventWebhookRequest | ReceiveOrderTopupCompletedEventWebhookRequest | ReceiveOrderTopupFailedEventWebhookRequest;
+export type Webhooks = ReceiveOrderIssuedEventWebhookRequest | ReceiveOrderFailedEventWebhookRequest | ReceiveEsimActivatedEventWebhookRequest | ReceiveEsimExpiredEventWebhookRequest | ReceiveEsimUsageThresholdEventWebhookRequest | ReceiveOrderTopupCompletedEventWebhookRequest | ReceiveOrderTopupFailedEventWebhookRequest | ReceiveOrderCanceledEventWebhookRequest | ReceiveEsimProfileChangedEventWebhookRequest | ReceiveEsimUsageLevelEventWebhookRequest | ReceiveEsimExpiringEventWebhookRequest | ReceiveEsimSuspendedEventWebhookRequest | ReceiveEsimResumedEventWebhookRequest | ReceiveEsimRevokedEventWebhookRequest | ReceiveRefundSettledEventWebhookRequest | ReceiveWalletLowEventWebhookRequest | ReceiveCatalogChangedEventWebhookRequest;
 
 export type Account = {
     partner_id: string;
@@ -62,6 +62,32 @@ export type CatalogChangePage = {
      * Never null. Send it as `after` to get what is newer.
      */
     next_cursor: string;
+};
+
+/**
+ * Packages of the Live catalog were added, changed or withdrawn.
+ */
+export type CatalogChangedEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'catalog.changed';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: CatalogChangedEventData;
+};
+
+export type CatalogChangedEventData = {
+    /**
+     * Path and query of the call that lists the changes.
+     */
+    changes_url: string;
+    added: number;
+    changed: number;
+    withdrawn: number;
 };
 
 /**
@@ -207,6 +233,34 @@ export type EsimExpiredEventData = {
     order_id: string;
     iccid: string;
     reason: 'validity_ended' | 'never_used';
+    /**
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
+     */
+    version: number;
+};
+
+/**
+ * The validity of the plan ends in 72 or 24 hours.
+ */
+export type EsimExpiringEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'esim.expiring';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: EsimExpiringEventData;
+};
+
+export type EsimExpiringEventData = {
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    hours_left: 72 | 24;
+    expires_at: string;
     /**
      * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
      */
@@ -361,9 +415,148 @@ export type EsimPlanPage = {
     next_cursor: string | null;
 };
 
+/**
+ * The state of the profile on the device changed.
+ */
+export type EsimProfileChangedEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'esim.profile.changed';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: EsimProfileChangedEventData;
+};
+
+export type EsimProfileChangedEventData = {
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    profile_status: 'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
+    previous: 'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
+    /**
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
+     */
+    version: number;
+};
+
 export type EsimResponse = {
     request_id: RequestId;
     data: Esim;
+};
+
+/**
+ * The suspension of the eSIM ended.
+ */
+export type EsimResumedEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'esim.resumed';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: EsimResumedEventData;
+};
+
+export type EsimResumedEventData = {
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    reason: string | null;
+    /**
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
+     */
+    version: number;
+};
+
+/**
+ * The eSIM was revoked. It cannot be used again.
+ */
+export type EsimRevokedEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'esim.revoked';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: EsimRevokedEventData;
+};
+
+export type EsimRevokedEventData = {
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    reason: string | null;
+    /**
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
+     */
+    version: number;
+};
+
+/**
+ * The eSIM was suspended.
+ */
+export type EsimSuspendedEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'esim.suspended';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: EsimSuspendedEventData;
+};
+
+export type EsimSuspendedEventData = {
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    reason: string | null;
+    /**
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
+     */
+    version: number;
+};
+
+/**
+ * Usage crossed one of the endpoint's `usage_levels`.
+ */
+export type EsimUsageLevelEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'esim.usage.level';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: EsimUsageLevelEventData;
+};
+
+export type EsimUsageLevelEventData = {
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    percent: number;
+    used_bytes: number;
+    total_bytes: number;
+    as_of: string;
+    /**
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
+     */
+    version: number;
 };
 
 /**
@@ -470,7 +663,27 @@ export type Event = ({
     type: 'order.topup.completed';
 } & OrderTopupCompletedEvent) | ({
     type: 'order.topup.failed';
-} & OrderTopupFailedEvent);
+} & OrderTopupFailedEvent) | ({
+    type: 'order.canceled';
+} & OrderCanceledEvent) | ({
+    type: 'esim.profile.changed';
+} & EsimProfileChangedEvent) | ({
+    type: 'esim.usage.level';
+} & EsimUsageLevelEvent) | ({
+    type: 'esim.expiring';
+} & EsimExpiringEvent) | ({
+    type: 'esim.suspended';
+} & EsimSuspendedEvent) | ({
+    type: 'esim.resumed';
+} & EsimResumedEvent) | ({
+    type: 'esim.revoked';
+} & EsimRevokedEvent) | ({
+    type: 'refund.settled';
+} & RefundSettledEvent) | ({
+    type: 'wallet.low';
+} & WalletLowEvent) | ({
+    type: 'catalog.changed';
+} & CatalogChangedEvent);
 
 export type EventPage = {
     request_id: RequestId;
@@ -728,6 +941,36 @@ export type Order = {
     updated_at: string;
     issued_at: string | null;
     failed_at: string | null;
+};
+
+/**
+ * The order was canceled and refunded.
+ */
+export type OrderCanceledEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'order.canceled';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: OrderCanceledEventData;
+};
+
+export type OrderCanceledEventData = {
+    order_id: string;
+    /**
+     * Your own id for the order or top-up.
+     */
+    reference: string | null;
+    package_id: string;
+    refunded: Money;
+    /**
+     * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
+     */
+    version: number;
 };
 
 export type OrderEsim = {
@@ -1015,6 +1258,33 @@ export type QrCodeResponse = {
     data: QrCode;
 };
 
+/**
+ * A refund request was approved or rejected.
+ */
+export type RefundSettledEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'refund.settled';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: RefundSettledEventData;
+};
+
+export type RefundSettledEventData = {
+    refund_request_id: string;
+    esim_id: string;
+    order_id: string;
+    status: 'approved' | 'rejected';
+    /**
+     * Null if the request was rejected.
+     */
+    amount: Money | null;
+};
+
 export type RemainingSpendLimit = {
     amount: Money;
     /**
@@ -1134,6 +1404,34 @@ export type Usage = {
 export type UsageResponse = {
     request_id: RequestId;
     data: Usage;
+};
+
+/**
+ * The available balance fell below the wallet's `low_balance`.
+ */
+export type WalletLowEvent = {
+    /**
+     * Unique. Ignore an id that you have already processed.
+     */
+    id: string;
+    type: 'wallet.low';
+    /**
+     * The time of the event.
+     */
+    created_at: string;
+    data: WalletLowEventData;
+};
+
+export type WalletLowEventData = {
+    currency: string;
+    /**
+     * In minor units.
+     */
+    available: number;
+    /**
+     * In minor units.
+     */
+    threshold: number;
 };
 
 /**
@@ -2934,7 +3232,7 @@ export type ListEventsData = {
          * The `next_cursor` of the previous page.
          */
         cursor?: string;
-        type?: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed';
+        type?: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'order.canceled' | 'esim.profile.changed' | 'esim.usage.level' | 'esim.expiring' | 'esim.suspended' | 'esim.resumed' | 'esim.revoked' | 'refund.settled' | 'wallet.low' | 'catalog.changed';
         /**
          * A `next_cursor` of this list, or the id of the last event that you received.
          */
@@ -3375,6 +3673,96 @@ export type ReceiveOrderTopupFailedEventWebhookPayload = OrderTopupFailedEvent;
 export type ReceiveOrderTopupFailedEventWebhookRequest = {
     body: ReceiveOrderTopupFailedEventWebhookPayload;
     key: 'order.topup.failed';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveOrderCanceledEventWebhookPayload = OrderCanceledEvent;
+
+export type ReceiveOrderCanceledEventWebhookRequest = {
+    body: ReceiveOrderCanceledEventWebhookPayload;
+    key: 'order.canceled';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveEsimProfileChangedEventWebhookPayload = EsimProfileChangedEvent;
+
+export type ReceiveEsimProfileChangedEventWebhookRequest = {
+    body: ReceiveEsimProfileChangedEventWebhookPayload;
+    key: 'esim.profile.changed';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveEsimUsageLevelEventWebhookPayload = EsimUsageLevelEvent;
+
+export type ReceiveEsimUsageLevelEventWebhookRequest = {
+    body: ReceiveEsimUsageLevelEventWebhookPayload;
+    key: 'esim.usage.level';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveEsimExpiringEventWebhookPayload = EsimExpiringEvent;
+
+export type ReceiveEsimExpiringEventWebhookRequest = {
+    body: ReceiveEsimExpiringEventWebhookPayload;
+    key: 'esim.expiring';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveEsimSuspendedEventWebhookPayload = EsimSuspendedEvent;
+
+export type ReceiveEsimSuspendedEventWebhookRequest = {
+    body: ReceiveEsimSuspendedEventWebhookPayload;
+    key: 'esim.suspended';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveEsimResumedEventWebhookPayload = EsimResumedEvent;
+
+export type ReceiveEsimResumedEventWebhookRequest = {
+    body: ReceiveEsimResumedEventWebhookPayload;
+    key: 'esim.resumed';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveEsimRevokedEventWebhookPayload = EsimRevokedEvent;
+
+export type ReceiveEsimRevokedEventWebhookRequest = {
+    body: ReceiveEsimRevokedEventWebhookPayload;
+    key: 'esim.revoked';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveRefundSettledEventWebhookPayload = RefundSettledEvent;
+
+export type ReceiveRefundSettledEventWebhookRequest = {
+    body: ReceiveRefundSettledEventWebhookPayload;
+    key: 'refund.settled';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveWalletLowEventWebhookPayload = WalletLowEvent;
+
+export type ReceiveWalletLowEventWebhookRequest = {
+    body: ReceiveWalletLowEventWebhookPayload;
+    key: 'wallet.low';
+    path?: never;
+    query?: never;
+};
+
+export type ReceiveCatalogChangedEventWebhookPayload = CatalogChangedEvent;
+
+export type ReceiveCatalogChangedEventWebhookRequest = {
+    body: ReceiveCatalogChangedEventWebhookPayload;
+    key: 'catalog.changed';
     path?: never;
     query?: never;
 };

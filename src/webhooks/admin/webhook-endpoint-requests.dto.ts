@@ -14,10 +14,10 @@ import {
 } from 'class-validator';
 import { MODES, type Mode } from '../../common/mode.js';
 import { LINE_PATTERN } from '../../common/plain-text.js';
-import { EVENT_TYPES, type EventType } from '../../events/index.js';
 import { compose, ListQueryDto, Optional, SingleLineText } from '../../infra/http/index.js';
 import type { NewEndpointTerms } from '../webhook-endpoints.service.js';
 import { SIGNATURE_SCHEMES, type SignatureScheme } from '../signature.js';
+import { EVENT_TYPES_RULE, type Subscription, SUBSCRIPTIONS } from '../subscriptions.js';
 import { MAX_URL_LENGTH } from '../target-policy.js';
 import { ENDPOINT_STATUSES, type EndpointStatus } from '../webhook-endpoint.entity.js';
 import type { EndpointChange } from '../webhook-endpoints.repository.js';
@@ -38,13 +38,22 @@ function TargetUrl(): PropertyDecorator {
   );
 }
 
-/** Absent or null means every type; `[]` would mean none and is refused (D28). */
+/** Absent or null means the document's types (D58); `[]` would mean none and is refused (D28). */
 function EventTypes(): PropertyDecorator {
   return compose(
+    ApiPropertyOptional({
+      enum: SUBSCRIPTIONS,
+      isArray: true,
+      nullable: true,
+      minItems: 1,
+      uniqueItems: true,
+      description: EVENT_TYPES_RULE,
+    }),
+    Optional(),
     IsArray({ message: 'must be a list of event types' }),
-    ArrayNotEmpty({ message: 'must not be empty; omit it for every type' }),
+    ArrayNotEmpty({ message: 'must not be empty; omit it for the default types' }),
     ArrayUnique({ message: 'must not repeat a type' }),
-    IsIn(EVENT_TYPES, { each: true, message: 'must hold known event types' }),
+    IsIn(SUBSCRIPTIONS, { each: true, message: 'must hold known event types' }),
   );
 }
 
@@ -96,10 +105,8 @@ export class CreateWebhookEndpointDto {
   @SingleLineText(MAX_DESCRIPTION)
   description?: string | null;
 
-  @ApiPropertyOptional({ enum: EVENT_TYPES, isArray: true, nullable: true, minItems: 1, uniqueItems: true })
-  @Optional()
   @EventTypes()
-  event_types?: EventType[] | null;
+  event_types?: Subscription[] | null;
 
   @SignatureSchemes()
   signature_schemes?: SignatureScheme[];
@@ -122,10 +129,8 @@ export class UpdateWebhookEndpointDto {
   @SingleLineText(MAX_DESCRIPTION)
   description?: string | null;
 
-  @ApiPropertyOptional({ enum: EVENT_TYPES, isArray: true, nullable: true, minItems: 1, uniqueItems: true })
-  @Optional()
   @EventTypes()
-  event_types?: EventType[] | null;
+  event_types?: Subscription[] | null;
 
   @SignatureSchemes()
   signature_schemes?: SignatureScheme[];
@@ -185,7 +190,7 @@ export function toNewEndpointTerms(partnerId: string, body: CreateWebhookEndpoin
   };
 }
 
-/** The fields present in the body. Null is a value here: it clears the description and selects every type. */
+/** The fields present in the body. Null is a value here: it clears the description and selects the default types. */
 export function toEndpointChange(body: UpdateWebhookEndpointDto): EndpointChange {
   return {
     ...(body.url === undefined ? {} : { url: body.url }),

@@ -1,10 +1,10 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { MODES, type Mode } from '../../common/mode.js';
 import { mapPage, type Page } from '../../common/page.js';
-import { EVENT_TYPES, type EventType } from '../../events/index.js';
 import { MAX_COUNTED } from '../endpoint-stats.repository.js';
 import type { ShownEndpoint } from '../show-endpoints.js';
 import { SIGNATURE_SCHEMES, type SignatureScheme } from '../signature.js';
+import { EVENT_TYPES_RULE, type Subscription, SUBSCRIPTIONS } from '../subscriptions.js';
 import {
   type DisabledReason,
   ENDPOINT_STATUSES,
@@ -30,8 +30,8 @@ export class WebhookEndpointResponse {
   @ApiProperty({ type: String, nullable: true })
   description!: string | null;
 
-  @ApiProperty({ enum: EVENT_TYPES, isArray: true, nullable: true, description: 'Null means every type.' })
-  event_types!: readonly EventType[] | null;
+  @ApiProperty({ enum: SUBSCRIPTIONS, isArray: true, nullable: true, description: EVENT_TYPES_RULE })
+  event_types!: readonly Subscription[] | null;
 
   @ApiProperty({ enum: SIGNATURE_SCHEMES, isArray: true, example: ['document'] })
   signature_schemes!: readonly SignatureScheme[];

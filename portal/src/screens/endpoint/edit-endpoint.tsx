@@ -7,7 +7,7 @@ import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
 import { Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
 import { notify } from '../../components/toasts.tsx';
-import { TYPE_OPTIONS } from '../webhooks/new-endpoint.tsx';
+import { SUBSCRIPTION_HINT, SUBSCRIPTION_OPTIONS } from '../webhooks/subscriptions.ts';
 
 type Fields = { url: string; description: string | null; event_types: readonly string[] | null };
 
@@ -60,8 +60,8 @@ export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; 
         />
         <Checkboxes
           legend="Event types"
-          hint="Select none to receive every type, including future ones."
-          options={TYPE_OPTIONS}
+          hint={SUBSCRIPTION_HINT}
+          options={SUBSCRIPTION_OPTIONS}
           chosen={types}
           onChange={setTypes}
         />

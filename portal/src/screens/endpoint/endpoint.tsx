@@ -13,6 +13,7 @@ import { EndpointSwitch } from '../webhooks/endpoint-switch.tsx';
 import { RotateSecretDialog } from '../webhooks/rotate-secret.tsx';
 import { Sparkline } from '../webhooks/sparkline.tsx';
 import { useSendTest } from '../webhooks/send-test.ts';
+import { namesOf } from '../webhooks/subscriptions.ts';
 import { DeleteEndpointDialog } from './delete-endpoint.tsx';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { DeliveryLog } from './delivery-log.tsx';
@@ -62,7 +63,7 @@ function Page({ endpoint }: { endpoint: Endpoint }) {
       </div>
       <p className="sub">
         <code>{endpoint.id}</code> <CopyButton text={endpoint.id} label="Copy endpoint id" />{' '}
-        {endpoint.event_types === null ? 'All event types' : endpoint.event_types.join(', ')}
+        {namesOf(endpoint.event_types)}
         {endpoint.description && ` · ${endpoint.description}`}
       </p>
       <div className="card-body">

@@ -7,7 +7,7 @@ import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
 import { count } from '../../components/format.ts';
 import { Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
-import { TYPE_OPTIONS } from '../webhooks/new-endpoint.tsx';
+import { TYPE_OPTIONS } from '../webhooks/subscriptions.ts';
 
 const endpointRoute = getRouteApi('/developers/webhooks/$endpointId');
 

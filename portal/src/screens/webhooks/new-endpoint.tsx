@@ -1,14 +1,13 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { post } from '../../api/client.ts';
-import { EVENT_TYPES, type CreatedEndpoint, type Mode } from '../../api/types.ts';
+import type { CreatedEndpoint, Mode } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
 import { Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
 import { SecretLost, SecretOnce } from '../../components/secret-once.tsx';
-
-export const TYPE_OPTIONS = EVENT_TYPES.map((type) => [type, type] as const);
+import { SUBSCRIPTION_HINT, SUBSCRIPTION_OPTIONS } from './subscriptions.ts';
 
 /** Asks for the URL and the event types, then shows the signing secret once. */
 export function NewEndpointDialog({ mode, onClose }: { mode: Mode; onClose: () => void }) {
@@ -77,8 +76,8 @@ export function NewEndpointDialog({ mode, onClose }: { mode: Mode; onClose: () =
         />
         <Checkboxes
           legend="Event types"
-          hint="Select none to receive every type, including future ones."
-          options={TYPE_OPTIONS}
+          hint={SUBSCRIPTION_HINT}
+          options={SUBSCRIPTION_OPTIONS}
           chosen={types}
           onChange={setTypes}
         />

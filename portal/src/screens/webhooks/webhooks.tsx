@@ -13,6 +13,7 @@ import { NewEndpointDialog } from './new-endpoint.tsx';
 import { RotateSecretDialog } from './rotate-secret.tsx';
 import { Sparkline } from './sparkline.tsx';
 import { useSendTest } from './send-test.ts';
+import { namesOf } from './subscriptions.ts';
 
 const COLUMNS = ['Endpoint', 'State', 'Last 24 hours', 'On', 'Actions'];
 
@@ -87,9 +88,7 @@ function EndpointRow({ endpoint, onRotate }: { endpoint: Endpoint; onRotate: () 
           {endpoint.url}
         </Link>
         {endpoint.description && <span className="sub">{endpoint.description}</span>}
-        <span className="sub">
-          {endpoint.event_types === null ? 'All event types' : endpoint.event_types.join(', ')}
-        </span>
+        <span className="sub">{namesOf(endpoint.event_types)}</span>
       </td>
       <td data-column="State" className="wide-cell">
         <EndpointState endpoint={endpoint} />
