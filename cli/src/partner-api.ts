@@ -108,8 +108,8 @@ export class PartnerApi {
     return this.client.catalog.changes(after === undefined ? { limit } : { after, limit }, this.call);
   }
 
-  order(id: string): Promise<Order> {
-    return this.client.orders.get(id, this.call);
+  order(id: string, waitSeconds = 0): Promise<Order> {
+    return this.client.orders.get(id, { ...this.call, waitSeconds });
   }
 
   async orders(filters: Typed): Promise<Page<Order>> {
@@ -171,8 +171,8 @@ export class PartnerApi {
     return this.client.topups.place(topup, { ...this.call, idempotencyKey });
   }
 
-  topup(id: string): Promise<Topup> {
-    return this.client.topups.get(id, this.call);
+  topup(id: string, waitSeconds = 0): Promise<Topup> {
+    return this.client.topups.get(id, { ...this.call, waitSeconds });
   }
 
   activate(esimId: string): Promise<Esim> {

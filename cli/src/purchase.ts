@@ -25,7 +25,7 @@ interface Kind<New, Bought extends Placed> {
   /** The command that shows it. */
   readonly shownBy: string;
   readonly place: (api: PartnerApi, wanted: New, idempotencyKey: string) => Promise<Bought>;
-  readonly read: (api: PartnerApi, id: string) => Promise<Bought>;
+  readonly read: (api: PartnerApi, id: string, waitSeconds?: number) => Promise<Bought>;
 }
 
 export const ORDER: Kind<NewOrder, Order> = {
@@ -33,7 +33,7 @@ export const ORDER: Kind<NewOrder, Order> = {
   idFact: 'order_id',
   shownBy: 'esim orders get',
   place: (api, order, key) => api.placeOrder(order, key),
-  read: (api, id) => api.order(id),
+  read: (api, id, waitSeconds) => api.order(id, waitSeconds),
 };
 
 export const TOPUP: Kind<NewTopup, Topup> = {
@@ -41,7 +41,7 @@ export const TOPUP: Kind<NewTopup, Topup> = {
   idFact: 'topup_id',
   shownBy: 'esim topups get',
   place: (api, topup, key) => api.placeTopup(topup, key),
-  read: (api, id) => api.topup(id),
+  read: (api, id, waitSeconds) => api.topup(id, waitSeconds),
 };
 
 /**
@@ -81,7 +81,7 @@ export class Purchase<New, Bought extends Placed> {
     const { context, idempotencyKey, kind } = this;
     context.output.keep(`${id} is ${status}`);
     try {
-      return await waitUntilEnded(() => kind.read(this.api, id), { ...context, withinSeconds });
+      return await waitUntilEnded((wait) => kind.read(this.api, id, wait), { ...context, withinSeconds });
     } catch (error) {
       throw new UnfinishedPurchase(
         error,

@@ -29,9 +29,9 @@ export class EsimClient {
     this.catalog = new Catalog(transport);
     this.events = new Events(transport);
     this.requests = new Requests(transport);
-    this.orders = new Orders(transport, this.events);
+    this.orders = new Orders(transport);
     this.esims = new Esims(transport);
-    this.topups = new Topups(transport, this.events);
+    this.topups = new Topups(transport);
     this.wallet = new Wallet(transport);
     this.sandbox = new Sandbox(transport);
   }

@@ -23,7 +23,7 @@ export {
 } from './purchases.js';
 export type { ChangesPage, Shelf } from './resources.js';
 export { SQL_STORE_TABLES, SqlCursorStore, SqlIntentStore, type SqlQuery } from './sql-stores.js';
-export type { AnswerFacts, CallOptions, WriteOptions } from './transport.js';
+export type { AnswerFacts, CallOptions, WaitingRead, WriteOptions } from './transport.js';
 export type * from './types.js';
 export type { WaitOptions } from './wait.js';
 export {

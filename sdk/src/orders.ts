@@ -1,15 +1,11 @@
-import type { Events } from './events.js';
 import { type List, listOf } from './list.js';
 import { get, part, post } from './resources.js';
-import type { CallOptions, Transport, WriteOptions } from './transport.js';
+import type { CallOptions, Transport, WaitingRead, WriteOptions } from './transport.js';
 import type { NewOrder, Order, OrderFilters } from './types.js';
 import { type WaitOptions, waitUntilEnded } from './wait.js';
 
 export class Orders {
-  constructor(
-    private readonly transport: Transport,
-    private readonly events: Events,
-  ) {}
+  constructor(private readonly transport: Transport) {}
 
   /**
    * Places an order. It takes effect at most once, however often the call is retried. If your process may crash, use
@@ -20,7 +16,7 @@ export class Orders {
     return post(this.transport, '/orders', order, options);
   }
 
-  get(id: string, options?: CallOptions): Promise<Order> {
+  get(id: string, options?: WaitingRead): Promise<Order> {
     return get(this.transport, `/orders/${part(id)}`, options);
   }
 
@@ -39,10 +35,11 @@ export class Orders {
   }
 
   /**
-   * Waits until the order has ended (issued, partially issued, failed or canceled). It long-polls the order's events.
+   * Waits until the order has ended (issued, partially issued, failed or canceled). The service holds
+   * each read until then.
    * After the timeout, it returns the order in its current state, so check its `status`.
    */
   waitFor(id: string, options?: WaitOptions): Promise<Order> {
-    return waitUntilEnded(this.events, (call) => this.get(id, call), options);
+    return waitUntilEnded((call) => this.get(id, call), options);
   }
 }

@@ -1,15 +1,11 @@
-import type { Events } from './events.js';
 import { type List, listOf } from './list.js';
 import { get, part, post } from './resources.js';
-import type { CallOptions, Transport, WriteOptions } from './transport.js';
+import type { CallOptions, Transport, WaitingRead, WriteOptions } from './transport.js';
 import type { NewTopup, Topup, TopupFilters } from './types.js';
 import { type WaitOptions, waitUntilEnded } from './wait.js';
 
 export class Topups {
-  constructor(
-    private readonly transport: Transport,
-    private readonly events: Events,
-  ) {}
+  constructor(private readonly transport: Transport) {}
 
   /**
    * Places a top-up. It takes effect at most once, however often the call is retried. If your process may crash, use
@@ -25,15 +21,16 @@ export class Topups {
     return listOf(this.transport, '/topups', filters, options);
   }
 
-  get(id: string, options?: CallOptions): Promise<Topup> {
+  get(id: string, options?: WaitingRead): Promise<Topup> {
     return get(this.transport, `/topups/${part(id)}`, options);
   }
 
   /**
-   * Waits until the top-up has ended (completed or failed). It long-polls the top-up's events. After the timeout, it
+   * Waits until the top-up has ended (completed or failed). The service holds
+   * each read until then. After the timeout, it
    * returns the top-up in its current state, so check its `status`.
    */
   waitFor(id: string, options?: WaitOptions): Promise<Topup> {
-    return waitUntilEnded(this.events, (call) => this.get(id, call), options);
+    return waitUntilEnded((call) => this.get(id, call), options);
   }
 }

@@ -32,6 +32,11 @@ export interface CallOptions {
   readonly deadlineMs?: number;
 }
 
+export interface WaitingRead extends CallOptions {
+  /** How long the service may hold the call until the order or top-up has ended; at most 25 s. */
+  readonly waitSeconds?: number;
+}
+
 export interface WriteOptions extends CallOptions {
   /** One key for all tries; defaults to a new UUID. A repeated call with the same key takes effect only once. */
   readonly idempotencyKey?: string;

@@ -32,7 +32,7 @@ export function renderBanner(facts: BannerFacts): string {
     `  ${facts.portalLink}`,
     ...exportLines({ apiUrl, apiKey, liveKey: live?.apiKey ?? null }),
     ...orderLines('$ESIM_API_KEY', 'pkg_fr_1gb_7d'),
-    ...afterOrderLines('$ESIM_API_KEY', 'orders/$ORDER'),
+    ...afterOrderLines('$ESIM_API_KEY', 'order'),
     ...(live === null ? [] : liveLines(live)),
     `  Paste the lines above (bash, zsh).${describeLive(live)}`,
     `  ${placesOf(facts).join('; ')}`,
@@ -53,12 +53,12 @@ function orderLines(key: string, packageId: string): string[] {
   ];
 }
 
-/** Waits for the order's first event, then shows the order. */
-function afterOrderLines(key: string, shown: string): string[] {
+/** Waits for the end of the order, and shows it or what it changed. */
+function afterOrderLines(key: string, shown: 'order' | 'transactions'): string[] {
+  const order = '"$ESIM_BASE_URL/v1/orders/$ORDER"';
   return [
     `curl -s -H "Authorization: Bearer ${key}" -H 'Prefer: wait=25' \\`,
-    `  -o /dev/null "$ESIM_BASE_URL/v1/events?subject=$ORDER" \\`,
-    `  "$ESIM_BASE_URL/v1/${shown}"`,
+    shown === 'order' ? `  ${order}` : `  ${order} -o /dev/null "$ESIM_BASE_URL/v1/${shown}"`,
   ];
 }
 

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { PartnersModule } from '../partners/index.js';
 import { PartnerEventsController } from './admin/partner-events.controller.js';
 import { EventsController } from './api/events.controller.js';
+import { LongPolling } from './api/long-polling.js';
 import { EventFeed, EventPositions } from './event-feed.js';
 import { PortalEventsController } from './portal/portal-events.controller.js';
 import { EventRecorder } from './event-recorder.js';
@@ -15,8 +16,16 @@ import { FeedWatch } from './feed-watch.js';
 })
 export class EventsModule {}
 
+/** Calls of the partner API that wait for an event. */
+@Module({
+  imports: [EventsModule],
+  providers: [EventSubjectsRepository, FeedWatch, LongPolling],
+  exports: [LongPolling],
+})
+export class LongPollingModule {}
+
 /** The partner's feed. */
-@Module({ imports: [EventsModule], providers: [FeedWatch], controllers: [EventsController] })
+@Module({ imports: [EventsModule, LongPollingModule], controllers: [EventsController] })
 export class EventsApiModule {}
 
 /** Support's view of a partner's events. */

@@ -35,6 +35,12 @@ export interface FeedRange {
   readonly completeTo: number;
 }
 
+/** Events for which a call waits: those of the partner, or of one of its orders. */
+export interface AwaitedEvents {
+  readonly partnerId: string;
+  readonly orderId?: string | undefined;
+}
+
 /** Positions in one day's partition; those of neighboring days overlap. */
 interface FeedDay {
   readonly day: Date;
@@ -223,22 +229,25 @@ export class EventsRepository {
     return { head: toSafeInteger(rows[0]!.head), unpositioned: rows[0]!.unpositioned };
   }
 
-  /** The given partners that have an event after `after`, up to `upTo`. */
-  async partnersBetween(
+  /** Those of `awaited` for which there is an event after the position `after`, up to `upTo`. */
+  async withNewEvents<A extends AwaitedEvents>(
     mode: Mode,
-    partnerIds: readonly string[],
+    awaited: readonly A[],
     after: number,
     upTo: number,
-  ): Promise<ReadonlySet<string>> {
+  ): Promise<readonly A[]> {
     const days = (await this.feedDays(mode, after)).map(({ day }) => day.getTime());
-    if (days.length === 0) return new Set();
-    const { rows } = await sql<{ partner_id: string }>(
+    if (days.length === 0) return [];
+    const { rows } = await sql<{ partner_id: string; order_id: string | null }>(
       this.manager,
-      `SELECT p.partner_id FROM unnest($1::text[]) AS p (partner_id)
-       WHERE EXISTS (SELECT FROM events e WHERE e.partner_id = p.partner_id AND e.mode = $2 AND e.position > $3
-                       AND e.position <= $4 AND e.id >= $5 AND e.id < $6)`,
+      `SELECT a.partner_id, a.order_id
+       FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) AS given (partner_id, order_id)) AS a
+       WHERE EXISTS (SELECT FROM events e WHERE e.partner_id = a.partner_id AND e.mode = $3 AND e.position > $4
+                       AND e.position <= $5 AND e.id >= $6 AND e.id < $7
+                       AND (a.order_id IS NULL OR substring(e.body FROM '"order_id":"([^"]+)"') = a.order_id))`,
       [
-        partnerIds,
+        awaited.map(({ partnerId }) => partnerId),
+        awaited.map(({ orderId }) => orderId ?? null),
         mode,
         after,
         upTo,
@@ -246,7 +255,8 @@ export class EventsRepository {
         idFloor('evt', dayOf(new Date(Math.max(...days)), 1)),
       ],
     );
-    return new Set(rows.map((row) => row.partner_id));
+    const found = new Set(rows.map((row) => `${row.partner_id} ${row.order_id}`));
+    return awaited.filter(({ partnerId, orderId }) => found.has(`${partnerId} ${orderId ?? null}`));
   }
 
   /** Deletes the positions of dropped days. */

@@ -4,7 +4,7 @@ import { type Mode, perMode } from '../common/mode.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import { LOGGER } from '../infra/logging.js';
 import { EventFeed } from './event-feed.js';
-import { EventsRepository } from './events.repository.js';
+import { type AwaitedEvents, EventsRepository } from './events.repository.js';
 
 /** Maximum concurrent waiting calls per key in one process. Another call returns at once (D39). */
 export const MAX_WAITING_PER_KEY = 8;
@@ -18,12 +18,17 @@ const LOOK_EVERY_MS = 50;
 /** Interval after a failed poll: the database may be down for a while. */
 const LOOK_AGAIN_MS = 1_000;
 
-/** Result of a wait: the partner has a new event, the wait is over, or there is no room to wait. */
-export type WaitEnd = 'new' | 'over' | 'no room';
+/**
+ * Result of a wait: there is a new event, the time is over, the caller or the process is gone, or there is no room to
+ * wait.
+ */
+export type WaitEnd = 'new' | 'time' | 'gone' | 'no room';
 
 export interface FeedWait {
   readonly scope: TenantScope;
   readonly keyId: string;
+  /** Waits for events of this order only. */
+  readonly orderId?: string | undefined;
   /** The caller has seen every event up to this position. */
   readonly position: number;
   readonly forMs: number;
@@ -31,8 +36,7 @@ export interface FeedWait {
   readonly gone: AbortSignal;
 }
 
-interface Waiter {
-  readonly partnerId: string;
+interface Waiter extends AwaitedEvents {
   /** The caller has seen all of the partner's events up to this position. */
   position: number;
   readonly end: (how: WaitEnd) => void;
@@ -70,13 +74,14 @@ export class FeedWatch implements OnModuleDestroy {
   /** Runs first in a shutdown, so that waiting calls get their responses while the server can still send them. */
   onModuleDestroy(): void {
     this.stopped = true;
-    for (const { waiters } of Object.values(this.modes)) for (const { end } of [...waiters]) end('over');
+    for (const { waiters } of Object.values(this.modes)) for (const { end } of [...waiters]) end('gone');
   }
 
   /** Never rejects. */
-  async wait({ scope, keyId, position, forMs, gone }: FeedWait): Promise<WaitEnd> {
+  async wait({ scope, keyId, orderId, position, forMs, gone }: FeedWait): Promise<WaitEnd> {
     const watch = this.modes[scope.mode];
-    if (this.stopped || gone.aborted || forMs <= 0) return 'over';
+    if (this.stopped || gone.aborted) return 'gone';
+    if (forMs <= 0) return 'time';
     const owner = `${scope.partnerId} ${scope.mode}`;
     if (
       this.countOf(keyId) >= MAX_WAITING_PER_KEY ||
@@ -87,7 +92,13 @@ export class FeedWatch implements OnModuleDestroy {
     for (const name of [keyId, owner]) this.counts.set(name, this.countOf(name) + 1);
     this.waiting++;
     try {
-      return await this.enter(scope, watch, { position, forMs, gone });
+      return await this.enter(scope.mode, watch, {
+        partnerId: scope.partnerId,
+        orderId,
+        position,
+        forMs,
+        gone,
+      });
     } finally {
       this.waiting--;
       for (const name of [keyId, owner]) this.leave(name);
@@ -105,9 +116,15 @@ export class FeedWatch implements OnModuleDestroy {
   }
 
   private enter(
-    { partnerId, mode }: TenantScope,
+    mode: Mode,
     watch: ModeWatch,
-    { position, forMs, gone }: Pick<FeedWait, 'position' | 'forMs' | 'gone'>,
+    {
+      partnerId,
+      orderId,
+      position,
+      forMs,
+      gone,
+    }: AwaitedEvents & Pick<FeedWait, 'position' | 'forMs' | 'gone'>,
   ): Promise<WaitEnd> {
     return new Promise((resolve) => {
       const end = (how: WaitEnd): void => {
@@ -116,9 +133,9 @@ export class FeedWatch implements OnModuleDestroy {
         watch.waiters.delete(waiter);
         resolve(how);
       };
-      const hungUp = (): void => end('over');
-      const waiter: Waiter = { partnerId, position, end };
-      const timer = setTimeout(() => end('over'), forMs);
+      const hungUp = (): void => end('gone');
+      const waiter: Waiter = { partnerId, orderId, position, end };
+      const timer = setTimeout(() => end('time'), forMs);
       gone.addEventListener('abort', hungUp);
       watch.waiters.add(waiter);
       if (watch.looking) return;
@@ -144,10 +161,8 @@ export class FeedWatch implements OnModuleDestroy {
     const waiters = [...watch.waiters];
     const behind = waiters.filter(({ position }) => position < head);
     if (behind.length > 0) {
-      const partnerIds = [...new Set(behind.map(({ partnerId }) => partnerId))];
       const from = Math.min(...behind.map(({ position }) => position));
-      const withNew = await this.events.partnersBetween(mode, partnerIds, from, head);
-      for (const { partnerId, end } of behind) if (withNew.has(partnerId)) end('new');
+      for (const { end } of await this.events.withNewEvents(mode, behind, from, head)) end('new');
     }
     // The head may be lower than before if the last day with events was dropped.
     for (const waiter of waiters) waiter.position = head;

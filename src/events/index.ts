@@ -24,5 +24,7 @@ export {
   EventsModule,
   EventsPortalModule,
   EventsWorkerModule,
+  LongPollingModule,
 } from './events.module.js';
+export { LongPolling } from './api/long-polling.js';
 export { EventsRepository } from './events.repository.js';

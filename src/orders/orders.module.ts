@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { AlertsModule } from '../alerts/index.js';
 import { CatalogModule } from '../catalog/index.js';
 import { EsimsModule } from '../esims/index.js';
-import { EventsModule } from '../events/index.js';
+import { EventsModule, LongPollingModule } from '../events/index.js';
 import { PartnersModule } from '../partners/index.js';
 import { ProvidersModule } from '../providers/index.js';
 import { PurchaseMetricsModule } from '../purchases/index.js';
@@ -48,7 +48,7 @@ const PROVIDERS = [
 })
 export class OrdersModule {}
 
-@Module({ imports: [OrdersModule], controllers: [OrdersController] })
+@Module({ imports: [OrdersModule, LongPollingModule], controllers: [OrdersController] })
 export class OrdersApiModule {}
 
 /** A partner's orders, on the portal's port. */

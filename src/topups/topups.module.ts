@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { CatalogModule } from '../catalog/index.js';
 import { EsimsModule } from '../esims/index.js';
-import { EventsModule } from '../events/index.js';
+import { EventsModule, LongPollingModule } from '../events/index.js';
 import { PartnersModule } from '../partners/index.js';
 import { ProvidersModule } from '../providers/index.js';
 import { PurchaseMetricsModule } from '../purchases/index.js';
@@ -34,7 +34,7 @@ const PROVIDERS = [TopupsRepository, TopupJobsRepository, PlaceTopup, CompleteTo
 })
 export class TopupsModule {}
 
-@Module({ imports: [TopupsModule], controllers: [TopupsController] })
+@Module({ imports: [TopupsModule, LongPollingModule], controllers: [TopupsController] })
 export class TopupsApiModule {}
 
 /** A partner's top-ups, on the portal's port. */

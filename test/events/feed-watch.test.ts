@@ -7,9 +7,9 @@ import { FeedWatch, type FeedWait, type WaitEnd } from '../../src/events/feed-wa
 /** Watches a feed with this head and a partner's events at these positions. */
 function watchFeed(state: { head: number; readonly events: readonly number[] }): FeedWatch {
   const feed = { head: () => Promise.resolve(state.head) };
-  const between = (_mode: string, partnerIds: string[], after: number, to: number) =>
-    Promise.resolve(new Set(state.events.some((at) => at > after && at <= to) ? partnerIds : []));
-  const repository = { partnersBetween: between };
+  const withNewEvents = (_mode: string, awaited: unknown[], after: number, to: number) =>
+    Promise.resolve(state.events.some((at) => at > after && at <= to) ? awaited : []);
+  const repository = { withNewEvents };
   return new FeedWatch(
     feed as unknown as EventFeed,
     repository as unknown as EventsRepository,
@@ -28,9 +28,9 @@ describe('a wait on the feed (D39)', () => {
     const watch = watchFeed({ head: 100, events: [] });
     const held = new AbortController();
     const other = waitAt(watch, 100, { gone: held.signal });
-    expect(await waitAt(watch, 0, { forMs: 1 })).toBe('over');
+    expect(await waitAt(watch, 0, { forMs: 1 })).toBe('time');
     held.abort();
-    expect(await other).toBe('over');
+    expect(await other).toBe('gone');
   });
 
   it('ends for an event that other waiters had already passed when this caller arrived', async () => {
@@ -39,7 +39,7 @@ describe('a wait on the feed (D39)', () => {
     const other = waitAt(watch, 100, { gone: held.signal });
     expect(await waitAt(watch, 40)).toBe('new');
     held.abort();
-    expect(await other).toBe('over');
+    expect(await other).toBe('gone');
   });
 
   it('ends for an event after the drop, although its position is lower than the previous one', async () => {
@@ -47,7 +47,7 @@ describe('a wait on the feed (D39)', () => {
     const watch = watchFeed(state);
     const waiting = waitAt(watch, 100);
     // A poll sees the lower head before the event is recorded.
-    expect(await waitAt(watch, 0, { forMs: 200 })).toBe('over');
+    expect(await waitAt(watch, 0, { forMs: 200 })).toBe('time');
     state.events.push(10);
     state.head = 10;
     expect(await waiting).toBe('new');

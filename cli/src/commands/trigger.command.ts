@@ -53,8 +53,8 @@ real event, adds it to the feed, and sends it to every registered Sandbox endpoi
       api,
       esimId: options.text('esim') ?? null,
       percent: wholeNumber(options, 'percent', 50),
-      waitForOrder: (id) => waitUntilEnded(() => api.order(id), waiting),
-      waitForTopup: (id) => waitUntilEnded(() => api.topup(id), waiting),
+      waitForOrder: (id) => waitUntilEnded((wait) => api.order(id, wait), waiting),
+      waitForTopup: (id) => waitUntilEnded((wait) => api.topup(id, wait), waiting),
       tell: (step) => output.note(step),
     });
     output.line(`${output.good(type)}  about ${subject}`);

@@ -1445,7 +1445,7 @@ export type IdempotencyKey = string;
 export type IfNoneMatch = string;
 
 /**
- * `wait=N` (RFC 7240): if there is no event after the cursor, the call waits up to N seconds (at most 25) for one. Ignored if it is malformed, or if too many calls of the key are already waiting.
+ * `wait=N` (RFC 7240): the call waits up to N seconds (at most 25) for what it reads: the next event, or the end of the order or top-up. Ignored if it is malformed, or if too many calls of the key are already waiting.
  */
 export type PreferWait = string;
 
@@ -2047,6 +2047,12 @@ export type PlaceOrderResponse = PlaceOrderResponses[keyof PlaceOrderResponses];
 
 export type GetOrderData = {
     body?: never;
+    headers?: {
+        /**
+         * `wait=N` (RFC 7240): the call waits up to N seconds (at most 25) for what it reads: the next event, or the end of the order or top-up. Ignored if it is malformed, or if too many calls of the key are already waiting.
+         */
+        Prefer?: string;
+    };
     path: {
         /**
          * Starts with `ord_`. A malformed id gets 404, like an unknown one.
@@ -2389,6 +2395,12 @@ export type PlaceTopupResponse = PlaceTopupResponses[keyof PlaceTopupResponses];
 
 export type GetTopupData = {
     body?: never;
+    headers?: {
+        /**
+         * `wait=N` (RFC 7240): the call waits up to N seconds (at most 25) for what it reads: the next event, or the end of the order or top-up. Ignored if it is malformed, or if too many calls of the key are already waiting.
+         */
+        Prefer?: string;
+    };
     path: {
         /**
          * Starts with `top_`. A malformed id gets 404, like an unknown one.
@@ -3218,7 +3230,7 @@ export type ListEventsData = {
     body?: never;
     headers?: {
         /**
-         * `wait=N` (RFC 7240): if there is no event after the cursor, the call waits up to N seconds (at most 25) for one. Ignored if it is malformed, or if too many calls of the key are already waiting.
+         * `wait=N` (RFC 7240): the call waits up to N seconds (at most 25) for what it reads: the next event, or the end of the order or top-up. Ignored if it is malformed, or if too many calls of the key are already waiting.
          */
         Prefer?: string;
     };

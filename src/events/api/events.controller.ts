@@ -16,8 +16,7 @@ import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import { EVENT_TYPES, type EventType } from '../event.js';
 import { EventFeed, type FeedPage } from '../event-feed.js';
 import { isSubjectId } from '../event-subjects.repository.js';
-import { FeedWatch } from '../feed-watch.js';
-import { preferredWaitSeconds } from './prefer-wait.js';
+import { LongPolling } from './long-polling.js';
 
 export class EventResponse {
   @ApiProperty({ type: String, example: 'evt_01KAEXAMPLE0000000000000000' })
@@ -75,7 +74,7 @@ export class EventsQueryDto extends ListQueryDto {
 export class EventsController {
   constructor(
     private readonly feed: EventFeed,
-    private readonly watch: FeedWatch,
+    private readonly polling: LongPolling,
     private readonly slots: ListSlots,
   ) {}
 
@@ -94,45 +93,15 @@ export class EventsController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<SerializedResponse> {
-    const waitSeconds = preferredWaitSeconds(request.headers.prefer);
-    const read = (after: string | undefined): Promise<FeedPage> => {
-      const { type, subject, limit = DEFAULT_LIMIT } = query;
-      return this.slots.read(request, () => this.feed.list(caller, { type, subject, after, limit }));
-    };
-    const first = await read(startOfFeed(query));
-    if (waitSeconds === null) return toResponse(first);
-    const { page, hadRoom } = await this.waitFor(caller, request, { first, read, waitSeconds });
-    if (hadRoom) void reply.header('preference-applied', `wait=${waitSeconds}`);
+    const { type, subject, limit = DEFAULT_LIMIT } = query;
+    let after = startOfFeed(query);
+    const page = await this.polling.readUntil({ caller, request, reply }, async () => {
+      const filters = { type, subject, after, limit };
+      const value = await this.slots.read(request, () => this.feed.list(caller, filters));
+      after = value.nextCursor;
+      return { value, isAwaited: value.bodies.length > 0, position: value.position };
+    });
     return toResponse(page);
-  }
-
-  /** Waits until an event matches, time is up, or there is no room to wait. Waits without a slot or connection. */
-  private async waitFor(
-    caller: PartnerPrincipal,
-    { raw: { socket } }: FastifyRequest,
-    { first, read, waitSeconds }: WaitingRead,
-  ): Promise<{ page: FeedPage; hadRoom: boolean }> {
-    const endsAt = performance.now() + waitSeconds * 1_000;
-    const gone = new AbortController();
-    const hungUp = (): void => gone.abort();
-    socket.once('close', hungUp);
-    try {
-      let page = first;
-      while (page.bodies.length === 0) {
-        const end = await this.watch.wait({
-          scope: caller,
-          keyId: caller.keyId,
-          position: page.position,
-          forMs: endsAt - performance.now(),
-          gone: gone.signal,
-        });
-        if (end !== 'new') return { page, hadRoom: end === 'over' };
-        page = await read(page.nextCursor);
-      }
-      return { page, hadRoom: true };
-    } finally {
-      socket.off('close', hungUp);
-    }
   }
 
   @Get(':id')
@@ -148,13 +117,6 @@ export class EventsController {
     const event = await this.feed.getById(caller, id);
     return new SerializedResponse(`"data":${event.body}`);
   }
-}
-
-/** A call that may wait: its first page, and how to read further. */
-interface WaitingRead {
-  readonly first: FeedPage;
-  readonly read: (after: string) => Promise<FeedPage>;
-  readonly waitSeconds: number;
 }
 
 function toResponse({ bodies, hasMore, nextCursor }: FeedPage): SerializedResponse {

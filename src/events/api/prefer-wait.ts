@@ -1,5 +1,5 @@
 /** Maximum wait of a call (D39), well below usual proxy timeouts. */
-const MAX_SECONDS = 25;
+export const MAX_WAIT_SECONDS = 25;
 
 /** One preference of RFC 7240: a token with an optional value and optional parameters, which are ignored. */
 const WAIT = /^\s*wait\s*=\s*"?(\d{1,9})"?\s*(;.*)?$/i;
@@ -12,7 +12,8 @@ export function preferredWaitSeconds(header: string | readonly string[] | undefi
   const preferences = [header ?? []].flat().join(',').split(',');
   for (const preference of preferences) {
     const seconds = WAIT.exec(preference)?.[1];
-    if (seconds !== undefined) return Number(seconds) === 0 ? null : Math.min(Number(seconds), MAX_SECONDS);
+    if (seconds !== undefined)
+      return Number(seconds) === 0 ? null : Math.min(Number(seconds), MAX_WAIT_SECONDS);
   }
   return null;
 }

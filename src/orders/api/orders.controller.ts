@@ -1,7 +1,9 @@
-import { Body, Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
+import { Body, Controller, Get, Param, Query, Req, Res, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BearerKeyGuard, Caller, NeedsScope, PartnerPrincipal } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
+import { LongPolling } from '../../events/index.js';
 import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
 import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import {
@@ -28,6 +30,7 @@ export class OrdersController {
     private readonly canceling: CancelOrder,
     private readonly orders: ReadOrders,
     private readonly idempotent: IdempotentExecutor,
+    private readonly polling: LongPolling,
   ) {}
 
   @IdempotentPost('/', {
@@ -81,14 +84,19 @@ export class OrdersController {
   @Responds(OrderResponse, {
     summary: 'Get an order',
     description:
-      'Returns the order with its status and the ids of its eSIMs. `failure` explains an order that failed.',
+      'Returns the order with its status and the ids of its eSIMs. `failure` explains an order that failed. With `Prefer: wait=N`, the call waits until the order is no longer `pending`, `processing` or `canceling`.',
+    waits: true,
   })
   @NeedsScope('orders:read')
   async getOrder(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('ord')) id: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<OrderResponse> {
-    return toOrderResponse(await this.orders.getById(caller, id));
+    const call = { caller, request, reply };
+    const read = (): Promise<OrderWithEsims> => this.orders.getById(caller, id);
+    return toOrderResponse(await this.polling.readUntilEnded(call, id, read, ({ order }) => order.status));
   }
 
   @IdempotentPost(':id/cancel', {

@@ -1,7 +1,9 @@
-import { Body, Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
+import { Body, Controller, Get, Param, Query, Req, Res, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BearerKeyGuard, Caller, NeedsScope, PartnerPrincipal } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
+import { LongPolling } from '../../events/index.js';
 import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
 import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import {
@@ -12,6 +14,7 @@ import {
   type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import { PlaceTopup } from '../place-topup.js';
+import type { TopupEntity } from '../topup.js';
 import { TopupsRepository } from '../topups.repository.js';
 import { PlaceTopupDto, toPlaceTopup, toTopupFilters, TopupsQueryDto } from './topup-requests.dto.js';
 import { TopupResponse, toTopupResponse } from './topup.response.js';
@@ -24,6 +27,7 @@ export class TopupsController {
     private readonly placing: PlaceTopup,
     private readonly topups: TopupsRepository,
     private readonly idempotent: IdempotentExecutor,
+    private readonly polling: LongPolling,
   ) {}
 
   @IdempotentPost('/', {
@@ -76,13 +80,19 @@ export class TopupsController {
   @Get(':id')
   @Responds(TopupResponse, {
     summary: 'Get a top-up',
-    description: 'Returns the top-up with its status. `failure` explains a top-up that failed.',
+    description:
+      'Returns the top-up with its status. `failure` explains a top-up that failed. With `Prefer: wait=N`, the call waits until the top-up is no longer `pending` or `processing`.',
+    waits: true,
   })
   @NeedsScope('orders:read')
   async getTopup(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('top')) id: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TopupResponse> {
-    return toTopupResponse(await this.topups.getById(caller, id));
+    const call = { caller, request, reply };
+    const read = (): Promise<TopupEntity> => this.topups.getById(caller, id);
+    return toTopupResponse(await this.polling.readUntilEnded(call, id, read, ({ status }) => status));
   }
 }

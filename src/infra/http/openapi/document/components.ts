@@ -89,7 +89,7 @@ export const PARAMETERS = {
     in: 'header',
     required: false,
     description:
-      '`wait=N` (RFC 7240): if there is no event after the cursor, the call waits up to N seconds (at most 25) for one. Ignored if it is malformed, or if too many calls of the key are already waiting.',
+      '`wait=N` (RFC 7240): the call waits up to N seconds (at most 25) for what it reads: the next event, or the end of the order or top-up. Ignored if it is malformed, or if too many calls of the key are already waiting.',
     schema: { type: 'string' },
     example: 'wait=25',
   },
