@@ -53,13 +53,13 @@ function orderLines(key: string, packageId: string): string[] {
   ];
 }
 
-/** Waits for the end of the order, and shows it or what it changed. */
+/** Waits for the end of the order, and shows it or the transactions. */
 function afterOrderLines(key: string, shown: 'order' | 'transactions'): string[] {
+  const call = `curl -s -H "Authorization: Bearer ${key}" -H 'Prefer: wait=25' \\`;
   const order = '"$ESIM_BASE_URL/v1/orders/$ORDER"';
-  return [
-    `curl -s -H "Authorization: Bearer ${key}" -H 'Prefer: wait=25' \\`,
-    shown === 'order' ? `  ${order}` : `  ${order} -o /dev/null "$ESIM_BASE_URL/v1/${shown}"`,
-  ];
+  return shown === 'order'
+    ? [call, `  ${order}`]
+    : [call, `  -o /dev/null ${order} \\`, `  "$ESIM_BASE_URL/v1/${shown}"`];
 }
 
 function liveLines({ packageId }: LiveDemo): string[] {
