@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- listen`: the cost of an idle `esim listen` for a service without events: calls (one token each),
- * connections, transactions and CPU time over `--minutes`.
+ * `npm run bench -- listen`: the cost of waiting for a service without events, over `--minutes`: of an idle `esim
+ * listen` (calls of one token each, connections, transactions and CPU time), and of 1,000 calls that wait.
  * Baseline: the same service over the same time without the command.
  * Read the difference between the two. `docs/performance.md` shows the table.
  */
@@ -9,10 +9,11 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent, request } from 'undici';
 import type { BenchOptions } from './main.js';
 import type { Cleanups } from './shared/child.js';
 import { DatabaseServer } from './shared/database-server.js';
-import { startReceiver } from './shared/http.js';
+import { ORDER, ORDERS_PATH, sendOk, startReceiver } from './shared/http.js';
 import { cpuSecondsOf, memoryOf } from './shared/machine.js';
 import { createPartners } from './shared/partners.js';
 import { RESULTS, ROOT, row, type Section } from './shared/report.js';
@@ -23,6 +24,9 @@ const CLI = path.join(ROOT, 'cli/dist/main.js');
 const MINUTE_MS = 60_000;
 /** Time for the command to read its first pages and start waiting. */
 const SETTLE_MS = 5_000;
+/** Half of them in each mode, below the limits of one process. */
+const WAITS = 1_008;
+const WAITS_PER_KEY = 8;
 
 interface Bed {
   readonly server: DatabaseServer;
@@ -46,6 +50,7 @@ export async function benchListen(
   const server = cleanups.stopping(await DatabaseServer.start());
   const databaseUrl = await server.createDatabase(DATABASE);
   const [partner] = await createPartners(server, DATABASE, 1);
+  const waiting = await useOfWaits({ server, databaseUrl, minutes }, cleanups);
   const { api } = await startRoles(['api', 'worker'], { databaseUrl }, cleanups);
   const bed = { server, api, keyId: partner!.keyId };
   const without = await useOver(bed, minutes);
@@ -72,7 +77,64 @@ export async function benchListen(
       ],
       notes: ['A waiting call holds no database connection. The API polls once for all waiting calls.'],
     },
+    waiting,
   ];
+}
+
+/**
+ * Waits in an API without a worker: in Sandbox for the end of orders, in Live for events. Each call that ends after its
+ * 25 s is sent again.
+ */
+async function useOfWaits(
+  { server, databaseUrl, minutes }: { server: DatabaseServer; databaseUrl: string; minutes: number },
+  cleanups: Cleanups,
+): Promise<Section> {
+  const { api } = await startRoles(['api'], { databaseUrl }, cleanups);
+  const partners = await createPartners(server, DATABASE, WAITS / 2 / WAITS_PER_KEY);
+  const live = await createPartners(server, DATABASE, partners.length, 'live');
+  const urls = await Promise.all(
+    partners.map(async ({ key }) => {
+      const { data } = await sendOk<{ data: { id: string } }>(api.apiUrl + ORDERS_PATH, key, ORDER);
+      return { key, url: `${api.apiUrl}${ORDERS_PATH}/${data.id}` };
+    }),
+  );
+  const calls = [...urls, ...live.map(({ key }) => ({ key, url: `${api.apiUrl}/v1/events` }))];
+  const bed = { server, api, keyId: partners[0]!.keyId };
+  const without = await useOver(bed, minutes);
+  const dispatcher = new Agent({ connections: WAITS, headersTimeout: 60_000 });
+  let isOver = false;
+  let [held, refused] = [0, 0];
+  const keepWaiting = async ({ key, url }: (typeof calls)[number]): Promise<void> => {
+    while (!isOver) {
+      const headers = { authorization: `Bearer ${key}`, prefer: 'wait=25' };
+      const answer = await request(url, { headers, dispatcher });
+      await answer.body.dump();
+      if (answer.headers['preference-applied'] === undefined) refused++;
+      else held++;
+    }
+  };
+  const waits = calls.flatMap((call) => Array.from({ length: WAITS_PER_KEY }, () => keepWaiting(call)));
+  await sleep(SETTLE_MS);
+  const used = await useOver(bed, minutes);
+  isOver = true;
+  await Promise.all(waits);
+  await dispatcher.close();
+  await api.stop();
+  const perMinute = ({ transactions }: Used): number => transactions / minutes;
+  const percent = ({ apiSeconds }: Used): number | null =>
+    apiSeconds === null ? null : (apiSeconds / (minutes * 60)) * 100;
+  return {
+    title: `${waits.length} waiting calls on a service without events: ${minutes} min with them, after ${minutes} min without them`,
+    rows: [
+      row('calls held for 25 s', '', [held]),
+      row('calls that were not held', '', [refused]),
+      row('transactions of the database a minute, without them', '', [perMinute(without)]),
+      row('transactions of the database a minute, with them', '', [perMinute(used)]),
+      row('CPU of the API, without them', '% of a core', [percent(without)]),
+      row('CPU of the API, with them', '% of a core', [percent(used)]),
+    ],
+    notes: [],
+  };
 }
 
 /** @returns the use during the next `minutes` */

@@ -78,7 +78,7 @@ const HELP = `npm run bench -- [SUBCOMMAND] [options]
   growth    every operation on a small (10 thousand orders) and a large database, side by side
   soak      half of the machine's maximum rate for an hour, with retention running
   attacks   a healthy partner without and with each of twelve attacks
-  listen    cost of an idle \`esim listen\` for a service without events (use --minutes 10)
+  listen    cost of an idle \`esim listen\` and of 1,000 waiting calls without events (use --minutes 10)
 
   --quick            fewer and shorter rounds: a smoke test, not a result
   --rounds N         rounds per figure (7; with --quick 3)

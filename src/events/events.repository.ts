@@ -9,6 +9,7 @@ import {
   KeysetPages,
   type ListOptions,
   modeIn,
+  prepared,
   sql,
   toSafeInteger,
   type Tx,
@@ -79,6 +80,11 @@ const LIST_OF_SUBJECT = `WITH of_order AS MATERIALIZED (
   SELECT position, body FROM of_order
   WHERE position > $3 AND position <= $6 AND ($4::text IS NULL OR type = $4) AND strpos(body, $10) > 0
   ORDER BY position LIMIT $5`;
+
+/** Runs twenty times a second while a call waits. */
+const FEED_HEAD = prepared(`
+  SELECT coalesce((SELECT max(last_position) FROM event_feed_days WHERE mode = $3), 0) AS head,
+         EXISTS (SELECT FROM events WHERE position IS NULL AND id >= $1 AND id < $2 AND mode = $3) AS unpositioned`);
 
 /** SQL of `events`. */
 @Injectable()
@@ -220,12 +226,8 @@ export class EventsRepository {
 
   /** The greatest position of a mode, and whether committed events wait for positions. */
   async feedHead(window: IdWindow, mode: Mode): Promise<{ head: number; unpositioned: boolean }> {
-    const { rows } = await sql<{ head: string; unpositioned: boolean }>(
-      this.manager,
-      `SELECT coalesce((SELECT max(last_position) FROM event_feed_days WHERE mode = $3), 0) AS head,
-              EXISTS (SELECT FROM events WHERE position IS NULL AND id >= $1 AND id < $2 AND mode = $3) AS unpositioned`,
-      [...boundsOf(window), mode],
-    );
+    const bounds = [...boundsOf(window), mode];
+    const { rows } = await sql<{ head: string; unpositioned: boolean }>(this.manager, FEED_HEAD, bounds);
     return { head: toSafeInteger(rows[0]!.head), unpositioned: rows[0]!.unpositioned };
   }
 
