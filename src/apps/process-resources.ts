@@ -11,7 +11,7 @@ import { CALL_LOG_ENTITIES } from '../call-log/index.js';
 import { CATALOG_SYNC_ENTITIES } from '../catalog-sync/index.js';
 import { PackageEntity } from '../catalog/index.js';
 import type { AppConfig } from '../config/index.js';
-import { EsimEntity } from '../esims/index.js';
+import { AutoTopupEntity, EsimEntity } from '../esims/index.js';
 import { EventEntity } from '../events/index.js';
 import { assertSecretsOpen } from '../infra/crypto/index.js';
 import {
@@ -46,6 +46,7 @@ export const ENTITIES = [
   ...WALLET_ENTITIES,
   ...WEBHOOK_ENTITIES,
   ...CATALOG_SYNC_ENTITIES,
+  AutoTopupEntity,
   EsimEntity,
   EventEntity,
   OrderEntity,

@@ -12,7 +12,7 @@ export { EsimPackageResponse, toPackageResponse } from './api/package.response.j
 export { CatalogAdminModule, CatalogApiModule, CatalogModule } from './catalog.module.js';
 export { CatalogChangesRepository } from './catalog-changes.repository.js';
 export { CatalogRepository } from './catalog.repository.js';
-export { assertSold, CatalogService } from './catalog.service.js';
+export { assertSold, CatalogService, type SoldTopup } from './catalog.service.js';
 export {
   type ActivationPolicy,
   type CatalogPackage,

@@ -6,6 +6,7 @@ export type IdPrefix =
   | 'ord'
   | 'esim'
   | 'top'
+  | 'atp'
   | 'txn'
   | 'evt'
   | 'dlv'

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { EventRecorder, type NewEvent } from '../events/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
+import { AutoTopupsRepository } from './auto-topups.repository.js';
 import type { EsimEntity } from './esim.entity.js';
 import { type AppliedTopup, type EsimObservation, observe } from './esim-lifecycle.js';
 import type { UsageReport } from './usage-report.js';
@@ -12,6 +13,7 @@ import { EsimsRepository } from './esims.repository.js';
 export class EsimObserver {
   constructor(
     private readonly esims: EsimsRepository,
+    private readonly autoTopups: AutoTopupsRepository,
     private readonly events: EventRecorder,
   ) {}
 
@@ -30,7 +32,7 @@ export class EsimObserver {
       await this.write(tx, esim, transition.changes, now);
       events.push(...transition.events.map((event) => withVersion(event, esim.version)));
     }
-    await this.events.record(tx, events);
+    await this.record(tx, events);
   }
 
   /**
@@ -59,11 +61,22 @@ export class EsimObserver {
     const now = await databaseNow(tx);
     const { changes, events } = observe(esim, observation, now);
     await this.write(tx, esim, changes, now);
-    await this.events.record(
+    await this.record(
       tx,
       events.map((event) => withVersion(event, esim.version)),
     );
     return esim;
+  }
+
+  /** Records the events, and decides on the automatic top-ups of the thresholds among them. */
+  private async record(tx: Tx, events: readonly NewEvent[]): Promise<void> {
+    await this.events.record(tx, events);
+    const crossed = events.flatMap((event) =>
+      event.type === 'esim.usage.threshold'
+        ? [{ esimId: event.data.esim_id, percent: event.data.threshold_percent }]
+        : [],
+    );
+    await this.autoTopups.makeDue(tx, crossed);
   }
 
   private async write(tx: Tx, esim: EsimEntity, changes: Partial<EsimEntity>, now: Date): Promise<void> {

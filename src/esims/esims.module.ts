@@ -4,6 +4,7 @@ import { CatalogModule } from '../catalog/index.js';
 import { EventsModule } from '../events/index.js';
 import { ProvidersModule } from '../providers/index.js';
 import { PartnersModule } from '../partners/index.js';
+import { AutoTopupsRepository } from './auto-topups.repository.js';
 import { EsimObserver } from './esim-observer.js';
 import { EsimsRepository } from './esims.repository.js';
 import { IssueEsims } from './issue-esims.js';
@@ -18,8 +19,8 @@ import { EsimExpiry } from './worker/esim-expiry.js';
 
 @Module({
   imports: [CatalogModule, EventsModule, PartnersModule, ProvidersModule],
-  providers: [EsimsRepository, EsimObserver, IssueEsims, EsimQueries, SimulateEsim],
-  exports: [EsimsRepository, EsimObserver, IssueEsims, EsimQueries, SimulateEsim],
+  providers: [EsimsRepository, AutoTopupsRepository, EsimObserver, IssueEsims, EsimQueries, SimulateEsim],
+  exports: [EsimsRepository, AutoTopupsRepository, EsimObserver, IssueEsims, EsimQueries, SimulateEsim],
 })
 export class EsimsModule {}
 

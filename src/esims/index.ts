@@ -1,14 +1,17 @@
 /**
  * eSIM profiles from issue to expiry (spec sections 4 and 8, D23 to D26). Owns the table `esims`, except the columns of
- * the poll plan, which `esim-sync/` writes.
+ * the poll plan, which `esim-sync/` writes, and `esim_auto_topups`, whose top-ups `topups/` places.
  * Callers: orders issue eSIMs (`IssueEsims`); top-ups and `esim-sync/` report observations (`EsimObserver`).
  * Flow: observation -> `observe` (the one reducer, `esim-lifecycle.ts`; provider reports in `usage-report.ts`) -> row
  * and events (activation, usage thresholds, expiry) in one transaction. The worker expires ended eSIMs; in Sandbox
  * `SimulateEsim` plays the device.
  */
+export { AutoTopupEntity, isCrossed } from './auto-topup.entity.js';
+export { AutoTopupsRepository, type AutoTopupTerms } from './auto-topups.repository.js';
 export { ESIM_STATUSES, type EsimStatus, isUntouched, PROFILE_STATUSES, takesTopups } from './esim.js';
 export { EsimEntity } from './esim.entity.js';
 export { EsimObserver } from './esim-observer.js';
+export { EsimQueries } from './esim-queries.js';
 export { EXPIRING_HOURS, USAGE_THRESHOLDS } from './esim-transition.js';
 export {
   EsimsAdminModule,

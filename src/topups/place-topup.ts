@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { CatalogService } from '../catalog/index.js';
+import { CatalogService, type SoldTopup } from '../catalog/index.js';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { newId } from '../common/ids.js';
 import type { Money } from '../common/money.js';
@@ -27,7 +27,12 @@ export interface PlaceTopupCommand {
   readonly idempotencyKey: string | null;
   /** The key that buys, if it has a spend limit. */
   readonly limitedKeyId: string | null;
+  /** The rule that buys automatically; null when the partner does. */
+  readonly autoTopupId: string | null;
 }
+
+/** What is to be bought for which eSIM. */
+export type WantedTopup = Pick<PlaceTopupCommand, 'esimId' | 'packageId' | 'days' | 'maxPrice'>;
 
 /**
  * Accepts a top-up: one row with status `pending`, the reference of every provider call (D19), and a hold of its price
@@ -50,25 +55,8 @@ export class PlaceTopup {
    * `price_changed`, `reference_taken`, `spend_limit_reached`, `insufficient_balance`, `limit_reached`, `service_unavailable`
    */
   async place(tx: Tx, scope: TenantScope, command: PlaceTopupCommand): Promise<TopupEntity> {
-    const esim = await this.esims.find(scope, command.esimId, tx.manager);
-    if (!esim) throw new NotFound('This key has no eSIM with this id. GET /v1/esims lists its eSIMs.');
-    await this.assertTakesTopups(tx, esim);
-    // Locked until the end, so that a top-up and a cancellation exclude each other.
-    if (await this.topups.lockCancellation(tx, esim.orderId)) throw new AppError('esim_not_ready');
-    const item = await this.catalog.getSellableTopup(tx, {
-      partnerId: scope.partnerId,
-      mode: scope.mode,
-      id: command.packageId,
-      baseId: esim.packageId,
-      // Only the provider that issued an eSIM can top it up.
-      provider: esim.provider,
-      days: command.days,
-      maxPrice: command.maxPrice,
-    });
-    await this.assertBelowMaximum(tx, esim.id, item.maxTopups);
+    const { esim, item } = await this.check(tx, scope, command);
     const { price, source, days } = item;
-    // A provider that is not connected could not be called: return 503 before holding anything.
-    this.providers.nameForNew(scope.mode, source.provider);
     const topup = await this.topups.insert(tx, {
       id: newId('top'),
       partnerId: scope.partnerId,
@@ -94,6 +82,7 @@ export class PlaceTopup {
       unitCostCurrency: source.unitCost?.currency ?? null,
       acceptedRequestId: command.requestId,
       limitedKeyId: command.limitedKeyId,
+      autoTopupId: command.autoTopupId,
       traceparent: currentTraceparent(),
     });
     await this.wallet.hold(tx, {
@@ -107,6 +96,38 @@ export class PlaceTopup {
     this.sandboxQuota.take(scope, 1, command.metadata);
     tx.afterCommit(() => this.notifier.notify(partnerGroup(scope)));
     return topup;
+  }
+
+  /**
+   * Checks that the top-up could be placed now, apart from the money. Keeps the eSIM's order from being canceled until
+   * the end of `tx`.
+   * @throws NotFound, ValidationFailed, AppError `esim_expired`, `esim_not_ready`, `topup_not_supported`,
+   * `package_unavailable`, `price_changed`, `service_unavailable`
+   */
+  async check(
+    tx: Tx,
+    scope: TenantScope,
+    wanted: WantedTopup,
+  ): Promise<{ readonly esim: EsimEntity; readonly item: SoldTopup }> {
+    const esim = await this.esims.find(scope, wanted.esimId, tx.manager);
+    if (!esim) throw new NotFound('This key has no eSIM with this id. GET /v1/esims lists its eSIMs.');
+    await this.assertTakesTopups(tx, esim);
+    // Locked until the end, so that a top-up and a cancellation exclude each other.
+    if (await this.topups.lockCancellation(tx, esim.orderId)) throw new AppError('esim_not_ready');
+    const item = await this.catalog.getSellableTopup(tx, {
+      partnerId: scope.partnerId,
+      mode: scope.mode,
+      id: wanted.packageId,
+      baseId: esim.packageId,
+      // Only the provider that issued an eSIM can top it up.
+      provider: esim.provider,
+      days: wanted.days,
+      maxPrice: wanted.maxPrice,
+    });
+    await this.assertBelowMaximum(tx, esim.id, item.maxTopups);
+    // A provider that is not connected could not be called: return 503 before holding anything.
+    this.providers.nameForNew(scope.mode, item.source.provider);
+    return { esim, item };
   }
 
   /** Locks the eSIM's row, so that concurrent top-ups count each other. */

@@ -29,6 +29,10 @@ export class TopupEntity extends Purchase {
   @Column({ name: 'validity_added_days', type: 'int' })
   validityAddedDays!: number;
 
+  /** The rule that placed it automatically (D67); null if the partner did. */
+  @Column({ name: 'auto_topup_id', type: 'text', nullable: true })
+  autoTopupId!: string | null;
+
   @Column({ type: 'int' })
   attempts!: number;
 

@@ -7,16 +7,19 @@ import { ProvidersModule } from '../providers/index.js';
 import { PurchaseMetricsModule } from '../purchases/index.js';
 import { WalletModule } from '../wallet/index.js';
 import { CatalogSyncModule } from '../catalog-sync/index.js';
+import { AutoTopupsController } from './api/auto-topups.controller.js';
 import { TopupsController } from './api/topups.controller.js';
+import { AutoTopups } from './auto-topups.js';
 import { CompleteTopup } from './complete-topup.js';
 import { PlaceTopup } from './place-topup.js';
 import { TopupsRepository } from './topups.repository.js';
 import { TopupJobsRepository, TopupNotifierModule } from './topup-jobs.repository.js';
 import { PortalTopupsController } from './portal/portal-topups.controller.js';
 import { FulfillTopup } from './worker/fulfill-topup.js';
+import { PlaceAutoTopups } from './worker/place-auto-topups.js';
 import { TopupWorker } from './worker/topup-worker.js';
 
-const PROVIDERS = [TopupsRepository, TopupJobsRepository, PlaceTopup, CompleteTopup];
+const PROVIDERS = [TopupsRepository, TopupJobsRepository, PlaceTopup, CompleteTopup, AutoTopups];
 
 @Module({
   imports: [
@@ -34,7 +37,7 @@ const PROVIDERS = [TopupsRepository, TopupJobsRepository, PlaceTopup, CompleteTo
 })
 export class TopupsModule {}
 
-@Module({ imports: [TopupsModule, LongPollingModule], controllers: [TopupsController] })
+@Module({ imports: [TopupsModule, LongPollingModule], controllers: [TopupsController, AutoTopupsController] })
 export class TopupsApiModule {}
 
 /** A partner's top-ups, on the portal's port. */
@@ -43,7 +46,7 @@ export class TopupsPortalModule {}
 
 /** Buys and applies top-ups in the worker. */
 @Module({
-  imports: [TopupsModule, EsimsModule, ProvidersModule, PurchaseMetricsModule],
-  providers: [FulfillTopup, TopupWorker],
+  imports: [TopupsModule, EsimsModule, PartnersModule, ProvidersModule, PurchaseMetricsModule],
+  providers: [FulfillTopup, PlaceAutoTopups, TopupWorker],
 })
 export class TopupsWorkerModule {}

@@ -3,11 +3,27 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import { type EntityManager, Not, type SelectQueryBuilder } from 'typeorm';
 import { NotFound } from '../common/errors/index.js';
 import { KeysetPages, sql, type Tx } from '../infra/database/index.js';
+import type { AutoTopupEntity } from '../esims/index.js';
 import { PurchasesRepository } from '../purchases/index.js';
 import { TopupEntity, type TopupFilters, TOPUPS } from './topup.js';
 
 /** Properties set at acceptance, in addition to those of every purchase. */
-const ACCEPTED = ['esimId', 'iccid', 'priceAmount', 'days', 'dataAddedBytes', 'validityAddedDays'] as const;
+const ACCEPTED = [
+  'esimId',
+  'iccid',
+  'priceAmount',
+  'days',
+  'dataAddedBytes',
+  'validityAddedDays',
+  'autoTopupId',
+] as const;
+
+export interface AutomaticTopups {
+  readonly placed: number;
+  /** Those that have not failed: they count toward `max_times`. */
+  readonly used: number;
+  readonly lastId: string | null;
+}
 
 /** SQL of `topups` for the APIs; `TopupJobsRepository` has the worker's. */
 @Injectable()
@@ -48,6 +64,21 @@ export class TopupsRepository extends PurchasesRepository<
   /** The number of an eSIM's top-ups that have not failed. */
   async countOfEsim(tx: Tx, esimId: string): Promise<number> {
     return tx.manager.countBy(TopupEntity, { esimId, status: Not('failed') });
+  }
+
+  /** The top-ups that a rule has placed for its eSIM. */
+  async countAutomatic(
+    { id, esimId }: Pick<AutoTopupEntity, 'id' | 'esimId'>,
+    manager: EntityManager = this.manager,
+  ): Promise<AutomaticTopups> {
+    const { rows } = await sql<{ placed: number; used: number; last_id: string | null }>(
+      manager,
+      `SELECT count(*)::int AS placed, (count(*) FILTER (WHERE status <> 'failed'))::int AS used, max(id) AS last_id
+       FROM topups WHERE esim_id = $1 AND auto_topup_id = $2`,
+      [esimId, id],
+    );
+    const { placed, used, last_id: lastId } = rows[0]!;
+    return { placed, used, lastId };
   }
 
   protected override narrow(query: SelectQueryBuilder<TopupEntity>, { esimId }: TopupFilters): void {

@@ -34,6 +34,16 @@ async function record(operationId: string, path: string, api = sandbox): Promise
   return body.data as Json;
 }
 
+async function recordCall(
+  operationId: string,
+  [method, path]: readonly ['PUT' | 'DELETE', string],
+  body?: unknown,
+): Promise<void> {
+  const answer = await sandbox.call(method, path, { body });
+  expect(answer.status, answer.text).toBe(200);
+  recorder.answer(operationId, answer.body);
+}
+
 async function recordPost(operationId: string, path: string, body?: unknown): Promise<Json> {
   const answer = await sandbox.post(path, body);
   expect([200, 202], answer.text).toContain(answer.status);
@@ -42,8 +52,8 @@ async function recordPost(operationId: string, path: string, body?: unknown): Pr
 }
 
 /** The example body of the document. */
-const bodyOf = (path: keyof typeof partner.paths): Json =>
-  (partner.paths[path] as Json)['post'].requestBody.content['application/json'].example as Json;
+const bodyOf = (path: keyof typeof partner.paths, method = 'post'): Json =>
+  (partner.paths[path] as Json)[method].requestBody.content['application/json'].example as Json;
 
 let cursor = '';
 
@@ -96,6 +106,10 @@ async function topUp(id: string): Promise<void> {
   await happened('order.topup.failed');
   await record('listTopups', '/v1/topups?limit=2');
   await record('listEsimPlans', `/v1/esims/${id}/plans`);
+  const path = `/v1/esims/${id}/auto-topup`;
+  await recordCall('setAutoTopup', ['PUT', path], bodyOf('/v1/esims/{id}/auto-topup', 'put'));
+  await record('getAutoTopup', path);
+  await recordCall('deleteAutoTopup', ['DELETE', path]);
 }
 
 async function endOne(id: string): Promise<void> {

@@ -101,6 +101,7 @@ export class ScriptedShop {
           requestId: 'req_test',
           idempotencyKey: null,
           limitedKeyId: null,
+          autoTopupId: null,
         },
       );
       this.upstream.script(accepted.providerReference, answers);

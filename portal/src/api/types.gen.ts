@@ -1389,6 +1389,10 @@ export type Topup = {
     metadata: {
         [key: string]: string;
     };
+    /**
+     * Whether the eSIM's automatic top-up placed it.
+     */
+    auto: boolean;
     failure: Failure | null;
     created_at: string;
     completed_at: string | null;

@@ -24,6 +24,65 @@ export type AccountResponse = {
     data: Account;
 };
 
+export type AutoTopup = {
+    esim_id: string;
+    /**
+     * Only an `active` rule places top-ups. `exhausted`: `times_used` has reached `max_times`. The others are statuses of the eSIM.
+     */
+    status: 'active' | 'exhausted' | 'expired' | 'suspended' | 'canceled';
+    at_percent: 50 | 80 | 100;
+    package_id: string;
+    max_times: number;
+    /**
+     * Number of top-ups placed by the rule, without those that failed.
+     */
+    times_used: number;
+    max_price: Money;
+    /**
+     * The newest top-up placed by the rule; null before the first.
+     */
+    last_topup_id: string | null;
+    /**
+     * Why the last crossing of the threshold got no top-up; null when it got one.
+     */
+    last_failure: AutoTopupFailure | null;
+    created_at: string;
+    /**
+     * Time of the last change of the rule.
+     */
+    updated_at: string;
+};
+
+export type AutoTopupFailure = {
+    code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+    reason: string;
+    at: string;
+};
+
+export type AutoTopupRequest = {
+    /**
+     * The usage threshold, in percent, that places a top-up.
+     */
+    at_percent: 50 | 80 | 100;
+    /**
+     * One of the eSIM's `topup-packages`. A package sold by the day adds one day.
+     */
+    package_id: string;
+    /**
+     * Maximum number of top-ups, without those that fail. Later changes keep the count.
+     */
+    max_times: number;
+    /**
+     * Maximum price of each top-up.
+     */
+    max_price: MoneyInput;
+};
+
+export type AutoTopupResponse = {
+    request_id: RequestId;
+    data: AutoTopup;
+};
+
 export type Balance = {
     currency: string;
     posted: Money;
@@ -99,6 +158,16 @@ export type ConsumeRequest = {
      * Percent of `total_bytes`, rounded up.
      */
     percent?: number | null;
+};
+
+export type DeletedAutoTopup = {
+    esim_id: string;
+    deleted: boolean;
+};
+
+export type DeletedAutoTopupResponse = {
+    request_id: RequestId;
+    data: DeletedAutoTopup;
 };
 
 export type Destination = {
@@ -1334,6 +1403,10 @@ export type Topup = {
     metadata: {
         [key: string]: string;
     };
+    /**
+     * Whether the eSIM's automatic top-up placed it.
+     */
+    auto: boolean;
     failure: Failure | null;
     created_at: string;
     completed_at: string | null;
@@ -2472,6 +2545,248 @@ export type GetTopupResponses = {
 };
 
 export type GetTopupResponse = GetTopupResponses[keyof GetTopupResponses];
+
+export type DeleteAutoTopupData = {
+    body?: never;
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/v1/esims/{id}/auto-topup';
+};
+
+export type DeleteAutoTopupErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type DeleteAutoTopupError = DeleteAutoTopupErrors[keyof DeleteAutoTopupErrors];
+
+export type DeleteAutoTopupResponses = {
+    /**
+     * Done.
+     */
+    200: DeletedAutoTopupResponse;
+};
+
+export type DeleteAutoTopupResponse = DeleteAutoTopupResponses[keyof DeleteAutoTopupResponses];
+
+export type GetAutoTopupData = {
+    body?: never;
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/v1/esims/{id}/auto-topup';
+};
+
+export type GetAutoTopupErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type GetAutoTopupError = GetAutoTopupErrors[keyof GetAutoTopupErrors];
+
+export type GetAutoTopupResponses = {
+    /**
+     * Done.
+     */
+    200: AutoTopupResponse;
+};
+
+export type GetAutoTopupResponse = GetAutoTopupResponses[keyof GetAutoTopupResponses];
+
+export type SetAutoTopupData = {
+    body: AutoTopupRequest;
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/v1/esims/{id}/auto-topup';
+};
+
+export type SetAutoTopupErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `package_unavailable`: The package is not available. `price_changed`: The price is above your maximum. `esim_not_ready`: The status of the eSIM does not allow this. `topup_not_supported`: The package does not fit this eSIM. `esim_expired`: The eSIM has expired.
+     */
+    409: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type SetAutoTopupError = SetAutoTopupErrors[keyof SetAutoTopupErrors];
+
+export type SetAutoTopupResponses = {
+    /**
+     * Done.
+     */
+    200: AutoTopupResponse;
+};
+
+export type SetAutoTopupResponse = SetAutoTopupResponses[keyof SetAutoTopupResponses];
 
 export type ListEsimsData = {
     body?: never;

@@ -78,6 +78,7 @@ export function toPlaceTopup(
     requestId,
     idempotencyKey,
     limitedKeyId,
+    autoTopupId: null,
   };
 }
 

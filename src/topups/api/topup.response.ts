@@ -58,6 +58,13 @@ export class TopupResponse {
   @ApiProperty({ type: 'object', additionalProperties: { type: 'string' }, example: { traveler: 'A-17' } })
   metadata!: Record<string, string>;
 
+  @ApiProperty({
+    type: Boolean,
+    example: false,
+    description: "Whether the eSIM's automatic top-up placed it.",
+  })
+  auto!: boolean;
+
   @ApiProperty({ type: FailureResponse, nullable: true })
   failure!: FailureResponse | null;
 
@@ -86,6 +93,7 @@ export function toTopupResponse(topup: TopupEntity): TopupResponse {
     validity_added_days: topup.validityAddedDays,
     reference: topup.reference,
     metadata: topup.metadata,
+    auto: topup.autoTopupId !== null,
     failure: toFailureResponse(topup.failureCode, topup.failureReason),
     created_at: topup.createdAt.toISOString(),
     completed_at: topup.completedAt?.toISOString() ?? null,
