@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
-import { Transactions } from '../../src/infra/database/index.js';
+import { EsimObserver, EsimsRepository } from '../../src/esims/index.js';
+import { databaseNow, Transactions } from '../../src/infra/database/index.js';
 import { ProviderRegistry } from '../../src/providers/index.js';
 import type { TopupEntity } from '../../src/topups/index.js';
 import { PlaceTopup } from '../../src/topups/place-topup.js';
@@ -107,6 +108,34 @@ export class ScriptedShop {
       this.upstream.script(accepted.providerReference, answers);
       return accepted;
     });
+  }
+
+  /** Applies a provider's report that `percent` of the eSIM's data is used. */
+  use(esimId: string, percent: number, status: 'active' | 'suspended' = 'active'): Promise<void> {
+    const { app } = this.worker!;
+    return app.get(Transactions, { strict: false }).run(async (tx) => {
+      const esim = (await app.get(EsimsRepository, { strict: false }).findByIdForUpdate(tx, esimId))!;
+      const asOf = await databaseNow(tx);
+      const reading = {
+        providerEsimId: esim.providerEsimId,
+        status,
+        profileStatus: 'enabled',
+        usedBytes: (esim.totalBytes! * percent) / 100,
+        totalBytes: esim.totalBytes,
+        goesOn: false,
+        plans: null,
+        activatedAt: esim.activatedAt,
+        expiresAt: null,
+        asOf,
+      } as const;
+      const report = { reading, source: 'poll', askedAt: asOf } as const;
+      await app.get(EsimObserver, { strict: false }).applyUsageReports(tx, [{ esim, report }]);
+    });
+  }
+
+  /** The partner API with another key. */
+  client(key: string): HttpClient {
+    return this.front.partnerApi(key);
   }
 
   /** Posted, held and available, in cents. */
