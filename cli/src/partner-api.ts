@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import {
+  type AutoTopup,
   type ChangesPage,
   type Destination,
   type EsimEvent,
@@ -9,6 +10,7 @@ import {
   type EsimPlan,
   type EsimWithInstall,
   type LoggedCall,
+  type NewAutoTopup,
   type NewOrder,
   type NewTopup,
   type Order,
@@ -21,6 +23,7 @@ import {
 } from '@partner-esim/sdk';
 
 export type {
+  AutoTopup,
   EsimEvent as ServiceEvent,
   EsimWithInstall,
   LoggedCall,
@@ -154,6 +157,18 @@ export class PartnerApi {
       pooled = page.pooled;
     }
     return { pooled, plans };
+  }
+
+  autoTopup(esimId: string): Promise<AutoTopup> {
+    return this.client.esims.autoTopup(esimId, this.call);
+  }
+
+  setAutoTopup(esimId: string, rule: NewAutoTopup): Promise<AutoTopup> {
+    return this.client.esims.setAutoTopup(esimId, rule, this.call);
+  }
+
+  deleteAutoTopup(esimId: string): Promise<void> {
+    return this.client.esims.deleteAutoTopup(esimId, this.call);
   }
 
   async topupPackages(esimId: string): Promise<Page<Package>> {

@@ -1,6 +1,7 @@
 import { type List, listOf, type PlanPage } from './list.js';
 import type { CallOptions, Transport, WriteOptions } from './transport.js';
 import type {
+  AutoTopup,
   Balance,
   CallFilters,
   CatalogChange,
@@ -12,6 +13,7 @@ import type {
   EsimWithInstall,
   ListedPackage,
   LoggedCall,
+  NewAutoTopup,
   Package,
   PackageFilters,
   QrCode,
@@ -33,6 +35,15 @@ export async function post<T>(
   options?: WriteOptions,
 ): Promise<T> {
   return (await transport.send({ ...options, method: 'POST', path, body })).body.data as T;
+}
+
+/** Replaces or deletes one object. A retry changes nothing more, so it needs no idempotency key. */
+async function write<T>(
+  transport: Transport,
+  call: { readonly method: 'PUT' | 'DELETE'; readonly path: string; readonly body?: unknown },
+  options?: CallOptions,
+): Promise<T> {
+  return (await transport.send({ ...options, ...call })).body.data as T;
 }
 
 /** Encodes an id as a path segment. */
@@ -131,6 +142,21 @@ export class Esims {
   /** Packages that currently fit this eSIM. */
   topupPackages(id: string, options?: CallOptions): List<Package> {
     return listOf(this.transport, `/esims/${part(id)}/topup-packages`, {}, options);
+  }
+
+  /** The rule of the eSIM's automatic top-ups. @throws EsimApiError `not_found` if it has none */
+  autoTopup(id: string, options?: CallOptions): Promise<AutoTopup> {
+    return get(this.transport, `/esims/${part(id)}/auto-topup`, options);
+  }
+
+  /** Tops the eSIM up whenever its usage crosses `at_percent`, within the rule's limits. */
+  setAutoTopup(id: string, body: NewAutoTopup, options?: CallOptions): Promise<AutoTopup> {
+    return write(this.transport, { method: 'PUT', path: `/esims/${part(id)}/auto-topup`, body }, options);
+  }
+
+  /** Prevents further automatic top-ups. */
+  async deleteAutoTopup(id: string, options?: CallOptions): Promise<void> {
+    await write(this.transport, { method: 'DELETE', path: `/esims/${part(id)}/auto-topup` }, options);
   }
 }
 

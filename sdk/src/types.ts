@@ -1,4 +1,5 @@
 import type {
+  AutoTopupRequest,
   Event,
   EsimPackage,
   ListEsimsData,
@@ -13,6 +14,7 @@ import type {
 } from './generated/types.gen.js';
 
 export type {
+  AutoTopup,
   Balance,
   Esim,
   EsimPlan,
@@ -31,6 +33,7 @@ export type EsimEvent = Event;
 export type EventType = EsimEvent['type'];
 export type NewOrder = PlaceOrderRequest;
 export type NewTopup = PlaceTopupRequest;
+export type NewAutoTopup = AutoTopupRequest;
 
 type Filters<Data extends { query?: unknown }> = Omit<NonNullable<Data['query']>, 'cursor'>;
 export type OrderFilters = Filters<ListOrdersData>;

@@ -31,7 +31,7 @@ export interface PlaceTopupCommand {
   readonly autoTopupId: string | null;
 }
 
-/** What is to be bought for which eSIM. */
+/** The part of a purchase that decides whether it is possible. */
 export type WantedTopup = Pick<PlaceTopupCommand, 'esimId' | 'packageId' | 'days' | 'maxPrice'>;
 
 /**

@@ -16,10 +16,17 @@ import { type KnownRoute, knownRoutes, withIds } from '../harness/known-routes.j
 import { issueEsim, type Json } from '../harness/order-steps.js';
 import { BASE, TOPUP_1GB_7D } from '../topups/topup-steps.js';
 
-/** A valid body for each POST, so that only the scope can be missing. */
+/** A valid body for each write, so that only the scope can be missing. */
 const BODIES: Readonly<Record<string, (esimId: string) => object>> = {
   'POST orders': () => ({ package_id: BASE }),
   'POST orders/:id/cancel': () => ({}),
+  'PUT esims/:id/auto-topup': () => ({
+    at_percent: 80,
+    package_id: TOPUP_1GB_7D,
+    max_times: 1,
+    max_price: { amount: 10_000, currency: 'USD' },
+  }),
+  'DELETE esims/:id/auto-topup': () => ({}),
   'POST topups': (esim_id) => ({ esim_id, package_id: TOPUP_1GB_7D }),
   'POST sandbox/esims/:id/activate': () => ({}),
   'POST sandbox/esims/:id/consume': () => ({ percent: 1 }),

@@ -264,6 +264,21 @@ describe('esim orders', () => {
     expect(jsonLines((await user.run(['esims', 'plans', esimId, '--json'])).stdout)).toEqual(data);
   });
 
+  it('sets, shows and ends the automatic top-up of an eSIM', async () => {
+    const [esimId = ''] = await issueEsims(partner.sandbox, 'pkg_fr_1gb_7d');
+    const command = ['esims', 'auto-topup', esimId];
+    const set = await user.run([...command, '--package', 'pkg_fr_topup_1gb_7d', '--max-times', '3']);
+    expect(set).toMatchObject({ code: 0, stderr: '' });
+    expect(set.stdout).toContain('pkg_fr_topup_1gb_7d at 80 %');
+    const { data } = (await partner.sandbox.get(`/v1/esims/${esimId}/auto-topup`)).body;
+    expect(data).toMatchObject({ at_percent: 80, max_times: 3 });
+    expect(jsonLines((await user.run([...command, '--json'])).stdout)).toEqual([data]);
+    const unfit = await user.run([...command, '--package', 'pkg_jp_topup_1gb_7d']);
+    expect(unfit.stderr).toContain(`esim topups packages ${esimId}`);
+    expect((await user.run([...command, '--off'])).code).toBe(0);
+    expect((await user.run(command)).code).not.toBe(0);
+  });
+
   it('accepts the package, and for a top-up the eSIM and the package, as positional arguments', async () => {
     const placed = await user.run(['orders', 'place', 'pkg_fr_1gb_7d', '--wait', '--json']);
     expect(placed, placed.stderr).toMatchObject({ code: 0 });

@@ -15,6 +15,7 @@ const COMMANDS = [
   'esims list',
   'esims get',
   'esims plans',
+  'esims auto-topup',
   'topups packages',
   'topups place',
   'topups get',
@@ -94,7 +95,7 @@ describe('esim completion', () => {
     expect(await complete('esim', 'orders', 'p')).toEqual(['place']);
     expect(await complete('esim', 'orders', 'place', '--qu')).toEqual(['--quantity']);
     expect(await complete('esim', 'listen', '--forw')).toEqual(['--forward-to']);
-    expect(await complete('esim', 'esims', '')).toEqual(['list', 'get', 'plans']);
+    expect(await complete('esim', 'esims', '')).toEqual(['list', 'get', 'plans', 'auto-topup']);
     expect(await complete('esim', 'topups', 'place', '--es')).toEqual(['--esim']);
     user.remove();
   });

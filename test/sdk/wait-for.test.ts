@@ -44,6 +44,22 @@ describe('an order', () => {
     expect((await esim.orders.waitFor(placed.id)).status).toBe('canceled');
   });
 
+  it('has a rule that places it automatically, until the rule is deleted', async () => {
+    const esim_id = await issuedEsim();
+    const [fitting] = (await esim.esims.topupPackages(esim_id)).data;
+    const { id: package_id, price: max_price } = fitting!;
+    const rule = await esim.esims.setAutoTopup(esim_id, {
+      at_percent: 80,
+      package_id,
+      max_times: 1,
+      max_price,
+    });
+    expect(rule).toMatchObject({ status: 'active', times_used: 0 });
+    expect(await esim.esims.autoTopup(esim_id)).toEqual(rule);
+    await esim.esims.deleteAutoTopup(esim_id);
+    await expect(esim.esims.autoTopup(esim_id)).rejects.toMatchObject({ code: 'not_found' });
+  });
+
   it('is returned unfinished on timeout, and waiting throws the reason of an abort', async () => {
     const { id } = await esim.orders.place({ package_id: 'pkg_test_slow' });
     const late = await esim.orders.waitFor(id, { timeoutMs: 1_500 });

@@ -1,6 +1,9 @@
 import type { Command } from '../command.js';
-import { EXIT, usageError } from '../exit-codes.js';
-import { bytesText } from '../terminal/values.js';
+import type { Context } from '../context.js';
+import { EXIT, type ExitCode, usageError } from '../exit-codes.js';
+import type { AutoTopup } from '../partner-api.js';
+import { bytesText, moneyText } from '../terminal/values.js';
+import { wholeNumber } from './values.js';
 
 export const esimsList: Command = {
   name: 'esims list',
@@ -107,3 +110,73 @@ export const esimsPlans: Command = {
     return EXIT.ok;
   },
 };
+
+export const esimsAutoTopup: Command = {
+  name: 'esims auto-topup',
+  summary: 'show, set or end the automatic top-up of an eSIM',
+  arguments: '<esim>',
+  details: `With --package, the service buys the package whenever the usage crosses --at. --off ends it. Without either, the
+command shows the rule.`,
+  options: {
+    package: {
+      type: 'string',
+      short: 'p',
+      value: 'id',
+      help: 'the top-up to buy (see esim topups packages)',
+    },
+    at: { type: 'string', value: 'percent', help: 'usage that places a top-up: 50, 80 or 100 (default: 80)' },
+    'max-times': { type: 'string', value: 'n', help: 'maximum number of top-ups (default: 1)' },
+    'max-price': {
+      type: 'string',
+      value: 'amount',
+      help: 'maximum price of each, in minor units such as cents (default: its current price)',
+    },
+    off: { type: 'boolean', help: 'end the automatic top-up' },
+  },
+  examples: [
+    {
+      command:
+        'esim esims auto-topup esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7 --package pkg_fr_topup_1gb_7d --max-times 3',
+      says: 'buy 1 GB at 80 % of the data, three times at most',
+    },
+    { command: 'esim esims auto-topup <esim> --off', says: 'buy nothing more' },
+  ],
+  run: async (context, options, [id]) => {
+    if (id === undefined)
+      throw usageError('the eSIM is missing', 'Pass its id. `esim esims list` lists your eSIMs.');
+    const packageId = options.text('package');
+    if (options.flag('off')) {
+      if (packageId !== undefined)
+        throw usageError('--off and --package exclude each other', 'Pass one of them.');
+      await context.writableApi.deleteAutoTopup(id);
+      context.output.note('The eSIM has no automatic top-up.');
+      return EXIT.ok;
+    }
+    if (packageId === undefined) return shown(context, await context.api.autoTopup(id));
+    const api = context.writableApi;
+    const item = (await api.allTopupPackages(id)).find((each) => each.id === packageId);
+    if (!item)
+      throw usageError(
+        `${packageId} does not fit this eSIM now`,
+        `\`esim topups packages ${id}\` lists the packages that fit.`,
+      );
+    const { amount, currency } = item.price;
+    const rule = {
+      package_id: packageId,
+      at_percent: wholeNumber(options, 'at', 80) as AutoTopup['at_percent'],
+      max_times: wholeNumber(options, 'max-times', 1),
+      max_price: { amount: wholeNumber(options, 'max-price', amount), currency },
+    };
+    return shown(context, await api.setAutoTopup(id, rule));
+  },
+};
+
+function shown({ output }: Context, rule: AutoTopup): ExitCode {
+  const { status, package_id, at_percent, times_used, max_times, last_failure: failure } = rule;
+  output.line(`${output.bold(rule.esim_id)}  ${status}`);
+  output.line(`  ${package_id} at ${at_percent} %, for at most ${moneyText(rule.max_price)} each`);
+  output.line(`  ${times_used} of ${max_times} used`);
+  if (failure) output.line(`  ${output.bad(failure.code)}: ${failure.reason}`);
+  output.data(rule);
+  return EXIT.ok;
+}

@@ -2,7 +2,7 @@ import type { Command } from '../command.js';
 import { catalog, catalogChanges, destinations } from './catalog.command.js';
 import { completionOf } from './completion.command.js';
 import { doctor } from './doctor.command.js';
-import { esimsGet, esimsList, esimsPlans } from './esims.command.js';
+import { esimsAutoTopup, esimsGet, esimsList, esimsPlans } from './esims.command.js';
 import { eventsList, eventsResend } from './events.command.js';
 import { listen } from './listen.command.js';
 import { login, logout } from './login.command.js';
@@ -28,6 +28,7 @@ const ALL: readonly Command[] = [
   esimsList,
   esimsGet,
   esimsPlans,
+  esimsAutoTopup,
   topupsPackages,
   topupsPlace,
   topupsGet,

@@ -11,7 +11,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   auth: ['key_spending', 'rate_buckets'],
   'call-log': ['api_calls'],
   catalog: ['packages', 'catalog_changes', 'catalog_versions', 'price_lists'],
-  esims: ['esims'],
+  esims: ['esims', 'esim_auto_topups'],
   events: ['events', 'event_feed_days'],
   infra: ['idempotency_keys'],
   orders: ['orders'],
@@ -115,6 +115,12 @@ const EXCEPTIONS: readonly Exception[] = [
     access: 'reads',
     tables: ['orders', 'topups'],
     why: 'the plans of an eSIM are those of its order and top-ups, read in one statement',
+  },
+  {
+    feature: 'esims',
+    access: 'reads',
+    tables: ['restore_epochs'],
+    why: 'no automatic top-up is placed during a repair (D54)',
   },
   {
     feature: 'esim-sync',

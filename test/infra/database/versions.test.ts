@@ -36,7 +36,7 @@ const NOT_COUNTED: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 /** Columns that never change, and the version itself. */
-const FIXED = ['id', 'partner_id', 'mode', 'order_id', 'days', 'created_at', 'version'];
+const FIXED = ['id', 'partner_id', 'mode', 'order_id', 'days', 'auto_topup_id', 'created_at', 'version'];
 
 /** SQL for a different value of the column's type. */
 const CHANGED: Readonly<Record<string, string>> = {
