@@ -79,6 +79,7 @@ describe('POST /v1/topups', () => {
       validity_added_days: 7,
       reference: 'extension-1',
       metadata: { traveler: 'A-17' },
+      auto: false,
       failure: null,
       created_at: expect.any(String) as string,
       failed_at: null,
