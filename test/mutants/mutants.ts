@@ -379,6 +379,27 @@ const FURTHER: readonly Mutant[] = [
     tests: ['test/infra/crypto/secrets.test.ts'],
   },
   {
+    name: 'automatic-top-up-beside-an-open-one',
+    file: 'src/esims/auto-topups.repository.ts',
+    find: "AND t.status IN ('pending', 'processing')",
+    replace: "AND t.status IN ('none')",
+    tests: ['test/topups/auto-topup-money.test.ts'],
+  },
+  {
+    name: 'automatic-top-up-of-an-ended-data-cycle',
+    file: 'src/topups/worker/place-auto-topups.ts',
+    find: '!isCrossed(rule, esim) || ',
+    replace: '',
+    tests: ['test/topups/auto-topup-money.test.ts'],
+  },
+  {
+    name: 'automatic-top-up-without-a-maximum',
+    file: 'src/topups/worker/place-auto-topups.ts',
+    find: 'used >= rule.maxTimes',
+    replace: 'false',
+    tests: ['test/topups/auto-topups.test.ts'],
+  },
+  {
     name: 'sealed-secret-in-another-row',
     file: 'src/infra/crypto/secret-box.ts',
     find: '.setAAD(Buffer.from(owner));\n    const ciphertext',

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, type HttpClient } from '../harness/index.js';
 import type { Json } from '../harness/order-steps.js';
 import { balanceOf, PRICE, ScriptedShop, type TopupBuyer } from './scripted-shop.js';
-import { TOPUP_1GB_7D } from './topup-steps.js';
+import { placeTopup, TOPUP_1GB_7D, topupEnded } from './topup-steps.js';
 
 const DEPOSIT = 10 * PRICE;
 
@@ -56,6 +56,26 @@ const setPrice = (amount: number): Promise<unknown> =>
     TOPUP_1GB_7D,
     amount,
   ]);
+
+const rule = async (): Promise<Json> =>
+  (await shop.database.pool.query<Json>('SELECT * FROM esim_auto_topups WHERE esim_id = $1', [buyer.esimId]))
+    .rows[0]!;
+
+/** Crosses the level while no provider sells the package, so that the crossing is postponed. */
+async function crossWhileGone(): Promise<void> {
+  const { pool } = shop.database;
+  const move = async (from: string, to: string): Promise<void> => {
+    await pool.query('UPDATE package_sources SET provider = $2 WHERE provider = $1', [from, to]);
+    await pool.query('UPDATE esims SET provider = $2 WHERE provider = $1', [from, to]);
+  };
+  await move(shop.upstream.name, 'gone');
+  await use(80);
+  await eventually('the crossing is postponed', async () => (await rule())['due_at'] > new Date());
+  await move('gone', shop.upstream.name);
+}
+
+const makeDue = (): Promise<unknown> =>
+  shop.database.pool.query('UPDATE esim_auto_topups SET due_at = now() WHERE esim_id = $1', [buyer.esimId]);
 
 describe('a live automatic top-up', () => {
   it('is charged like any other', async () => {
@@ -129,26 +149,37 @@ describe('a live automatic top-up', () => {
 
   it('is tried again later while the provider is not connected', async () => {
     await set();
-    await shop.database.pool.query(`UPDATE package_sources SET provider = 'gone' WHERE package_id = $1`, [
-      TOPUP_1GB_7D,
-    ]);
-    await shop.database.pool.query(`UPDATE esims SET provider = 'gone' WHERE id = $1`, [buyer.esimId]);
-    await use(80);
-    await eventually('the crossing is postponed', async () => {
-      const { rows } = await shop.database.pool.query(
-        'SELECT FROM esim_auto_topups WHERE esim_id = $1 AND due_at > now()',
-        [buyer.esimId],
-      );
-      return rows.length === 1;
-    });
-    for (const table of ['package_sources', 'esims'])
-      await shop.database.pool.query(`UPDATE ${table} SET provider = $1 WHERE provider = 'gone'`, [
-        shop.upstream.name,
-      ]);
-    await shop.database.pool.query('UPDATE esim_auto_topups SET due_at = now() WHERE esim_id = $1', [
-      buyer.esimId,
-    ]);
+    await crossWhileGone();
+    await makeDue();
     expect(await settled()).toMatchObject({ times_used: 1, last_failure: null });
+  });
+
+  it('is not placed when the partner has topped up in the meantime', async () => {
+    await set();
+    await crossWhileGone();
+    const { id } = await placeTopup(buyer.live, { esim_id: buyer.esimId, package_id: TOPUP_1GB_7D });
+    expect(await topupEnded(buyer.live, id as string)).toMatchObject({ status: 'completed', auto: false });
+    await makeDue();
+    expect(await settled()).toMatchObject({ times_used: 0, last_failure: null });
+  });
+
+  it('is not placed for a level that is crossed while another one is open', async () => {
+    await set();
+    const { upstream } = shop;
+    const { otherwise } = upstream;
+    const isHeld = Promise.withResolvers<void>();
+    upstream.otherwise = () => isHeld.promise.then(() => otherwise!());
+    try {
+      await use(80);
+      await eventually('the first one is open', async () => (await rule())['due_at'] === null);
+      await use(100);
+      expect(await rule()).toMatchObject({ due_at: null });
+    } finally {
+      upstream.otherwise = otherwise;
+      isHeld.resolve();
+    }
+    expect(await settled()).toMatchObject({ times_used: 1 });
+    expect(await balanceOf(buyer.live)).toEqual([DEPOSIT - PRICE, 0, DEPOSIT - PRICE]);
   });
 
   it('gets the reference of the top-up that a restored database has lost', async () => {
@@ -166,11 +197,4 @@ describe('a live automatic top-up', () => {
     const again = await shop.row((await settled())['last_topup_id'] as string);
     expect(again['provider_reference']).toBe(reference);
   });
-
-  const rule = async (): Promise<Json> =>
-    (
-      await shop.database.pool.query<Json>('SELECT * FROM esim_auto_topups WHERE esim_id = $1', [
-        buyer.esimId,
-      ])
-    ).rows[0]!;
 });

@@ -8,8 +8,10 @@ import {
 } from '../harness/index.js';
 import { EsimDevice } from '../harness/esim-device.js';
 import { expectProblem, invalidFields } from '../harness/expect-problem.js';
-import { type Json } from '../harness/order-steps.js';
-import { BASE, GB, topUp, TOPUP_1GB_7D, TOPUP_FAIL } from './topup-steps.js';
+import { issueEsims, type Json } from '../harness/order-steps.js';
+import { BASE, GB, TOPUP_1GB_7D, TOPUP_FAIL } from './topup-steps.js';
+
+const ENV = { SWEEP_INTERVAL_MS: '50' };
 
 let service: TestService;
 let partner: TestPartner;
@@ -18,7 +20,7 @@ let device: EsimDevice;
 let price: Json;
 
 beforeAll(async () => {
-  service = await startTestService({ env: { SWEEP_INTERVAL_MS: '50' } });
+  service = await startTestService({ env: ENV });
   partner = await service.createPartner();
   api = partner.sandbox;
   device = new EsimDevice(api);
@@ -193,14 +195,6 @@ describe('an automatic top-up', () => {
     expect(await get(esimId)).toMatchObject({ status: 'active', times_used: 2 });
   });
 
-  it('is not placed for a level that a top-up of the partner has ended', async () => {
-    const esimId = await device.activeEsim();
-    await topUp(api, esimId);
-    await set(esimId, { at_percent: 50 });
-    await device.played(esimId, 'consume', { bytes: 0.9 * GB });
-    expect((await settled(esimId, 1)).map(({ auto }) => auto as boolean)).toEqual([false]);
-  });
-
   it('does not count a top-up that fails, and waits for the next level', async () => {
     const failing = (await api.get(`/v1/catalog/${TOPUP_FAIL}`)).body.data as Json;
     const esimId = await ruledEsim({
@@ -217,6 +211,22 @@ describe('an automatic top-up', () => {
     await device.played(esimId, 'consume', { percent: 30 });
     await settled(esimId, 2);
     expect(await get(esimId)).toMatchObject({ status: 'exhausted', times_used: 1 });
+  });
+
+  it('is placed once for each crossing by several workers', async () => {
+    const worker = await startTestService({ role: 'worker', database: service.database, env: ENV });
+    try {
+      const esimIds = await issueEsims(api, BASE, 20);
+      for (const esimId of esimIds) {
+        await device.played(esimId, 'activate');
+        await set(esimId);
+      }
+      const use = (esimId: string): Promise<Json> => device.played(esimId, 'consume', { percent: 80 });
+      await Promise.all(esimIds.map(use));
+      for (const esimId of esimIds) await settled(esimId, 1);
+    } finally {
+      await worker.stop();
+    }
   });
 
   it('says that it is off for an eSIM that has ended', async () => {

@@ -51,6 +51,7 @@ export function Topups() {
           <tr key={topup.id}>
             <td data-column="Top-up">
               <code>{topup.id}</code>
+              {topup.auto && <span className="sub">automatic</span>}
               {topup.reference && <span className="sub">{topup.reference}</span>}
             </td>
             <td data-column="eSIM">
