@@ -44,6 +44,7 @@ import { SellDays1763700000064 } from './1763700000064-sell-days.js';
 import { RecordCatalogChanges1763700000067 } from './1763700000067-record-catalog-changes.js';
 import { ListEsimPlans1763700000070 } from './1763700000070-list-esim-plans.js';
 import { RestrictApiKeys1763700000080 } from './1763700000080-restrict-api-keys.js';
+import { CreateRefundRequests1763700000083 } from './1763700000083-create-refund-requests.js';
 import { TopUpAutomatically1763700000084 } from './1763700000084-top-up-automatically.js';
 
 /** Every migration, oldest first. Listed explicitly: TypeORM's globs load TypeScript and JavaScript twice. */
@@ -94,5 +95,6 @@ export const MIGRATIONS = [
   RecordCatalogChanges1763700000067,
   ListEsimPlans1763700000070,
   RestrictApiKeys1763700000080,
+  CreateRefundRequests1763700000083,
   TopUpAutomatically1763700000084,
 ];

@@ -19,6 +19,7 @@ import { EventsAdminModule } from '../events/index.js';
 import { PACKAGE_ROOT } from '../infra/package-root.js';
 import { PartnersAdminModule } from '../partners/index.js';
 import { PortalSessionsAdminModule } from '../portal-sessions/index.js';
+import { RefundsAdminModule } from '../refunds/index.js';
 import { SupportAdminModule } from '../support/index.js';
 import { WalletAdminModule } from '../wallet/index.js';
 import { WebhooksAdminModule, WebhooksCoreModule } from '../webhooks/index.js';
@@ -41,6 +42,7 @@ import type { ProcessResources } from './process-resources.js';
     AlertsAdminModule,
     CallLogAdminModule,
     SupportAdminModule,
+    RefundsAdminModule,
     EsimsAdminModule,
     EventsAdminModule,
     WalletAdminModule,

@@ -11,6 +11,7 @@ import { CatalogApiModule } from '../catalog/index.js';
 import { EsimsApiModule } from '../esims/index.js';
 import { EventsApiModule } from '../events/index.js';
 import { OrdersApiModule } from '../orders/index.js';
+import { RefundsApiModule } from '../refunds/index.js';
 import { TopupsApiModule } from '../topups/index.js';
 import { WalletApiModule } from '../wallet/index.js';
 import { WebhooksCoreModule } from '../webhooks/index.js';
@@ -27,6 +28,7 @@ import type { ProcessResources } from './process-resources.js';
     CatalogApiModule,
     OrdersApiModule,
     TopupsApiModule,
+    RefundsApiModule,
     EsimsApiModule,
     EventsApiModule,
     WalletApiModule,

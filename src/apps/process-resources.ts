@@ -29,6 +29,7 @@ import { openTracer, type Tracer } from '../infra/tracing/index.js';
 import { OrderEntity } from '../orders/index.js';
 import { PARTNER_ENTITIES } from '../partners/index.js';
 import { PORTAL_SESSION_ENTITIES } from '../portal-sessions/index.js';
+import { REFUND_ENTITIES } from '../refunds/index.js';
 import { TopupEntity } from '../topups/index.js';
 import { WALLET_ENTITIES } from '../wallet/index.js';
 import { WEBHOOK_ENTITIES } from '../webhooks/index.js';
@@ -43,6 +44,7 @@ export const ENTITIES = [
   ...CALL_LOG_ENTITIES,
   ...PARTNER_ENTITIES,
   ...PORTAL_SESSION_ENTITIES,
+  ...REFUND_ENTITIES,
   ...WALLET_ENTITIES,
   ...WEBHOOK_ENTITIES,
   ...CATALOG_SYNC_ENTITIES,

@@ -20,7 +20,8 @@ export type IdPrefix =
   | 'alr'
   | 'syn'
   | 'prv'
-  | 'ps';
+  | 'ps'
+  | 'rfr';
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const ULID = '[0-9A-HJKMNP-TV-Z]{26}';

@@ -8,7 +8,14 @@
  */
 export { AutoTopupEntity, isCrossed } from './auto-topup.entity.js';
 export { AutoTopupsRepository, type AutoTopupTerms } from './auto-topups.repository.js';
-export { ESIM_STATUSES, type EsimStatus, isUntouched, PROFILE_STATUSES, takesTopups } from './esim.js';
+export {
+  ESIM_STATUSES,
+  type EsimStatus,
+  isUntouched,
+  PROFILE_STATUSES,
+  type ProfileStatus,
+  takesTopups,
+} from './esim.js';
 export { EsimEntity } from './esim.entity.js';
 export { EsimObserver } from './esim-observer.js';
 export { EsimQueries } from './esim-queries.js';

@@ -8,7 +8,7 @@ import type { ProviderFailure } from '../providers/index.js';
 import { type PurchaseLease, returnedSpending } from '../purchases/index.js';
 import { Wallet } from '../wallet/index.js';
 import { ORDER_JOBS, OrderJobsRepository } from './order-jobs.repository.js';
-import { type OrderEntity, priceOf, statusesBefore, uncanceled } from './order.js';
+import { type OrderEntity, refundableOf, statusesBefore, uncanceled } from './order.js';
 import { OrdersRepository } from './orders.repository.js';
 
 /** Requests a cancellation. The worker calls the provider, whose result decides (D22, Cancel). */
@@ -62,6 +62,7 @@ export interface CancelOutcome {
 export class CompleteCancellation {
   constructor(
     private readonly jobs: OrderJobsRepository,
+    private readonly orders: OrdersRepository,
     private readonly esims: EsimsRepository,
     private readonly wallet: Wallet,
   ) {}
@@ -84,16 +85,21 @@ export class CompleteCancellation {
     const taken = order.mode === 'sandbox' && !whole ? [] : canceled;
     const status = whole ? 'canceled' : (order.statusBeforeCancel ?? 'issued');
     const failure = whole ? null : outcome.failure;
-    if (!(await this.jobs.endCancellation(tx, lease, { status, canceled: taken.length, failure })))
-      return null;
-    await this.giveBack(tx, order, taken);
+    const refunds = await this.orders.listRefunds(tx.manager, [order.id]);
+    const refunded = taken.reduce((sum, esim) => sum + refundableOf(order, esim, refunds), 0);
+    if (!(await this.jobs.endCancellation(tx, lease, { status, refunded, failure }))) return null;
+    await this.giveBack(tx, order, taken, refunded);
     return status;
   }
 
-  private async giveBack(tx: Tx, order: OrderEntity, taken: readonly EsimEntity[]): Promise<void> {
+  private async giveBack(
+    tx: Tx,
+    order: OrderEntity,
+    taken: readonly EsimEntity[],
+    amount: number,
+  ): Promise<void> {
     if (taken.length === 0) return;
     for (const esim of taken) await this.esims.update(tx, esim.id, { status: 'canceled' });
-    const { amount } = priceOf(order, taken.length);
     const subject = { orderId: order.id };
     const returned = returnedSpending(order, amount);
     await this.wallet.refund(tx, { mode: order.mode, subject, amount, returned });

@@ -1,6 +1,6 @@
 /**
  * Orders: a partner buys eSIMs of one package, and may cancel them while they are unused (spec section 5, D19, D22).
- * Owns the table `orders`; reads `topups` to refuse a cancellation.
+ * Owns the table `orders`; reads `topups` to refuse a cancellation, and `refund_requests` to refund nothing twice.
  * Callers: partners (`/v1/orders`), the worker, `support/` (inspects and resolves), `esim-sync/` (makes orders due).
  * Flow: PlaceOrder (row and hold) -> OrderWorker (claim) -> FulfillOrder (FindOrPlace at the provider, then
  * PurchaseEnds, many in one transaction) -> CompleteOrder (eSIMs, money, event). CancelOrder -> OrderWorker ->
@@ -12,10 +12,12 @@ export { OrderResponse, toOrderResponse } from './api/order.response.js';
 export { type CancelOutcome, CompleteCancellation } from './cancel-order.js';
 export { CompleteOrder } from './complete-order.js';
 export {
+  type EsimRefund,
   ORDER_STATUSES,
   OrderEntity,
   type OrderStatus,
   priceOf,
+  refundableOf,
   toProviderCancelRequest,
   toProviderOrderRequest,
   uncanceled,

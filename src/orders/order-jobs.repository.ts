@@ -24,8 +24,8 @@ const END_ASSIGNMENTS = `
 /** Changes at the end of a cancellation. */
 interface CancellationEnd {
   readonly status: OrderStatus;
-  /** Number of canceled eSIMs. */
-  readonly canceled: number;
+  /** The amount that the cancellation refunds. */
+  readonly refunded: number;
   /** Why the others were not canceled; null when all were. */
   readonly failure: ProviderFailure | null;
 }
@@ -59,17 +59,17 @@ export class OrderJobsRepository extends PurchaseJobsRepository<OrderEntity> {
   async endCancellation(
     tx: Tx,
     lease: PurchaseLease,
-    { status, canceled, failure }: CancellationEnd,
+    { status, refunded, failure }: CancellationEnd,
   ): Promise<boolean> {
     if (!statusesBefore(status).includes('canceling'))
       throw new Error(`a cancellation cannot end in ${status}`);
     const { affected } = await sql(
       tx.manager,
       `UPDATE orders SET status = $3, next_attempt_at = NULL, lease_until = NULL, cancel_requested_at = NULL,
-         last_error = NULL, updated_at = now(), refunded_amount = refunded_amount + unit_price_amount * $4::int,
+         last_error = NULL, updated_at = now(), refunded_amount = refunded_amount + $4::bigint,
          cancel_failure_code = $5, cancel_failure_reason = $6, status_before_cancel = NULL
        WHERE id = $1 AND fence = $2 AND status = 'canceling'`,
-      [lease.id, lease.fence, status, canceled, failure?.code ?? null, failure?.reason ?? null],
+      [lease.id, lease.fence, status, refunded, failure?.code ?? null, failure?.reason ?? null],
     );
     return affected === 1;
   }

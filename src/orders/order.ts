@@ -112,6 +112,33 @@ export function priceOf(order: OrderEntity, count: number): Money {
   return multiplyMoney({ amount: order.unitPriceAmount, currency: order.currency }, count);
 }
 
+/** The sum of an eSIM's approved refund requests. */
+export interface EsimRefund {
+  readonly orderId: string;
+  readonly esimId: string;
+  readonly amount: number;
+}
+
+/**
+ * The part of the eSIM's price that is not refunded yet. A cancellation refunds what the approved requests left. An
+ * eSIM that only its wholesaler canceled is not refunded.
+ */
+export function refundableOf(
+  order: OrderEntity,
+  esim: Pick<EsimEntity, 'id' | 'status'>,
+  refunds: readonly EsimRefund[],
+): number {
+  const ofOrder = refunds.filter(({ orderId }) => orderId === order.id);
+  const byRequests = sumOf(ofOrder);
+  const byCancellation = order.refundedAmount - priceOf(order, order.quantityFailed).amount - byRequests;
+  if (esim.status === 'canceled' && byCancellation > 0) return 0;
+  return order.unitPriceAmount - sumOf(ofOrder.filter(({ esimId }) => esimId === esim.id));
+}
+
+function sumOf(refunds: readonly EsimRefund[]): number {
+  return refunds.reduce((sum, { amount }) => sum + amount, 0);
+}
+
 /** The eSIMs that earlier partial cancellations did not cancel. */
 export function uncanceled(esims: readonly EsimEntity[]): readonly EsimEntity[] {
   return esims.filter((esim) => esim.status !== 'canceled');

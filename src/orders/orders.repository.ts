@@ -4,9 +4,16 @@ import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { mapPage, type Page } from '../common/page.js';
 import type { PartnerScope, ReadScope, TenantScope } from '../common/tenant-scope.js';
 import { EsimsRepository } from '../esims/index.js';
-import { KeysetPages, type ListOptions, sql, type Tx, updateVersioned } from '../infra/database/index.js';
+import {
+  KeysetPages,
+  type ListOptions,
+  sql,
+  toSafeInteger,
+  type Tx,
+  updateVersioned,
+} from '../infra/database/index.js';
 import { PurchasesRepository } from '../purchases/index.js';
-import { OrderEntity, type OrderFilters, ORDERS, type OrderWithEsims } from './order.js';
+import { type EsimRefund, OrderEntity, type OrderFilters, ORDERS, type OrderWithEsims } from './order.js';
 
 /** Properties set at acceptance, in addition to those of every purchase. */
 const ACCEPTED = [
@@ -43,6 +50,21 @@ export class OrdersRepository extends PurchasesRepository<
       [orderId],
     );
     return rows.length > 0;
+  }
+
+  /** The refunds of the orders' eSIMs by approved requests; cancellations refund the rest. */
+  async listRefunds(manager: EntityManager, orderIds: readonly string[]): Promise<readonly EsimRefund[]> {
+    const { rows } = await sql<{ order_id: string; esim_id: string; amount: string }>(
+      manager,
+      `SELECT order_id, esim_id, sum(amount)::bigint AS amount FROM refund_requests
+       WHERE order_id = ANY ($1) AND status = 'approved' GROUP BY order_id, esim_id`,
+      [orderIds],
+    );
+    return rows.map(({ order_id: orderId, esim_id: esimId, amount }) => ({
+      orderId,
+      esimId,
+      amount: toSafeInteger(amount),
+    }));
   }
 
   /** Changes an order whose row `tx` has locked, and returns its new version (D48). */

@@ -88,6 +88,14 @@ export const BOOK_BREACHES: readonly BookBreachCase[] = [
     names: ({ issued }) => issued,
   },
   {
+    check: 'approved_refund_is_booked_once',
+    statements: ({ issued }) => `
+      INSERT INTO refund_requests (id, partner_id, mode, esim_id, order_id, reason, status, amount, currency, decided_at)
+      SELECT 'rfr_1', partner_id, mode, id, order_id, 'other', 'approved', 1, 'USD', now() FROM esims
+      WHERE order_id = '${issued}' LIMIT 1`,
+    names: ({ issued }) => issued,
+  },
+  {
     check: 'open_order_holds_its_price',
     statements: ({ failed }) => `UPDATE orders SET status = 'processing' WHERE id = '${failed}'`,
     names: ({ failed }) => failed,

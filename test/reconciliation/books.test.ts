@@ -47,7 +47,7 @@ describe('npm run reconcile', () => {
     expect(differencesOf(result)).toEqual([]);
     expect(result.stdout).toContain('1 wallets, 8 holds, 9 transactions, 18 entries, 7 orders, 2 topups');
     expect(result.stdout).toMatch(
-      /^22 checks, 0 differences \(0 errors, 0 warnings\), 0 queries unanswered/m,
+      /^23 checks, 0 differences \(0 errors, 0 warnings\), 0 queries unanswered/m,
     );
   });
 

@@ -62,7 +62,7 @@ async function letTimePass(): Promise<void> {
   await maintainDays(service, { ...DEFAULT_RETENTION, eventDays: past, attemptDays: -8, callLogDays: -8 });
 }
 
-it('completely deletes an order of 20 eSIMs, its top-up, webhooks and calls after their retention (D44)', async () => {
+it('completely deletes an order of 20 eSIMs, its top-up, refund request, webhooks and calls after their retention (D44)', async () => {
   await registerEndpoint(service, partner.id, { url: receiver.url });
   const placed = await placeOrder(partner.sandbox, { package_id: BASE, quantity: 20 });
   const order = await orderEnded(partner.sandbox, String(placed['id']));
@@ -70,6 +70,8 @@ it('completely deletes an order of 20 eSIMs, its top-up, webhooks and calls afte
   expect(esims).toHaveLength(20);
   await new EsimDevice(partner.sandbox).played(esims[0]!, 'activate');
   const topup = await topUp(partner.sandbox, esims[0]!);
+  const refund = await partner.sandbox.post('/v1/refund-requests', { esim_id: esims[0], reason: 'other' });
+  expect(refund.status, refund.text).toBe(202);
   await eventually('nothing is owed', async () => {
     const { rows } = await service.database.pool.query(
       `SELECT count(*) FILTER (WHERE status = 'delivered')::int AS sent, count(*)::int AS n FROM webhook_deliveries`,
@@ -88,6 +90,7 @@ it('completely deletes an order of 20 eSIMs, its top-up, webhooks and calls afte
     'orders',
     'esims',
     'topups',
+    'refund_requests',
     'sandbox_upstream_orders',
     'sandbox_upstream_topups',
     'api_calls',

@@ -15,7 +15,13 @@ const FOUND = `
          c.charges, c.charged, r.refunds, o.refunded_amount) AS found`;
 const ISSUED = `(o.status IN ('issued', 'partially_issued', 'canceling')
   OR o.status = 'canceled' AND o.quantity_issued > 0)`;
-const CANCELED_ESIMS = `(SELECT count(*) FROM esims e WHERE e.order_id = o.id AND e.status = 'canceled')`;
+const APPROVED = `(SELECT coalesce(sum(amount), 0) FROM refund_requests
+  WHERE order_id = o.id AND status = 'approved')`;
+/** The whole price of canceled eSIMs, and the approved refund requests of the others. */
+const REFUNDABLE = `(SELECT coalesce(sum(CASE e.status WHEN 'canceled' THEN o.unit_price_amount ELSE coalesce(q.amount, 0) END), 0)
+  FROM esims e LEFT JOIN LATERAL (SELECT sum(amount) AS amount FROM refund_requests
+                                  WHERE esim_id = e.id AND status = 'approved') AS q ON true
+  WHERE e.order_id = o.id)`;
 const ENDED_WITHOUT = `(o.status = 'failed' OR o.status = 'canceled' AND o.quantity_issued = 0)`;
 
 /** Charges of live orders (D22, D27): each charged amount ends as an issued eSIM or a refund. */
@@ -98,11 +104,29 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
       {
         table: 'orders',
         query: `
-          SELECT ${ORDER_SUBJECT}, format('refunds of %s', ${CANCELED_ESIMS} * o.unit_price_amount) AS expected, ${FOUND}
+          SELECT ${ORDER_SUBJECT}, format('refunds of %s', ${REFUNDABLE}) AS expected, ${FOUND}
           ${LIVE_ORDERS} AND o.status IN ('issued', 'partially_issued')
             AND EXISTS (SELECT 1 FROM esims e WHERE e.order_id = o.id AND e.status = 'canceled'
                           AND e.updated_at > now() - interval '7 days')
-            AND r.refunds < ${CANCELED_ESIMS} * o.unit_price_amount`,
+            AND r.refunds < ${REFUNDABLE}`,
+      },
+    ],
+  },
+  {
+    check: 'approved_refund_is_booked_once',
+    severity: 'error',
+    what: "An order's refunds are its approved refund requests and its canceled eSIMs. No eSIM is refunded beyond its price.",
+    advice:
+      'Compare the refund requests with the ledger; refund or deduct the difference with an adjustment.',
+    walks: [
+      {
+        table: 'orders',
+        query: `
+          SELECT ${ORDER_SUBJECT}, format('refunds of %s to %s', ${APPROVED}, ${REFUNDABLE}) AS expected, ${FOUND}
+          ${LIVE_ORDERS}
+            AND (r.refunds NOT BETWEEN ${APPROVED} AND ${REFUNDABLE}
+                 OR EXISTS (SELECT 1 FROM refund_requests WHERE order_id = o.id AND status = 'approved'
+                            GROUP BY esim_id HAVING sum(amount) > o.unit_price_amount))`,
       },
     ],
   },

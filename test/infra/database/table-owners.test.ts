@@ -25,6 +25,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'upstream_pace',
   ],
   reconciliation: ['reconciliation_runs', 'reconciliation_cursors', 'reconciliation_differences'],
+  refunds: ['refund_requests'],
   restore: ['restore_epochs', 'unclaimed_purchases', 'placement_lookups'],
   topups: ['topups'],
   wallet: ['wallets', 'wallet_holds', 'wallet_low_signals', 'ledger_transactions', 'ledger_entries'],
@@ -71,7 +72,7 @@ const EXCEPTIONS: readonly Exception[] = [
   {
     feature: 'reconciliation',
     access: 'reads',
-    tables: [...BOOKS, 'orders', 'topups', 'esims', 'events'],
+    tables: [...BOOKS, 'orders', 'topups', 'esims', 'events', 'refund_requests'],
     why: 'the checks of the books compare what every feature wrote',
   },
   {
@@ -91,6 +92,12 @@ const EXCEPTIONS: readonly Exception[] = [
     access: 'reads',
     tables: ['esims', 'topups'],
     why: 'an order whose eSIM was topped up, or is about to be, is not canceled (D22)',
+  },
+  {
+    feature: 'orders',
+    access: 'reads',
+    tables: ['refund_requests'],
+    why: 'a cancellation refunds what approved refund requests left of the price',
   },
   {
     feature: 'purchases',
