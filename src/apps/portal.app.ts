@@ -12,6 +12,7 @@ import { EsimsPortalModule } from '../esims/index.js';
 import { EventsPortalModule } from '../events/index.js';
 import { OrdersPortalModule } from '../orders/index.js';
 import { PortalSessionsPortalModule } from '../portal-sessions/index.js';
+import { RefundsPortalModule } from '../refunds/index.js';
 import { TopupsPortalModule } from '../topups/index.js';
 import { WalletPortalModule } from '../wallet/index.js';
 import { WebhooksCoreModule, WebhooksPortalModule } from '../webhooks/index.js';
@@ -32,6 +33,7 @@ import type { ProcessResources } from './process-resources.js';
     OrdersPortalModule,
     EsimsPortalModule,
     TopupsPortalModule,
+    RefundsPortalModule,
     EventsPortalModule,
     WalletPortalModule,
     WebhooksCoreModule,

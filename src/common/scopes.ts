@@ -8,6 +8,7 @@ export const PORTAL_SCOPES = [
   'orders:read',
   'requests:read',
   'wallet:read',
+  'refunds:write',
 ] as const;
 export type PortalScope = (typeof PORTAL_SCOPES)[number];
 
@@ -25,7 +26,7 @@ export const ADMIN_SCOPES = [
 ] as const;
 export type AdminScope = (typeof ADMIN_SCOPES)[number];
 
-/** Scopes of an API key (D62). `refunds:write` is reserved: no operation needs it. */
+/** Scopes of an API key (D62). */
 export const KEY_SCOPES = [
   'catalog:read',
   'orders:read',

@@ -7,6 +7,6 @@ import { RefundRequestEntity } from './refund-request.entity.js';
  * Flow: RequestRefund -> RefundFacts (order, eSIM and money beside each request) -> DecideRefund (order, request, audit
  * entry, event and wallet in one transaction).
  */
-export { RefundsAdminModule, RefundsApiModule } from './refunds.module.js';
+export { RefundsAdminModule, RefundsApiModule, RefundsPortalModule } from './refunds.module.js';
 
 export const REFUND_ENTITIES = [RefundRequestEntity];

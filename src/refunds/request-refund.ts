@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { newId } from '../common/ids.js';
 import type { ReadScope } from '../common/tenant-scope.js';
@@ -24,15 +25,18 @@ export class RequestRefund {
     private readonly requests: RefundRequestsRepository,
     private readonly orders: OrdersRepository,
     private readonly esims: EsimsRepository,
+    private readonly audit: AuditLog,
   ) {}
 
   /**
+   * @param by the person in the portal; null for a call with an API key, which the call log records
    * @throws NotFound, AppError `conflict` when nothing is left to refund or a request is pending, `limit_reached`
    */
   async request(
     tx: Tx,
     scope: ReadScope,
     { esimId, reason, details }: RequestRefundCommand,
+    by: ChangeAuthor | null = null,
   ): Promise<RefundRequestEntity> {
     const esim = await this.esims.find(scope, esimId, tx.manager);
     if (!esim) throw new NotFound();
@@ -48,21 +52,37 @@ export class RequestRefund {
         detail: `An eSIM can have at most ${MAX_PER_ESIM} refund requests. Contact us about this eSIM.`,
       });
     const { currency } = order;
-    return this.requests.insert(tx, {
-      id: newId('rfr'),
-      partnerId,
-      mode,
-      esimId,
-      orderId,
-      reason,
-      details,
-      currency,
-    });
+    const id = newId('rfr');
+    const fields = { id, partnerId, mode, esimId, orderId, reason, details, currency };
+    const request = await this.requests.insert(tx, fields);
+    if (by) await this.record(tx, by, 'created', request);
+    return request;
   }
 
   /** @throws NotFound, AppError `conflict` unless it is pending */
-  async cancel(tx: Tx, { partnerId, mode }: ReadScope, id: string): Promise<RefundRequestEntity> {
+  async cancel(
+    tx: Tx,
+    { partnerId, mode }: ReadScope,
+    id: string,
+    by: ChangeAuthor | null = null,
+  ): Promise<RefundRequestEntity> {
     const request = await this.requests.lockPending(tx, { id, partnerId, mode: modeIn(mode) });
+    if (by) await this.record(tx, by, 'canceled', request);
     return this.requests.end(tx, request, { status: 'canceled' });
+  }
+
+  private record(
+    tx: Tx,
+    by: ChangeAuthor,
+    change: 'created' | 'canceled',
+    { id, partnerId, esimId, reason }: RefundRequestEntity,
+  ): Promise<void> {
+    return this.audit.record(tx, {
+      ...by,
+      action: `refund_request.${change}`,
+      partnerId,
+      subjectId: id,
+      details: { esim_id: esimId, reason },
+    });
   }
 }

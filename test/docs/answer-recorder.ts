@@ -5,6 +5,7 @@ const TIMES: Readonly<Record<string, string>> = {
   issued_at: '2026-11-21T10:00:00.412Z',
   failed_at: '2026-11-21T10:00:00.412Z',
   completed_at: '2026-11-21T10:00:00.412Z',
+  decided_at: '2026-11-21T14:30:00.000Z',
   activated_at: '2026-11-21T10:05:00.000Z',
   at: '2026-11-21T10:00:00.000Z',
   as_of: '2026-11-21T10:05:00.000Z',

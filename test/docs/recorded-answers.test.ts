@@ -112,6 +112,18 @@ async function topUp(id: string): Promise<void> {
   await recordCall('deleteAutoTopup', ['DELETE', path]);
 }
 
+async function refund(id: string): Promise<void> {
+  const body = { ...bodyOf('/v1/refund-requests'), esim_id: id };
+  const withdrawn = await sandbox.post('/v1/refund-requests', body);
+  await recordPost('cancelRefundRequest', `/v1/refund-requests/${withdrawn.body.data.id}/cancel`);
+  const { id: requestId } = await recordPost('requestRefund', '/v1/refund-requests', body);
+  const approval = { note: 'Refunded once, as a courtesy.' };
+  const approved = await service.admin.post(`/internal/v1/refund-requests/${requestId}/approve`, approval);
+  expect(approved.status, approved.text).toBe(200);
+  await record('getRefundRequest', `/v1/refund-requests/${requestId}`);
+  await record('listRefundRequests', '/v1/refund-requests?limit=2');
+}
+
 async function endOne(id: string): Promise<void> {
   await recordPost('expireEsim', `/v1/sandbox/esims/${id}/expire`);
   await happened('esim.expired');
@@ -150,6 +162,7 @@ describe('the set of recorded responses in the API reference', () => {
     const esim = await orderAndFail();
     await useEsim(esim);
     await topUp(esim);
+    await refund(esim);
     await endOne(esim);
     await lookBack();
     const { answers, events } = recorder;

@@ -22,6 +22,7 @@ const PREFIXES: Readonly<Record<string, IdPrefix>> = {
   orders: 'ord',
   esims: 'esim',
   topups: 'top',
+  'refund-requests': 'rfr',
   events: 'evt',
 };
 
@@ -84,6 +85,7 @@ async function oneOfEach(partner: TestPartner): Promise<Readonly<Record<string, 
   await eventually('the failed top-up is told', () =>
     receiver.received.some(({ body }) => body.includes(topup.body.data.id as string)),
   );
+  const refund = await partner.sandbox.post('/v1/refund-requests', { esim_id: esim, reason: 'other' });
   return {
     'api-keys': key,
     'webhook-endpoints': endpoint,
@@ -95,6 +97,7 @@ async function oneOfEach(partner: TestPartner): Promise<Readonly<Record<string, 
     orders: order.body.data.id as string,
     esims: esim,
     topups: topup.body.data.id as string,
+    'refund-requests': refund.body.data.id as string,
     events: await first('events'),
   };
 }
@@ -144,7 +147,7 @@ describe('every route of the portal', () => {
       const answer = await callRoute(browser, route, live[route.noun!]!);
       expect([route.name, answer.status]).toEqual([route.name, 404]);
     }
-    const lists = ['api-keys', 'webhook-endpoints', 'requests', 'orders', 'esims', 'topups', 'events'];
+    const lists = ['api-keys', 'webhook-endpoints', 'requests', 'orders', 'esims', 'topups', 'refund-requests', 'events'];
     for (const list of lists) {
       expect([list, (await browser.get(`${list}?mode=live`)).status]).toEqual([list, 403]);
       expect([list, (await browser.get(list)).status]).toEqual([list, 400]);
@@ -170,6 +173,7 @@ async function rowsOf({ id }: TestPartner): Promise<unknown> {
     `SELECT (SELECT count(*) FROM api_keys WHERE partner_id = $1 AND revoked_at IS NULL) AS keys,
             (SELECT json_agg(json_build_array(w.enabled, w.secret, w.url, w.deleted_at, w.description) ORDER BY w.id)
              FROM webhook_endpoints w WHERE w.partner_id = $1) AS endpoints,
+            (SELECT json_agg(r.status ORDER BY r.id) FROM refund_requests r WHERE r.partner_id = $1) AS refunds,
             (SELECT count(*) FROM webhook_deliveries WHERE partner_id = $1 AND kind <> 'replay') AS deliveries,
             (SELECT count(*) FROM webhook_backlog_jobs WHERE partner_id = $1 AND status = 'canceled') AS canceled`,
     [id],

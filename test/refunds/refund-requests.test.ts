@@ -145,7 +145,7 @@ describe('a refund request', () => {
 
   it('is listed by status and by eSIM, in pages', async () => {
     const { buyer, esimIds } = await buy(3);
-    const ids = [];
+    const ids: string[] = [];
     for (const esimId of esimIds) ids.unshift((await request(buyer.live, esimId))['id']);
     await decide(ids[0], 'reject');
     const list = async (query: string): Promise<unknown[]> =>
@@ -282,7 +282,7 @@ describe('the decision on a refund request', () => {
 describe('the refunds of an eSIM', () => {
   it('never exceed its price under 100 parallel approvals', async () => {
     const bought = await buy(10);
-    const ids = [];
+    const ids: string[] = [];
     for (const esimId of bought.esimIds) ids.push((await request(bought.buyer.live, esimId))['id']);
     const answers = await Promise.all(Array.from({ length: 100 }, (_, i) => approve(ids[i % 10])));
     const refused = answers.filter(({ status }) => status !== 200);

@@ -15,9 +15,11 @@ const NEXT: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     getUsage: 'path.id',
     listTopupPackages: 'path.id',
     listTopups: 'query.esim_id',
+    listRefundRequests: 'query.esim_id',
     listEvents: 'query.subject',
   },
   topup: { getTopup: 'path.id', listEvents: 'query.subject' },
+  refund: { getRefundRequest: 'path.id', cancelRefundRequest: 'path.id' },
 };
 
 const ANSWERED: Readonly<Record<string, keyof typeof NEXT>> = {
@@ -30,6 +32,9 @@ const ANSWERED: Readonly<Record<string, keyof typeof NEXT>> = {
   expireEsim: 'esim',
   placeTopup: 'topup',
   getTopup: 'topup',
+  requestRefund: 'refund',
+  getRefundRequest: 'refund',
+  cancelRefundRequest: 'refund',
 };
 
 /** Links from a response to the operations that take its id; only in the partner document, where these ids are used. */

@@ -96,6 +96,7 @@ const ID_AFTER: Readonly<Record<string, IdPrefix>> = {
   replays: 'rpl',
   requests: 'req',
   topups: 'top',
+  'refund-requests': 'rfr',
   'webhook-endpoints': 'whe',
 };
 const EXAMPLE_ULID = '01KAEXAMPLE000000000000000';
