@@ -60,7 +60,7 @@ export class Context {
     if (this.mode === 'live' && !this.live) {
       throw new CliError(
         EXIT.liveRefused,
-        'this command would spend real money, because the key is a Live key',
+        'this command would change Live objects or spend real money, because the key is a Live key',
         'Add --live to confirm, or use a Sandbox key to try it.',
       );
     }

@@ -12,10 +12,12 @@ import {
   type LoggedCall,
   type NewAutoTopup,
   type NewOrder,
+  type NewRefundRequest,
   type NewTopup,
   type Order,
   type Package,
   type Page,
+  type RefundRequest,
   type Shelf,
   type Topup,
   type Usage,
@@ -32,6 +34,7 @@ export type {
   Order,
   Package,
   Page,
+  RefundRequest,
   Topup,
 } from '@partner-esim/sdk';
 export {
@@ -188,6 +191,22 @@ export class PartnerApi {
 
   topup(id: string, waitSeconds = 0): Promise<Topup> {
     return this.client.topups.get(id, { ...this.call, waitSeconds });
+  }
+
+  requestRefund(request: NewRefundRequest): Promise<RefundRequest> {
+    return this.client.refunds.create(request, this.call);
+  }
+
+  refund(id: string): Promise<RefundRequest> {
+    return this.client.refunds.get(id, this.call);
+  }
+
+  async refunds(filters: Typed): Promise<Page<RefundRequest>> {
+    return this.client.refunds.list(filters, this.call);
+  }
+
+  cancelRefund(id: string): Promise<RefundRequest> {
+    return this.client.refunds.cancel(id, this.call);
   }
 
   activate(esimId: string): Promise<Esim> {

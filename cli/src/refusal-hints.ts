@@ -33,19 +33,21 @@ const MISSING: Readonly<Record<string, string>> = {
   '/v1/orders': '`esim catalog` lists packages.',
   '/v1/topups':
     '`esim esims list` lists eSIMs. `esim topups packages <esim>` lists the packages that fit one.',
+  '/v1/refund-requests': '`esim esims list` lists eSIMs.',
 };
 
 /** The command that lists the valid ids of a collection. */
 const LISTED_BY: Readonly<Record<string, string>> = {
   orders: 'esim orders list',
   esims: 'esim esims list',
+  'refund-requests': 'esim refunds list',
   events: 'esim events list --newest',
 };
 const KEYS = { sandbox: 'Sandbox', live: 'Live' } as const;
 
 function notFoundHint({ call: { method, path, mode } }: ApiError): string | undefined {
   if (method === 'POST' && path in MISSING) return MISSING[path];
-  const [, collection = '', id] = /^\/v1\/(?:sandbox\/)?(\w+)\/([^/]+)/.exec(path) ?? [];
+  const [, collection = '', id] = /^\/v1\/(?:sandbox\/)?([\w-]+)\/([^/]+)/.exec(path) ?? [];
   if (id === undefined || mode === null) return undefined;
   const other =
     mode === 'sandbox' ? 'A Live object needs a Live key (--live).' : 'A Sandbox object needs a Sandbox key.';

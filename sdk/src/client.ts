@@ -1,7 +1,7 @@
 import { Events } from './events.js';
 import type { Account } from './generated/types.gen.js';
 import { Orders } from './orders.js';
-import { Catalog, Esims, get, Requests, Sandbox, Wallet } from './resources.js';
+import { Catalog, Esims, get, Refunds, Requests, Sandbox, Wallet } from './resources.js';
 import { Topups } from './topups.js';
 import { type CallOptions, modeOf, Transport, type TransportOptions } from './transport.js';
 
@@ -15,6 +15,7 @@ export class EsimClient {
   readonly orders: Orders;
   readonly esims: Esims;
   readonly topups: Topups;
+  readonly refunds: Refunds;
   readonly wallet: Wallet;
   readonly events: Events;
   readonly requests: Requests;
@@ -32,6 +33,7 @@ export class EsimClient {
     this.orders = new Orders(transport);
     this.esims = new Esims(transport);
     this.topups = new Topups(transport);
+    this.refunds = new Refunds(transport);
     this.wallet = new Wallet(transport);
     this.sandbox = new Sandbox(transport);
   }

@@ -14,9 +14,12 @@ import type {
   ListedPackage,
   LoggedCall,
   NewAutoTopup,
+  NewRefundRequest,
   Package,
   PackageFilters,
   QrCode,
+  RefundFilters,
+  RefundRequest,
   ShelfFilters,
   Transaction,
   Usage,
@@ -178,6 +181,29 @@ export class Sandbox {
 
   expire(esimId: string, options?: WriteOptions): Promise<Esim> {
     return post(this.transport, `/sandbox/esims/${part(esimId)}/expire`, undefined, options);
+  }
+}
+
+/** Requests to refund an eSIM. A person decides them. */
+export class Refunds {
+  constructor(private readonly transport: Transport) {}
+
+  /** @throws EsimApiError `conflict` while a request for the eSIM is pending, or when nothing is left to refund */
+  create(request: NewRefundRequest, options?: WriteOptions): Promise<RefundRequest> {
+    return post(this.transport, '/refund-requests', request, options);
+  }
+
+  list(filters?: RefundFilters, options?: CallOptions): List<RefundRequest> {
+    return listOf(this.transport, '/refund-requests', filters, options);
+  }
+
+  get(id: string, options?: CallOptions): Promise<RefundRequest> {
+    return get(this.transport, `/refund-requests/${part(id)}`, options);
+  }
+
+  /** Withdraws a pending request. */
+  cancel(id: string, options?: WriteOptions): Promise<RefundRequest> {
+    return post(this.transport, `/refund-requests/${part(id)}/cancel`, undefined, options);
   }
 }
 

@@ -6,11 +6,13 @@ import type {
   ListEventsData,
   ListOrdersData,
   ListPackagesData,
+  ListRefundRequestsData,
   ListRequestsData,
   ListTopupsData,
   PlaceOrderRequest,
   PlaceTopupRequest,
   Problem,
+  RequestRefundRequest,
 } from './generated/types.gen.js';
 
 export type {
@@ -22,6 +24,7 @@ export type {
   LoggedCall,
   Order,
   QrCode,
+  RefundRequest,
   Topup,
   Transaction,
   Usage,
@@ -34,11 +37,13 @@ export type EventType = EsimEvent['type'];
 export type NewOrder = PlaceOrderRequest;
 export type NewTopup = PlaceTopupRequest;
 export type NewAutoTopup = AutoTopupRequest;
+export type NewRefundRequest = RequestRefundRequest;
 
 type Filters<Data extends { query?: unknown }> = Omit<NonNullable<Data['query']>, 'cursor'>;
 export type OrderFilters = Filters<ListOrdersData>;
 export type EsimFilters = Filters<ListEsimsData>;
 export type TopupFilters = Filters<ListTopupsData>;
+export type RefundFilters = Filters<ListRefundRequestsData>;
 export type PackageFilters = Omit<Filters<ListPackagesData>, 'shelf'>;
 /** A shelf needs `country` or `region`, and has one page. */
 export type ShelfFilters = Omit<PackageFilters, 'limit' | 'updated_since'>;

@@ -77,6 +77,7 @@ describe('a Live key', () => {
   it.each([
     ['orders place', ['orders', 'place', '--package', 'pkg_fr_1gb_7d']],
     ['topups place', ['topups', 'place', '-e', 'esim_1', '-p', 'pkg_fr_topup_1gb_7d']],
+    ['refunds create', ['refunds', 'create', 'esim_1']],
     ['trigger', ['trigger', 'order.issued']],
     ['mcp --allow-writes', ['mcp', '--allow-writes']],
   ])('refuses a write by %s without --live', async (_name, args) => {

@@ -169,3 +169,33 @@ describe('esim topups', () => {
     expect(waiting.stderr).toContain(`esim topups get ${id}`);
   });
 });
+
+describe('esim refunds', () => {
+  it('requests a refund of an eSIM, lists, shows and cancels it', async () => {
+    const placed = await placeOrder(partner.sandbox, { package_id: 'pkg_fr_1gb_7d' });
+    const esimId = (await orderEnded(partner.sandbox, placed['id']))['esims'][0].esim_id as string;
+    const create = ['refunds', 'create', esimId, '--reason', 'duplicate', '--details', 'Bought twice.'];
+    const created = await user.run([...create, '--json']);
+    const [{ id }] = jsonLines(created.stdout) as [{ id: string }];
+    expect(created).toMatchObject({ code: 0 });
+    const again = await user.run(create);
+    expect(again).toMatchObject({ code: 4, stderr: expect.stringContaining('is pending') });
+    const listed = await user.run(['refunds', 'list', '--esim', esimId, '--status', 'pending']);
+    expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining(id) });
+    const shown = await user.run(['refunds', 'get', id]);
+    expect(shown.stdout).toBe(`${id}  pending\n  for ${esimId}: duplicate\n  details: Bought twice.\n`);
+    const canceled = await user.run(['refunds', 'cancel', id]);
+    expect(canceled).toMatchObject({ code: 0, stdout: expect.stringContaining('canceled') });
+  });
+
+  it.each([
+    [['refunds', 'create'], 'the eSIM is missing'],
+    [['refunds', 'create', 'esim_1', '--reason', 'bored'], 'not_working, wrong_device, duplicate, other'],
+    [['refunds', 'get'], '`esim refunds list`'],
+    [['refunds', 'cancel'], '`esim refunds list`'],
+    [['refunds', 'get', 'rfr_01M7SJ8EH4V8DA1TCQEKT9GHZ7'], '`esim refunds list` lists what it can see'],
+  ])('explains what is wrong with esim %j', async (args, says) => {
+    const { code, stderr } = await user.run(args);
+    expect([code === 0, stderr]).toEqual([false, expect.stringContaining(says)]);
+  });
+});

@@ -18,6 +18,7 @@ const RESOURCES = [
   'orders',
   'esims',
   'topups',
+  'refunds',
   'wallet',
   'events',
   'requests',

@@ -9,6 +9,7 @@ import { login, logout } from './login.command.js';
 import { mcp } from './mcp.command.js';
 import { open } from './open.command.js';
 import { ordersGet, ordersList, ordersPlace } from './orders.command.js';
+import { refundsCancel, refundsCreate, refundsGet, refundsList } from './refunds.command.js';
 import { requestsTail } from './requests.command.js';
 import { topupsGet, topupsPackages, topupsPlace } from './topups.command.js';
 import { trigger } from './trigger.command.js';
@@ -32,6 +33,10 @@ const ALL: readonly Command[] = [
   topupsPackages,
   topupsPlace,
   topupsGet,
+  refundsCreate,
+  refundsList,
+  refundsGet,
+  refundsCancel,
   eventsList,
   eventsResend,
   requestsTail,
