@@ -148,6 +148,12 @@ const topupsRoute = createRoute({
   validateSearch: texts('status', 'esim_id', 'reference'),
   component: lazyRouteComponent(() => import('./screens/topups.tsx'), 'Topups'),
 });
+const refundsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/refunds',
+  validateSearch: texts('status', 'esim_id'),
+  component: lazyRouteComponent(() => import('./screens/refunds.tsx'), 'Refunds'),
+});
 const balance = createRoute({
   getParentRoute: () => rootRoute,
   path: '/balance',
@@ -168,6 +174,7 @@ const routeTree = rootRoute.addChildren([
   esimsRoute,
   esimRoute,
   topupsRoute,
+  refundsRoute,
   balance,
 ]);
 

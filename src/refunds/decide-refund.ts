@@ -3,6 +3,7 @@ import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import { AppError, NotFound, ValidationFailed } from '../common/errors/index.js';
 import type { Money } from '../common/money.js';
 import { EsimsRepository } from '../esims/index.js';
+import { EventRecorder } from '../events/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import { type OrderEntity, OrdersRepository, refundableOf } from '../orders/index.js';
 import { returnedSpending } from '../purchases/index.js';
@@ -30,6 +31,7 @@ export class DecideRefund {
     private readonly esims: EsimsRepository,
     private readonly wallet: Wallet,
     private readonly audit: AuditLog,
+    private readonly events: EventRecorder,
   ) {}
 
   /**
@@ -89,20 +91,31 @@ export class DecideRefund {
     tx: Tx,
     by: ChangeAuthor,
     request: RefundRequestEntity,
-    changes: Pick<RefundRequestEntity, 'note' | 'decidedAt'> & {
+    changes: {
       readonly status: 'approved' | 'rejected';
       readonly amount?: number;
+      readonly note: string;
+      readonly decidedAt: Date;
     },
   ): Promise<RefundRequestEntity> {
     const ended = await this.requests.end(tx, request, changes);
-    const { id, partnerId, esimId, amount, currency, note } = ended;
+    const { id, partnerId, mode, esimId, orderId, amount, currency } = ended;
+    const { status, note, decidedAt: happenedAt } = changes;
     await this.audit.record(tx, {
       ...by,
-      action: `refund_request.${changes.status}`,
+      action: `refund_request.${status}`,
       partnerId,
       subjectId: id,
       details: { esim_id: esimId, note, ...(amount !== null && { amount, currency }) },
     });
+    const data = {
+      refund_request_id: id,
+      esim_id: esimId,
+      order_id: orderId,
+      status,
+      amount: amount === null ? null : { amount, currency },
+    };
+    await this.events.record(tx, [{ type: 'refund.settled', partnerId, mode, happenedAt, data }]);
     return ended;
   }
 }

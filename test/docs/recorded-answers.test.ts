@@ -120,6 +120,7 @@ async function refund(id: string): Promise<void> {
   const approval = { note: 'Refunded once, as a courtesy.' };
   const approved = await service.admin.post(`/internal/v1/refund-requests/${requestId}/approve`, approval);
   expect(approved.status, approved.text).toBe(200);
+  await happened('refund.settled');
   await record('getRefundRequest', `/v1/refund-requests/${requestId}`);
   await record('listRefundRequests', '/v1/refund-requests?limit=2');
 }

@@ -244,6 +244,7 @@ const SCREENS: Record<string, (ids: Ids) => string> = {
   eSIMs: () => '/esims',
   'an eSIM': ({ esim }) => `/esims/${esim}`,
   'Top-ups': () => '/top-ups',
+  Refunds: () => '/refunds',
   'Balance of Sandbox': () => '/balance',
   'Balance of Live': () => '/balance?mode=live',
   'an empty list': () => '/orders?mode=live',

@@ -147,7 +147,16 @@ describe('every route of the portal', () => {
       const answer = await callRoute(browser, route, live[route.noun!]!);
       expect([route.name, answer.status]).toEqual([route.name, 404]);
     }
-    const lists = ['api-keys', 'webhook-endpoints', 'requests', 'orders', 'esims', 'topups', 'refund-requests', 'events'];
+    const lists = [
+      'api-keys',
+      'webhook-endpoints',
+      'requests',
+      'orders',
+      'esims',
+      'topups',
+      'refund-requests',
+      'events',
+    ];
     for (const list of lists) {
       expect([list, (await browser.get(`${list}?mode=live`)).status]).toEqual([list, 403]);
       expect([list, (await browser.get(list)).status]).toEqual([list, 400]);

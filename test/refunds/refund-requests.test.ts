@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { BOOK_CHECKS } from '../../src/reconciliation/index.js';
 import { type ApiAnswer, eventually, type HttpClient } from '../harness/index.js';
 import { expectProblem, invalidFields } from '../harness/expect-problem.js';
-import { type Json, orderEnded, placeOrder } from '../harness/order-steps.js';
+import { type Json, orderEnded, placeOrder, readFeed } from '../harness/order-steps.js';
 import {
   balance,
   type LiveBuyer,
@@ -242,6 +242,24 @@ describe('the decision on a refund request', () => {
         subject_id: one['id'],
         details: { esim_id: esimIds[0], note: 'decided', amount: 7, currency: 'USD' },
       },
+    ]);
+  });
+
+  it('is an event of its own, once for an approval and once for a rejection', async () => {
+    const { buyer, orderId, esimIds } = await buy(2);
+    const [one, other] = [await request(buyer.live, esimIds[0]!), await request(buyer.live, esimIds[1]!)];
+    await Promise.all(Array.from({ length: 5 }, () => approve(one['id'], usd(7))));
+    await decide(other['id'], 'reject');
+    const withdrawn = await request(buyer.live, esimIds[1]!);
+    await buyer.live.post(`${PATH}/${withdrawn['id']}/cancel`);
+    const settled = await eventually('both are in the feed', async () => {
+      const events = (await readFeed(buyer.live)).filter(({ type }) => type === 'refund.settled');
+      return events.length >= 2 && events;
+    });
+    const data = { order_id: orderId };
+    expect(settled.map((event) => event['data'] as Json)).toEqual([
+      { ...data, refund_request_id: one['id'], esim_id: esimIds[0], status: 'approved', amount: usd(7) },
+      { ...data, refund_request_id: other['id'], esim_id: esimIds[1], status: 'rejected', amount: null },
     ]);
   });
 

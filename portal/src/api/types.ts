@@ -16,6 +16,7 @@ export type {
   LoggedCall as Call,
   Money,
   Order,
+  RefundRequest,
   RotatedWebhookSecret as RotatedSecret,
   Session,
   Topup,

@@ -16,6 +16,7 @@ const BUSINESS = [
   { to: '/orders', name: 'Orders', scope: 'orders:read' },
   { to: '/esims', name: 'eSIMs', scope: 'orders:read' },
   { to: '/top-ups', name: 'Top-ups', scope: 'orders:read' },
+  { to: '/refunds', name: 'Refunds', scope: 'orders:read' },
   { to: '/balance', name: 'Balance', scope: 'wallet:read' },
 ] as const satisfies readonly Entry[];
 

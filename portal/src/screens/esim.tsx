@@ -14,6 +14,7 @@ import { Time } from '../components/time.tsx';
 import { InItsMode } from '../layout/in-its-mode.tsx';
 import { MODE_NAMES } from '../layout/use-mode.ts';
 import { EsimStatus, usage } from './esims.tsx';
+import { EsimRefunds } from './refunds.tsx';
 
 const esimRoute = getRouteApi('/esims/$esimId');
 
@@ -32,6 +33,7 @@ export function EsimPage() {
         <InItsMode what="eSIM" mode={query.data.mode}>
           <EsimFacts esim={query.data} />
           <Plans esimId={esimId} />
+          <EsimRefunds esim={query.data} />
           {/* Keyed, so that the QR code of one eSIM never appears under another's name. */}
           <Installation key={esimId} esimId={esimId} />
         </InItsMode>
