@@ -36,7 +36,7 @@ export class DecideRefund {
 
   /**
    * Refunds the eSIM's share of its order. Locks the order before the request and the wallet (D40), as a cancellation
-   * does. All refunds of an eSIM are therefore decided one after another, and never exceed its price.
+   * does (B15). All refunds of an eSIM are therefore decided one after another, and never exceed its price.
    * @throws NotFound, ValidationFailed for another currency, AppError `conflict` unless it is pending, and when the
    * amount exceeds what is left
    */

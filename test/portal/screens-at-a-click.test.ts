@@ -10,6 +10,7 @@ import {
   type TestReceiver,
   type TestService,
 } from '../harness/index.js';
+import { issueEsim } from '../harness/order-steps.js';
 import { recordEvent, registerEndpoint, type RegisteredEndpoint } from '../webhooks/support.js';
 import {
   BROWSER_TEST_MS,
@@ -84,6 +85,27 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
     expect(entries[0]).toMatchObject({ subject_id: id, portal_user: 'user-17' });
     await page.getByRole('button', { name: 'Hide' }).click();
     await page.getByText(code, { exact: true }).waitFor({ state: 'detached' });
+  });
+
+  it('requests a refund of an eSIM, lists the request, and cancels it', async () => {
+    const id = await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d');
+    await portal.open(`/esims/${id}`);
+    await page.getByRole('button', { name: 'Request refund' }).click();
+    await dialog.getByRole('combobox', { name: 'Reason' }).selectOption({ label: 'Wrong device' });
+    await dialog.getByRole('textbox', { name: /^Details/ }).fill('Locked to a carrier.');
+    await dialog.getByRole('button', { name: 'Request refund' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const table = page.getByRole('table', { name: 'Refund requests' });
+    const row = table.getByRole('row').filter({ hasText: 'Locked to a carrier.' });
+    await row.getByText('pending').waitFor();
+    const [entry] = await audited('refund_request.created');
+    expect(entry).toMatchObject({ subject_id: expect.stringMatching(/^rfr_/), portal_user: 'user-17' });
+    await portal.open(`/refunds?esim_id=${id}`);
+    await row.getByText('pending').waitFor();
+    await portal.open(`/esims/${id}`);
+    await row.getByRole('button', { name: 'Cancel request' }).click();
+    await row.getByText('canceled').waitFor();
+    expect(await audited('refund_request.canceled')).toHaveLength(1);
   });
 
   it('downloads the statement as a file', async () => {
