@@ -20,6 +20,7 @@ const SPARE: Readonly<Record<string, number>> = {
   deleteEndpoint: 2,
   disableEndpoint: 1,
   expireEsim: 1,
+  rejectRefund: 1,
   revokeKey: 1,
 };
 

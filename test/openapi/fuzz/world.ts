@@ -53,6 +53,7 @@ const PREFIXES: Readonly<Record<string, Parameters<typeof newId>[0]>> = {
   replays: 'rpl',
   requests: 'req',
   topups: 'top',
+  'refund-requests': 'rfr',
   'webhook-endpoints': 'whe',
 };
 
@@ -100,6 +101,7 @@ const TABLES = [
   'idempotency_keys',
   'audit_log',
   'topups',
+  'refund_requests',
   'ledger_transactions',
 ];
 const COUNT_ROWS = `SELECT ${TABLES.map((table) => `(SELECT count(*) FROM ${table}) AS ${table}`).join(', ')}`;
@@ -117,6 +119,7 @@ async function partnerIds({ sandbox }: TestPartner): Promise<RealIds> {
     catalog: ['pkg_fr_1gb_7d'],
     orders: [first.id, second.id],
     topups: [await topUp(sandbox, first.esims[0]!)],
+    'refund-requests': [await requestRefund(sandbox, first.esims[1]!)],
     esims: [...first.esims, ...second.esims],
     events: events.map(({ id }) => id),
   };
@@ -133,7 +136,7 @@ async function adminIds(service: TestService, victim: TestPartner, receiver: Tes
     endpoints.push(body.data.id as string);
   }
   await service.createKey(victim.id, 'sandbox');
-  const { esims } = await issuedOrder(victim.sandbox, 1);
+  const { esims } = await issuedOrder(victim.sandbox, 2);
   const call = await expectOk(victim.sandbox.get('/v1/me'));
   const requestId = (await loggedCall(admin, call))['request_id'] as string;
   await service.database.pool.query(
@@ -154,6 +157,10 @@ async function adminIds(service: TestService, victim: TestPartner, receiver: Tes
     'portal-sessions': await openSessions(admin, base),
     replays: await startReplays(admin, base, receiver),
     requests: [requestId],
+    'refund-requests': [
+      await requestRefund(victim.sandbox, esims[0]!),
+      await requestRefund(victim.sandbox, esims[1]!),
+    ],
     topups: [await openTopup(service, await topUp(victim.sandbox, esims[0]!))],
     // An order whose provider has not responded yet.
     orders: [await slowOrder(service, victim.sandbox)],
@@ -169,6 +176,11 @@ async function topUp(api: HttpClient, esimId: string): Promise<string> {
   const packages = await expectOk(api.get(`/v1/esims/${esimId}/topup-packages`));
   const body = { esim_id: esimId, package_id: packages.body.data[0].id as string };
   return (await expectOk(api.post('/v1/topups', body))).body.data.id as string;
+}
+
+async function requestRefund(api: HttpClient, esimId: string): Promise<string> {
+  const body = { esim_id: esimId, reason: 'other' };
+  return (await expectOk(api.post('/v1/refund-requests', body))).body.data.id as string;
 }
 
 /** A copied top-up that no worker processes, because every Sandbox top-up ends at once. */
