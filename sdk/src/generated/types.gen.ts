@@ -1327,6 +1327,41 @@ export type QrCodeResponse = {
     data: QrCode;
 };
 
+export type RefundRequest = {
+    id: string;
+    mode: 'sandbox' | 'live';
+    esim_id: string;
+    order_id: string;
+    reason: 'not_working' | 'wrong_device' | 'duplicate' | 'other';
+    details: string | null;
+    status: 'pending' | 'approved' | 'rejected' | 'canceled';
+    /**
+     * The refund; null unless approved.
+     */
+    amount: Money | null;
+    /**
+     * Our answer to the request.
+     */
+    note: string | null;
+    decided_at: string | null;
+    created_at: string;
+};
+
+export type RefundRequestPage = {
+    request_id: RequestId;
+    data: Array<RefundRequest>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+export type RefundRequestResponse = {
+    request_id: RequestId;
+    data: RefundRequest;
+};
+
 /**
  * A refund request was approved or rejected.
  */
@@ -1370,6 +1405,15 @@ export type RemainingSpendLimit = {
  * The id of the call. In a replayed response, the id of the first call.
  */
 export type RequestId = string;
+
+export type RequestRefundRequest = {
+    esim_id: string;
+    reason: 'not_working' | 'wrong_device' | 'duplicate' | 'other';
+    /**
+     * Anything that helps to decide the request.
+     */
+    details?: string | null;
+};
 
 export type Shelf = {
     /**
@@ -2787,6 +2831,343 @@ export type SetAutoTopupResponses = {
 };
 
 export type SetAutoTopupResponse = SetAutoTopupResponses[keyof SetAutoTopupResponses];
+
+export type ListRefundRequestsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Default: `25`.
+         */
+        limit?: number;
+        /**
+         * The `next_cursor` of the previous page.
+         */
+        cursor?: string;
+        status?: 'pending' | 'approved' | 'rejected' | 'canceled';
+        esim_id?: string;
+    };
+    url: '/v1/refund-requests';
+};
+
+export type ListRefundRequestsErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type ListRefundRequestsError = ListRefundRequestsErrors[keyof ListRefundRequestsErrors];
+
+export type ListRefundRequestsResponses = {
+    /**
+     * Done.
+     */
+    200: RefundRequestPage;
+};
+
+export type ListRefundRequestsResponse = ListRefundRequestsResponses[keyof ListRefundRequestsResponses];
+
+export type RequestRefundData = {
+    body: RequestRefundRequest;
+    headers: {
+        /**
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
+         */
+        'Idempotency-Key': string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/refund-requests';
+};
+
+export type RequestRefundErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `conflict`: The current state does not allow this. `limit_reached`: You have reached a limit.
+     */
+    409: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type RequestRefundError = RequestRefundErrors[keyof RequestRefundErrors];
+
+export type RequestRefundResponses = {
+    /**
+     * Accepted. Processing continues in the background.
+     */
+    202: RefundRequestResponse;
+};
+
+export type RequestRefundResponse = RequestRefundResponses[keyof RequestRefundResponses];
+
+export type GetRefundRequestData = {
+    body?: never;
+    path: {
+        /**
+         * Starts with `rfr_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/v1/refund-requests/{id}';
+};
+
+export type GetRefundRequestErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type GetRefundRequestError = GetRefundRequestErrors[keyof GetRefundRequestErrors];
+
+export type GetRefundRequestResponses = {
+    /**
+     * Done.
+     */
+    200: RefundRequestResponse;
+};
+
+export type GetRefundRequestResponse = GetRefundRequestResponses[keyof GetRefundRequestResponses];
+
+export type CancelRefundRequestData = {
+    body?: never;
+    headers: {
+        /**
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
+         */
+        'Idempotency-Key': string;
+    };
+    path: {
+        /**
+         * Starts with `rfr_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/v1/refund-requests/{id}/cancel';
+};
+
+export type CancelRefundRequestErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `conflict`: The current state does not allow this.
+     */
+    409: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type CancelRefundRequestError = CancelRefundRequestErrors[keyof CancelRefundRequestErrors];
+
+export type CancelRefundRequestResponses = {
+    /**
+     * Done.
+     */
+    200: RefundRequestResponse;
+};
+
+export type CancelRefundRequestResponse = CancelRefundRequestResponses[keyof CancelRefundRequestResponses];
 
 export type ListEsimsData = {
     body?: never;
