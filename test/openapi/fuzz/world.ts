@@ -114,13 +114,15 @@ function segmentBefore({ path }: ReadOperation, parameter: string): string {
 async function partnerIds({ sandbox }: TestPartner): Promise<RealIds> {
   const first = await issuedOrder(sandbox, 2);
   const second = await issuedOrder(sandbox, 1);
+  const esims = [...first.esims, ...second.esims];
+  for (const id of esims) await setAutoTopup(sandbox, id);
   const events = (await expectOk(sandbox.get('/v1/events'))).body.data as { id: string }[];
   return {
     catalog: ['pkg_fr_1gb_7d'],
     orders: [first.id, second.id],
     topups: [await topUp(sandbox, first.esims[0]!)],
     'refund-requests': [await requestRefund(sandbox, first.esims[1]!)],
-    esims: [...first.esims, ...second.esims],
+    esims,
     events: events.map(({ id }) => id),
   };
 }
@@ -181,6 +183,17 @@ async function topUp(api: HttpClient, esimId: string): Promise<string> {
 async function requestRefund(api: HttpClient, esimId: string): Promise<string> {
   const body = { esim_id: esimId, reason: 'other' };
   return (await expectOk(api.post('/v1/refund-requests', body))).body.data.id as string;
+}
+
+async function setAutoTopup(api: HttpClient, esimId: string): Promise<void> {
+  const [item] = (await expectOk(api.get(`/v1/esims/${esimId}/topup-packages`))).body.data;
+  const body = {
+    at_percent: 100,
+    package_id: item.id as string,
+    max_times: 1,
+    max_price: item.price as object,
+  };
+  await expectOk(api.call('PUT', `/v1/esims/${esimId}/auto-topup`, { body }));
 }
 
 /** A copied top-up that no worker processes, because every Sandbox top-up ends at once. */
