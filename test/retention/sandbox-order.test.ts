@@ -62,7 +62,7 @@ async function letTimePass(): Promise<void> {
   await maintainDays(service, { ...DEFAULT_RETENTION, eventDays: past, attemptDays: -8, callLogDays: -8 });
 }
 
-it('completely deletes an order of 20 eSIMs, its top-up, refund request, webhooks and calls after their retention (D44)', async () => {
+it('completely deletes an order of 20 eSIMs, its top-up, rule, refund request, webhooks and calls after their retention (D44)', async () => {
   await registerEndpoint(service, partner.id, { url: receiver.url });
   const placed = await placeOrder(partner.sandbox, { package_id: BASE, quantity: 20 });
   const order = await orderEnded(partner.sandbox, String(placed['id']));
@@ -72,6 +72,15 @@ it('completely deletes an order of 20 eSIMs, its top-up, refund request, webhook
   const topup = await topUp(partner.sandbox, esims[0]!);
   const refund = await partner.sandbox.post('/v1/refund-requests', { esim_id: esims[0], reason: 'other' });
   expect(refund.status, refund.text).toBe(202);
+  const { package_id, price: max_price } = topup;
+  const rule = {
+    at_percent: 80,
+    package_id: package_id as string,
+    max_times: 1,
+    max_price: max_price as object,
+  };
+  const set = await partner.sandbox.call('PUT', `/v1/esims/${esims[0]}/auto-topup`, { body: rule });
+  expect(set.status, set.text).toBe(200);
   await eventually('nothing is owed', async () => {
     const { rows } = await service.database.pool.query(
       `SELECT count(*) FILTER (WHERE status = 'delivered')::int AS sent, count(*)::int AS n FROM webhook_deliveries`,
