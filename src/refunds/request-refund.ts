@@ -41,7 +41,9 @@ export class RequestRefund {
     const esim = await this.esims.find(scope, esimId, tx.manager);
     if (!esim) throw new NotFound();
     const { partnerId, mode, orderId } = esim;
-    const order = await this.orders.getById({ partnerId, mode }, orderId, tx.manager);
+    // The order's row keeps a purge from deleting the eSIM in the meantime.
+    const order = await this.orders.findForUpdate(tx, { partnerId, mode }, orderId);
+    if (!order) throw new NotFound();
     const refunds = await this.orders.listRefunds(tx.manager, [orderId]);
     if (refundableOf(order, esim, refunds) === 0)
       throw new AppError('conflict', {

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-it('returns the same 404 for a top-up that waits during the purge of its order as for an unknown eSIM', async () => {
+it('returns the same 404 for a top-up or refund request that waits during the purge of its order as for an unknown eSIM', async () => {
   const { pool } = service.database;
   const placed = await placeOrder(partner.sandbox, { package_id: BASE, quantity: 1 });
   const orderId = String(placed['id']);
@@ -40,8 +40,11 @@ it('returns the same 404 for a top-up that waits during the purge of its order a
   await waiting('DELETE FROM esims');
   const topup = partner.sandbox.post('/v1/topups', { esim_id: esimId, package_id: TOPUP_1GB_7D });
   await waiting('FROM orders WHERE id = $1 FOR SHARE');
+  const refund = partner.sandbox.post('/v1/refund-requests', { esim_id: esimId, reason: 'other' });
+  await waiting('"OrderEntity"');
   await other.query('COMMIT');
   other.release();
   expect(await purge).toBe(1);
-  expect(await topup).toMatchObject({ status: 404, body: { code: 'not_found' } });
+  for (const answer of [await topup, await refund])
+    expect(answer).toMatchObject({ status: 404, body: { code: 'not_found' } });
 });

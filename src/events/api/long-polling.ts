@@ -13,7 +13,7 @@ export interface WaitingCall {
   readonly reply: FastifyReply;
 }
 
-/** What one read found, and how long it stays true. */
+/** The result of one read, and how long it stays true. */
 export interface Found<T> {
   readonly value: T;
   /** Whether the caller waits for this value. If not, the call waits for the next event. */
