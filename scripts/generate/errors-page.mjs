@@ -99,6 +99,11 @@ const ERROR_ADVICE = {
     cause: 'An eSIM of the order has been downloaded, or the order is not issued.',
     cure: 'Fetch the order to see its status. You cannot cancel an installed eSIM.',
   },
+  not_supported: {
+    cause:
+      "The eSIM's wholesaler does not offer the action, or the status of the eSIM or its order does not allow it now.",
+    cure: 'Request one of the `actions` that the eSIM lists. While an action is pending, wait until it has ended.',
+  },
   conflict: {
     cause: 'The current state of the object does not allow this change.',
     cure: 'Fetch the object again before you retry.',

@@ -6,9 +6,9 @@ export type GarbageKind =
 
 /** Switches of the simulator. Counts refer to the next calls and count down. */
 export interface Faults {
-  /** Number of orders and top-ups that take effect before their connection is cut. */
+  /** Number of orders, top-ups and changes of an eSIM that take effect before their connection is cut. */
   dropAfterCommit: number;
-  /** Number of orders and top-ups whose connection is cut before they take effect. */
+  /** Number of the same calls whose connection is cut before they take effect. */
   dropBeforeCommit: number;
   /** Number of calls refused with 900001. */
   busy: number;

@@ -14,9 +14,9 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
   ['esim/order', order],
   ['esim/query', query],
   ['esim/cancel', cancel],
-  ['esim/suspend', (shop, fields) => setStatus(shop, fields, 'SUSPENDED')],
-  ['esim/unsuspend', (shop, fields) => setStatus(shop, fields, 'IN_USE')],
-  ['esim/revoke', (shop, fields) => setStatus(shop, fields, shop.faults.revokeWord)],
+  ['esim/suspend', suspend],
+  ['esim/unsuspend', unsuspend],
+  ['esim/revoke', revoke],
   ['esim/usage/query', queryUsage],
   ['esim/topup', topup],
   ['balance/query', (shop) => ({ balance: shop.ledger.balance })],
@@ -152,9 +152,28 @@ function sendSms(shop: Shop, fields: Fields): unknown {
   return {};
 }
 
-function setStatus(shop: Shop, fields: Fields, esimStatus: string): unknown {
-  const { esimTranNo } = esimOf(shop, fields);
-  shop.ledger.commit({ type: 'change', esimTranNo, set: { esimStatus } });
+const WORKING: readonly string[] = ['GOT_RESOURCE', 'IN_USE', 'USED_UP'];
+
+function suspend(shop: Shop, fields: Fields): unknown {
+  return setStatus(shop, esimOf(shop, fields), WORKING, 'SUSPENDED');
+}
+
+/** Back to the status before, as far as its use shows it. */
+function unsuspend(shop: Shop, fields: Fields): unknown {
+  const esim = esimOf(shop, fields);
+  const isSpent = esim.totalVolume > 0 && esim.orderUsage >= esim.totalVolume;
+  const inUse = isSpent ? 'USED_UP' : 'IN_USE';
+  return setStatus(shop, esim, ['SUSPENDED'], esim.activateTimeMs === null ? 'GOT_RESOURCE' : inUse);
+}
+
+function revoke(shop: Shop, fields: Fields): unknown {
+  return setStatus(shop, esimOf(shop, fields), [...WORKING, 'SUSPENDED'], shop.faults.revokeWord);
+}
+
+function setStatus(shop: Shop, esim: SimEsim, before: readonly string[], esimStatus: string): unknown {
+  if (!before.includes(esim.esimStatus))
+    throw new WireError('200002', 'the operation is not allowed in this status');
+  shop.ledger.commit({ type: 'change', esimTranNo: esim.esimTranNo, set: { esimStatus } });
   return {};
 }
 

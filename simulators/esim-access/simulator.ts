@@ -38,6 +38,11 @@ export async function startEsimAccessSimulator(options: SimulatorOptions = {}): 
   return simulator;
 }
 
+/** Calls whose connection `dropBeforeCommit` and `dropAfterCommit` cut. */
+const DROPPED: ReadonlySet<string> = new Set([
+  ...['esim/order', 'esim/topup', 'esim/suspend', 'esim/unsuspend', 'esim/revoke'],
+]);
+
 class Simulator implements EsimAccessSimulator {
   private readonly server: Server;
   private readonly credentials: Credentials;
@@ -130,10 +135,10 @@ class Simulator implements EsimAccessSimulator {
     if (takeOne(faults, 'garbage')) return answerGarbage(response, faults.garbageKind);
     if (overLimit || takeOne(faults, 'busy'))
       return answer(response, 200, errorBody('900001', 'the system is busy, please try again later', faults));
-    const isPurchase = name === 'esim/order' || name === 'esim/topup';
-    if (isPurchase && takeOne(faults, 'dropBeforeCommit')) return void response.destroy();
+    const isChange = DROPPED.has(name);
+    if (isChange && takeOne(faults, 'dropBeforeCommit')) return void response.destroy();
     const { text, done } = await this.perform(request, name, body);
-    if (isPurchase && takeOne(faults, 'dropAfterCommit')) return void response.destroy();
+    if (isChange && takeOne(faults, 'dropAfterCommit')) return void response.destroy();
     if (name === 'esim/topup' && done && takeOne(faults.topups, 'lostAnswer')) return void response.destroy();
     answer(response, 200, text);
   }

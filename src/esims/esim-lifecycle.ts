@@ -1,12 +1,14 @@
 import { DAY_MS } from '../common/durations.js';
 import { AppError } from '../common/errors/index.js';
-import type { StoredPlan, UsageSource } from './esim.js';
+import type { ProviderFailure } from '../providers/index.js';
+import type { PendingAction, StoredPlan, UsageSource } from './esim.js';
 import type { EsimEntity } from './esim.entity.js';
-import { currentPlanRemainingBytes, hasOpenEnd } from './esim-plans.js';
+import { currentPlanRemainingBytes, hasOpenEnd, isOver } from './esim-plans.js';
 import { consumed, endOfCurrentPlan, withAdded, withNextStarted, withQueued } from './sandbox-plans.js';
 import { applyUsageReport, type UsageReport } from './usage-report.js';
 import {
   activatedEvent,
+  controlEvent,
   earlier,
   type EsimTransition,
   expiredEvent,
@@ -23,7 +25,8 @@ export type EsimObservation =
   | SimulatedUsage
   | { readonly kind: 'validity_ended' }
   | ({ readonly kind: 'reported' } & UsageReport)
-  | ({ readonly kind: 'topped_up' } & AppliedTopup);
+  | ({ readonly kind: 'topped_up' } & AppliedTopup)
+  | ({ readonly kind: 'acted' } & ActionOutcome);
 
 /** Data that a Sandbox device has used. */
 export interface SimulatedUsage {
@@ -33,6 +36,14 @@ export interface SimulatedUsage {
   /** Whether the plan goes on slower after its data (D59). */
   readonly goesOn: boolean;
   readonly source: UsageSource;
+}
+
+/** The outcome of the eSIM's pending action. */
+export interface ActionOutcome {
+  /** Why the action did not take effect; null if it did. */
+  readonly failure: ProviderFailure | null;
+  /** Whether the plan goes on slower after its data (D59). */
+  readonly goesOn: boolean;
 }
 
 /** A top-up's amounts, and the eSIM's resulting totals at the provider; null if it does not report them. */
@@ -62,6 +73,8 @@ export function observe(esim: EsimEntity, observation: EsimObservation, now: Dat
       return expire(esim, now);
     case 'topped_up':
       return { changes: topUp(esim, observation, now), events: [] };
+    case 'acted':
+      return act(esim, observation, now);
     case 'reported':
       return applyUsageReport(esim, observation, now);
   }
@@ -134,6 +147,57 @@ function startNextPlan(esim: EsimEntity, now: Date): EsimTransition {
     source: 'simulated',
   } as const;
   return count(esim, usage, withNextStarted(esim.plans, now), now);
+}
+
+/**
+ * Ends the pending action. A reading may have shown its effect before: then there is nothing to announce. An eSIM that
+ * ended meanwhile stays ended.
+ */
+function act(esim: EsimEntity, { failure, goesOn }: ActionOutcome, now: Date): EsimTransition {
+  const action = esim.pendingAction;
+  if (action === null) return NOTHING;
+  const reason = failure ?? endOf(esim, action);
+  const ended = { pendingAction: null, actionReason: null, actionDueAt: null, actionSentAt: null } as const;
+  const soon = esim.mode === 'live' && !isOver(esim.status) ? { nextPollAt: now } : {};
+  if (reason) return { changes: { ...ended, ...soon, actionFailure: { action, ...reason } }, events: [] };
+  const changes = { ...ended, actionFailure: null, actedAt: now };
+  switch (action) {
+    case 'suspend':
+      if (esim.status === 'suspended') return { changes, events: [] };
+      return {
+        changes: { ...changes, status: 'suspended' },
+        events: [controlEvent(esim, 'esim.suspended', now)],
+      };
+    case 'resume':
+      if (esim.status !== 'suspended') return { changes, events: [] };
+      return {
+        changes: { ...changes, ...soon, status: statusInUse(esim, goesOn) },
+        events: [controlEvent(esim, 'esim.resumed', now)],
+      };
+    case 'revoke':
+      return {
+        changes: { ...changes, status: 'canceled', revokedAt: now },
+        events: esim.status === 'canceled' ? [] : [controlEvent(esim, 'esim.revoked', now)],
+      };
+    case 'replace':
+      return { changes, events: [] };
+  }
+}
+
+/** Why an eSIM that has ended can no longer be suspended or resumed; null if it can. */
+function endOf({ status }: EsimEntity, action: PendingAction): ProviderFailure | null {
+  if (action !== 'suspend' && action !== 'resume') return null;
+  if (status === 'expired') return { code: 'esim_expired', reason: 'The eSIM has expired.' };
+  return status === 'canceled' ? { code: 'provider_rejected', reason: 'The eSIM was revoked.' } : null;
+}
+
+/** The status of an eSIM that is not suspended any more. */
+function statusInUse(
+  { activatedAt, usedBytes, totalBytes }: EsimEntity,
+  goesOn: boolean,
+): EsimEntity['status'] {
+  if (activatedAt === null) return 'issued';
+  return totalBytes !== null && usedBytes >= totalBytes && !goesOn ? 'depleted' : 'active';
 }
 
 /** Schedules an immediate poll of a live eSIM: its provider may report an expiry that the top-up's response lacked. */

@@ -4,13 +4,22 @@ import type { EntityManager } from 'typeorm';
 import { CatalogService, type PackageEntity, PackageSources } from '../catalog/index.js';
 import { NotFound } from '../common/errors/index.js';
 import type { Page } from '../common/page.js';
-import type { ReadScope, TenantScope } from '../common/tenant-scope.js';
+import type { PartnerScope, ReadScope, TenantScope } from '../common/tenant-scope.js';
 import { CursorCodec, SecretBox } from '../infra/crypto/index.js';
 import type { ListOptions } from '../infra/database/index.js';
 import { type InstallData, takesTopups } from './esim.js';
+import { actionsOf, type PossibleActions } from './esim-actions.js';
 import type { EsimEntity } from './esim.entity.js';
 import { type EsimPlan, plansOf } from './esim-plans.js';
 import { type EsimFilters, EsimsRepository } from './esims.repository.js';
+
+/** An eSIM with what can be requested for it. */
+export interface ShownEsim extends PossibleActions {
+  readonly esim: EsimEntity;
+}
+
+/** The order was purged with its eSIMs in between. */
+const NO_ACTIONS: PossibleActions = { actions: [], cancelableUntil: null };
 
 /** Reads eSIMs of one partner and mode; anything else is the same 404 (D14). */
 @Injectable()
@@ -41,8 +50,25 @@ export class EsimQueries {
     return { esim, install: JSON.parse(this.secrets.open(sealed, id)) as InstallData };
   }
 
-  async list(scope: TenantScope, filters: EsimFilters, options: ListOptions): Promise<Page<EsimEntity>> {
-    return this.esims.list(scope, filters, options);
+  /** The eSIMs, each with what can be requested for it now. */
+  async show(esims: readonly EsimEntity[], manager: EntityManager = this.manager): Promise<ShownEsim[]> {
+    const orders = await this.esims.listSituations(
+      manager,
+      esims.map(({ orderId }) => orderId),
+    );
+    return esims.map((esim) => {
+      const order = orders.get(esim.orderId);
+      return { esim, ...(order ? actionsOf(esim, order) : NO_ACTIONS) };
+    });
+  }
+
+  async showOne(esim: EsimEntity, manager?: EntityManager): Promise<ShownEsim> {
+    return (await this.show([esim], manager))[0]!;
+  }
+
+  async list(scope: PartnerScope, filters: EsimFilters, options: ListOptions): Promise<Page<ShownEsim>> {
+    const page = await this.esims.list(scope, filters, options);
+    return { ...page, items: await this.show(page.items) };
   }
 
   /** The eSIM's plans by our own records, in the order of purchase. @throws NotFound, AppError `invalid_cursor` */
@@ -63,7 +89,7 @@ export class EsimQueries {
     options: ListOptions,
   ): Promise<Page<PackageEntity>> {
     const esim = await this.getById(scope, id);
-    const fitting = takesTopups(esim.status) ? await this.listFitting(esim) : [];
+    const fitting = takesTopups(esim) ? await this.listFitting(esim) : [];
     return this.pageOf(fitting, options, ['topup-packages', scope.partnerId, scope.mode, id]);
   }
 

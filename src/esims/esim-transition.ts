@@ -1,4 +1,5 @@
 import type { EventData, NewEvent } from '../events/index.js';
+import type { PendingAction } from './esim.js';
 import type { EsimEntity } from './esim.entity.js';
 
 /** Levels of `esim.usage.threshold`, in percent (spec section 8). */
@@ -7,7 +8,8 @@ export const USAGE_THRESHOLDS = [50, 80, 100] as const;
 /** Levels of `esim.expiring`: hours before the end of the validity. */
 export const EXPIRING_HOURS = [72, 24] as const;
 
-type EsimEventType = 'esim.activated' | 'esim.expired' | 'esim.usage.threshold';
+type ControlEventType = 'esim.suspended' | 'esim.resumed' | 'esim.revoked';
+type EsimEventType = 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | ControlEventType;
 
 /** An eSIM event before the change is written, and therefore without the eSIM's new version (D48). */
 export type EsimEvent = {
@@ -41,6 +43,23 @@ export function expiredEvent(
   return { type: 'esim.expired', ...about(esim, now), data: { ...identity(esim), reason } };
 }
 
+/** `reason` is the partner's if its own request is in progress, whoever reports the effect first. */
+export function controlEvent(esim: EsimEntity, type: ControlEventType, now: Date): EsimEvent {
+  const isRequested = esim.pendingAction !== null && EVENT_OF[esim.pendingAction] === type;
+  return {
+    type,
+    ...about(esim, now),
+    data: { ...identity(esim), reason: isRequested ? esim.actionReason : null },
+  };
+}
+
+const EVENT_OF: Readonly<Record<PendingAction, ControlEventType | null>> = {
+  suspend: 'esim.suspended',
+  resume: 'esim.resumed',
+  revoke: 'esim.revoked',
+  replace: null,
+};
+
 /** One event per threshold in `levels`, in order; `usage` is the value they were compared with. */
 export function thresholdEvents(
   esim: EsimEntity,
@@ -69,6 +88,10 @@ export function withVersion(event: EsimEvent, version: number): NewEvent {
     case 'esim.expired':
       return { ...event, data: { ...event.data, version } };
     case 'esim.usage.threshold':
+      return { ...event, data: { ...event.data, version } };
+    case 'esim.suspended':
+    case 'esim.resumed':
+    case 'esim.revoked':
       return { ...event, data: { ...event.data, version } };
   }
 }

@@ -2,7 +2,14 @@ import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } fro
 import type { ActivationPolicy } from '../catalog/index.js';
 import type { Mode } from '../common/mode.js';
 import { bigintColumn } from '../infra/database/index.js';
-import type { EsimStatus, ProfileStatus, StoredPlan, UsageSource } from './esim.js';
+import type {
+  ActionFailure,
+  EsimStatus,
+  PendingAction,
+  ProfileStatus,
+  StoredPlan,
+  UsageSource,
+} from './esim.js';
 
 @Entity({ name: 'esims' })
 export class EsimEntity {
@@ -27,6 +34,13 @@ export class EsimEntity {
   /** Phone number; null if the provider states none. */
   @Column({ type: 'text', nullable: true })
   msisdn!: string | null;
+
+  /** The partner's own name for it. */
+  @Column({ type: 'text', nullable: true })
+  label!: string | null;
+
+  @Column({ type: 'jsonb' })
+  metadata!: Record<string, string>;
 
   @Column({ type: 'text' })
   status!: EsimStatus;
@@ -108,6 +122,41 @@ export class EsimEntity {
   /** Time of the next poll; null in Sandbox, which is not polled. Ignored once the eSIM has ended. */
   @Column({ name: 'next_poll_at', type: 'timestamptz', nullable: true })
   nextPollAt!: Date | null;
+
+  /** The action in progress, at most one. The order's worker carries out `replace`, the action worker all others. */
+  @Column({ name: 'pending_action', type: 'text', nullable: true })
+  pendingAction!: PendingAction | null;
+
+  /** The partner's reason for the pending action; null without one. */
+  @Column({ name: 'action_reason', type: 'text', nullable: true })
+  actionReason!: string | null;
+
+  /** Time at which a worker may claim the pending action; a claim moves it, and so it is also the lease. */
+  @Column({ name: 'action_due_at', type: 'timestamptz', nullable: true })
+  actionDueAt!: Date | null;
+
+  /** Time at which the pending action may have been sent to the provider; null before. */
+  @Column({ name: 'action_sent_at', type: 'timestamptz', nullable: true })
+  actionSentAt!: Date | null;
+
+  @Column({ name: 'action_fence', type: 'bigint', transformer: bigintColumn })
+  actionFence!: number;
+
+  /** Why the last requested action did not take effect; null if it did, and while another one is pending. */
+  @Column({ name: 'action_failure', type: 'jsonb', nullable: true })
+  actionFailure!: ActionFailure | null;
+
+  /** Time of the last action that took effect. Readings soon after it may be from before it. */
+  @Column({ name: 'acted_at', type: 'timestamptz', nullable: true })
+  actedAt!: Date | null;
+
+  /** Time of the partner's own revocation; null if the provider or a cancellation ended the eSIM. */
+  @Column({ name: 'revoked_at', type: 'timestamptz', nullable: true })
+  revokedAt!: Date | null;
+
+  /** The order that replaces it; null without one, or if that order failed before this eSIM was canceled. */
+  @Column({ name: 'replaced_by', type: 'text', nullable: true })
+  replacedBy!: string | null;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
   createdAt!: Date;

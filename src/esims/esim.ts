@@ -1,3 +1,5 @@
+import type { ProviderFailure } from '../providers/index.js';
+
 export const ESIM_STATUSES = ['issued', 'active', 'depleted', 'expired', 'suspended', 'canceled'] as const;
 export type EsimStatus = (typeof ESIM_STATUSES)[number];
 
@@ -17,6 +19,19 @@ export type UsageSource = (typeof USAGE_SOURCES)[number];
 
 export const PLAN_STATUSES = ['active', 'queued', 'ended', 'unknown'] as const;
 export type PlanStatus = (typeof PLAN_STATUSES)[number];
+
+/** Actions that the wholesaler carries out on one eSIM. */
+export const CONTROL_ACTIONS = ['suspend', 'resume', 'revoke'] as const;
+export type ControlAction = (typeof CONTROL_ACTIONS)[number];
+
+/** Actions that keep an eSIM from everything else while one is in progress. */
+export const PENDING_ACTIONS = [...CONTROL_ACTIONS, 'replace'] as const;
+export type PendingAction = (typeof PENDING_ACTIONS)[number];
+
+/** Why a requested action did not take effect. */
+export interface ActionFailure extends ProviderFailure {
+  readonly action: PendingAction;
+}
 
 /** A plan as the column `plans` stores it; times as ISO 8601. */
 export interface StoredPlan {
@@ -41,9 +56,19 @@ export function isUntouched(esim: {
   return esim.status === 'issued' && esim.profileStatus === 'released';
 }
 
-/** Whether the status allows top-ups: a depleted eSIM can be topped up, an expired one cannot (D23). */
-export function takesTopups(status: EsimStatus): boolean {
-  return status === 'issued' || status === 'active' || status === 'depleted';
+/**
+ * Whether the eSIM can be topped up: a depleted one can, an expired one cannot (D23). An eSIM that is about to be revoked
+ * or replaced would take the money with it.
+ */
+export function takesTopups({
+  status,
+  pendingAction,
+}: {
+  readonly status: EsimStatus;
+  readonly pendingAction: PendingAction | null;
+}): boolean {
+  const isEnding = pendingAction === 'revoke' || pendingAction === 'replace';
+  return !isEnding && (status === 'issued' || status === 'active' || status === 'depleted');
 }
 
 /** Installation data of an eSIM: secret, encrypted at rest, shown by two reads only (D25). */

@@ -5,6 +5,7 @@ import { EventsModule } from '../events/index.js';
 import { ProvidersModule } from '../providers/index.js';
 import { PartnersModule } from '../partners/index.js';
 import { AutoTopupsRepository } from './auto-topups.repository.js';
+import { ChangeEsim } from './change-esim.js';
 import { EsimObserver } from './esim-observer.js';
 import { EsimsRepository } from './esims.repository.js';
 import { IssueEsims } from './issue-esims.js';
@@ -19,8 +20,8 @@ import { EsimExpiry } from './worker/esim-expiry.js';
 
 @Module({
   imports: [CatalogModule, EventsModule, PartnersModule, ProvidersModule],
-  providers: [EsimsRepository, AutoTopupsRepository, EsimObserver, IssueEsims, EsimQueries, SimulateEsim],
-  exports: [EsimsRepository, AutoTopupsRepository, EsimObserver, IssueEsims, EsimQueries, SimulateEsim],
+  providers: [EsimsRepository, AutoTopupsRepository, EsimObserver, IssueEsims, EsimQueries, ChangeEsim, SimulateEsim],
+  exports: [EsimsRepository, AutoTopupsRepository, EsimObserver, IssueEsims, EsimQueries, ChangeEsim, SimulateEsim],
 })
 export class EsimsModule {}
 

@@ -11,6 +11,8 @@ import {
   modeIn,
   prepared,
   type PreparedStatement,
+  rowToEntity,
+  selectList,
   send,
   sql,
   type SqlColumn,
@@ -18,6 +20,7 @@ import {
   updateVersioned,
 } from '../infra/database/index.js';
 import type { EsimStatus } from './esim.js';
+import type { OrderSituation } from './esim-actions.js';
 import { EsimEntity } from './esim.entity.js';
 import type { PlanPurchase } from './esim-plans.js';
 
@@ -25,6 +28,7 @@ export interface EsimFilters {
   readonly status?: EsimStatus | undefined;
   readonly orderId?: string | undefined;
   readonly iccid?: string | undefined;
+  readonly label?: string | undefined;
 }
 
 /** Columns set at issue; installation and use come later. */
@@ -90,12 +94,18 @@ const HAS_ENDED = `status IN ('issued', 'active', 'depleted', 'suspended') AND c
 @Injectable()
 export class EsimsRepository {
   private readonly insertEsims: PreparedStatement;
+  private readonly readSituations: PreparedStatement;
 
   constructor(
     @InjectEntityManager() private readonly manager: EntityManager,
     private readonly pages: KeysetPages,
   ) {
     this.insertEsims = insertStatement(columnsOf(manager, EsimEntity, ISSUED));
+    this.readSituations = prepared(`
+      SELECT o.status IN ('issued', 'partially_issued') AS is_issued,
+             EXISTS (SELECT 1 FROM topups t WHERE t.esim_id = e.id AND t.status <> 'failed') AS topped_up,
+             clock_timestamp() AS situation_at, ${selectList(manager, EsimEntity, 'e')}
+      FROM orders o JOIN esims e ON e.order_id = o.id WHERE o.id = ANY ($1) ORDER BY e.id`);
   }
 
   async listIdsOfOrders(tx: Tx, orderIds: readonly string[]): Promise<readonly string[]> {
@@ -147,8 +157,8 @@ export class EsimsRepository {
     });
   }
 
-  async getById(id: string): Promise<EsimEntity> {
-    return this.manager.findOneByOrFail(EsimEntity, { id });
+  async getById(id: string, manager: EntityManager = this.manager): Promise<EsimEntity> {
+    return manager.findOneByOrFail(EsimEntity, { id });
   }
 
   /** Returns the eSIMs in the order of `ids`; null for an id without an eSIM. */
@@ -172,6 +182,38 @@ export class EsimsRepository {
       [orderId, id],
     );
     return rows;
+  }
+
+  /** The situations of orders, by their ids (D70). Only a transaction that locks the order may rely on one. */
+  async listSituations(
+    manager: EntityManager,
+    orderIds: readonly string[],
+  ): Promise<ReadonlyMap<string, OrderSituation>> {
+    interface Row extends Record<string, unknown> {
+      readonly is_issued: boolean;
+      readonly topped_up: boolean;
+      readonly situation_at: Date;
+      readonly order_id: string;
+      readonly id: string;
+    }
+    const { rows } = await sql<Row>(manager, this.readSituations, [[...new Set(orderIds)]]);
+    const byOrder = Map.groupBy(rows, ({ order_id: orderId }) => orderId);
+    return new Map(
+      [...byOrder].map(([orderId, some]) => [
+        orderId,
+        {
+          isIssued: some[0]!.is_issued,
+          esims: some.map((row) => rowToEntity(manager, EsimEntity, row)),
+          readAt: some[0]!.situation_at,
+          toppedUp: new Set(some.flatMap(({ id, topped_up: isToppedUp }) => (isToppedUp ? [id] : []))),
+        },
+      ]),
+    );
+  }
+
+  /** Locks the eSIM's order until the end of `tx`, so that no top-up or cancellation begins beside a change (D40). */
+  async lockOrder(tx: Tx, { orderId }: EsimEntity): Promise<void> {
+    await sql(tx.manager, 'SELECT 1 FROM orders WHERE id = $1 FOR NO KEY UPDATE', [orderId]);
   }
 
   async findByIdForUpdate(tx: Tx, id: string): Promise<EsimEntity | null> {
@@ -239,6 +281,7 @@ export class EsimsRepository {
     if (filters.status !== undefined) query.andWhere('t.status = :status', { status: filters.status });
     if (filters.orderId !== undefined) query.andWhere('t.order_id = :orderId', { orderId: filters.orderId });
     if (filters.iccid !== undefined) query.andWhere('t.iccid = :iccid', { iccid: filters.iccid });
+    if (filters.label !== undefined) query.andWhere('t.label = :label', { label: filters.label });
     return query;
   }
 

@@ -8,14 +8,18 @@
  */
 export { AutoTopupEntity, isCrossed } from './auto-topup.entity.js';
 export { AutoTopupsRepository, type AutoTopupTerms } from './auto-topups.repository.js';
+export { ChangeEsim } from './change-esim.js';
 export {
+  type ControlAction,
   ESIM_STATUSES,
   type EsimStatus,
   isUntouched,
+  type PendingAction,
   PROFILE_STATUSES,
   type ProfileStatus,
   takesTopups,
 } from './esim.js';
+export { actionsOf, canCancel } from './esim-actions.js';
 export { EsimEntity } from './esim.entity.js';
 export { EsimObserver } from './esim-observer.js';
 export { EsimQueries } from './esim-queries.js';

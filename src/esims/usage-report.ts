@@ -6,6 +6,7 @@ import type { EsimEntity } from './esim.entity.js';
 import { plansAfter } from './esim-plans.js';
 import {
   activatedEvent,
+  controlEvent,
   earlier,
   type EsimEvent,
   type EsimTransition,
@@ -28,6 +29,9 @@ export interface UsageReport {
 /** How long after a top-up a provider may still report the state before it. */
 const TOPUP_LAG_MS = 600_000;
 
+/** How long after a requested action a provider may still report the state before it. */
+const ACTION_LAG_MS = 600_000;
+
 /** The usage of an eSIM after a report. */
 interface Usage {
   readonly usedBytes: number;
@@ -42,7 +46,7 @@ interface Usage {
  *
  * - `canceled` is final, and `expired` can only become `canceled`. An eSIM once in use stays in use; only `suspended`,
  *   `profile_status`, `expires_at` and the plans follow the newest report in both directions, ordered by `askedAt`. The
- *   profile status `unknown` means nothing.
+ *   profile status `unknown` means nothing. A report soon after a suspension or its end may be from before it.
  * - `used_bytes` is the highest figure ever reported. A falling counter changes nothing, and neither does an older
  *   figure, which is lower. `as_of` and `source` belong to that figure: the newest time at which it was reported.
  * - The total is our own sum of what was bought. `depleted` means all of it, because providers report it without an
@@ -57,7 +61,8 @@ export function applyUsageReport(esim: EsimEntity, report: UsageReport, now: Dat
   const isNewest = esim.readAt === null || askedAt >= esim.readAt;
   const activatedAt = activationAfter(esim, reading);
   const usage = usageAfter(esim, report, now);
-  const status = statusAfter(esim, reading, { activatedAt, usage, isNewest });
+  const isBeforeAction = esim.actedAt !== null && askedAt.getTime() < esim.actedAt.getTime() + ACTION_LAG_MS;
+  const status = statusAfter(esim, reading, { activatedAt, usage, isNewest, isBeforeAction });
   const changes = changed(esim, {
     status,
     activatedAt,
@@ -148,15 +153,22 @@ interface Findings {
   readonly isNewest: boolean;
 }
 
+interface StatusFindings {
+  readonly usage: Usage;
+  /** The provider may have been queried before it showed an action that has taken effect. */
+  readonly isBeforeAction: boolean;
+}
+
 function statusAfter(
   esim: EsimEntity,
   reading: ProviderUsageReport,
-  { activatedAt, usage, isNewest }: Findings & { readonly usage: Usage },
+  { activatedAt, usage, isNewest, isBeforeAction }: Findings & StatusFindings,
 ): EsimStatus {
   if (esim.status === 'canceled' || reading.status === 'canceled') return 'canceled';
   if (esim.status === 'expired') return 'expired';
   if (saysExpired(esim, reading)) return 'expired';
-  const isSuspended = isNewest ? reading.status === 'suspended' : esim.status === 'suspended';
+  const follows = isNewest && !isBeforeAction;
+  const isSuspended = follows ? reading.status === 'suspended' : esim.status === 'suspended';
   if (isSuspended) return 'suspended';
   if (activatedAt === null) return 'issued';
   return isSpent(esim, reading, usage, isNewest) ? 'depleted' : 'active';
@@ -217,7 +229,8 @@ function eventsOf(
   after: { readonly activatedAt: Date | null; readonly usage: Usage; readonly status: EsimStatus },
   now: Date,
 ): readonly EsimEvent[] {
-  if (esim.status === 'expired' || after.status === 'canceled') return [];
+  if (esim.status === 'expired' || esim.status === 'canceled') return [];
+  if (after.status === 'canceled') return [controlEvent(esim, 'esim.revoked', now)];
   const { usage, activatedAt } = after;
   const wasUsed = activatedAt !== null;
   const reached = usage.crossed.filter((level) => !esim.thresholdsCrossed.includes(level));
@@ -226,10 +239,17 @@ function eventsOf(
     ...(esim.totalBytes === null
       ? []
       : thresholdEvents(esim, reached, { ...usage, totalBytes: esim.totalBytes }, now)),
+    ...suspensionEvents(esim, after.status, now),
     ...(after.status === 'expired'
       ? [expiredEvent(esim, wasUsed || esim.expiresAt !== null ? 'validity_ended' : 'never_used', now)]
       : []),
   ];
+}
+
+function suspensionEvents(esim: EsimEntity, after: EsimStatus, now: Date): readonly EsimEvent[] {
+  if (after === esim.status || after === 'expired') return [];
+  if (after === 'suspended') return [controlEvent(esim, 'esim.suspended', now)];
+  return esim.status === 'suspended' ? [controlEvent(esim, 'esim.resumed', now)] : [];
 }
 
 /** Returns the `values` that differ from the eSIM's. */

@@ -1,14 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { AppError, NotFound } from '../common/errors/index.js';
 import type { TenantScope } from '../common/tenant-scope.js';
-import { type EsimEntity, EsimsRepository, isUntouched } from '../esims/index.js';
+import { canCancel, type EsimEntity, EsimsRepository } from '../esims/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
 import type { ProviderFailure } from '../providers/index.js';
 import { type PurchaseLease, returnedSpending } from '../purchases/index.js';
 import { Wallet } from '../wallet/index.js';
 import { ORDER_JOBS, OrderJobsRepository } from './order-jobs.repository.js';
-import { type OrderEntity, refundableOf, statusesBefore, uncanceled } from './order.js';
+import { canceledWith, type OrderEntity, refundableOf, uncanceled } from './order.js';
+import { StartReplacement } from './start-replacement.js';
 import { OrdersRepository } from './orders.repository.js';
 
 /** Requests a cancellation. The worker calls the provider, whose result decides (D22, Cancel). */
@@ -26,10 +27,14 @@ export class CancelOrder {
   async cancel(tx: Tx, scope: TenantScope, orderId: string): Promise<OrderEntity> {
     const order = await this.orders.findForUpdate(tx, scope, orderId);
     if (!order) throw new NotFound();
-    if (!statusesBefore('canceling').includes(order.status)) throw new AppError('order_not_cancelable');
-    const esims = uncanceled(await this.esims.listByOrderForUpdate(tx, orderId));
-    if (esims.length === 0 || !esims.every(isUntouched)) throw new AppError('order_not_cancelable');
-    if (await this.orders.hasTopups(tx, orderId)) throw new AppError('order_not_cancelable');
+    await this.esims.listByOrderForUpdate(tx, orderId);
+    const situation = (await this.esims.listSituations(tx.manager, [orderId])).get(orderId);
+    if (!situation || !canCancel(situation)) throw new AppError('order_not_cancelable');
+    return this.begin(tx, scope, order);
+  }
+
+  /** Starts the cancellation of an order whose row `tx` has locked, or of the eSIM of it that is being replaced. */
+  async begin(tx: Tx, scope: TenantScope, order: OrderEntity): Promise<OrderEntity> {
     const now = await databaseNow(tx);
     const changes = {
       status: 'canceling',
@@ -65,6 +70,7 @@ export class CompleteCancellation {
     private readonly orders: OrdersRepository,
     private readonly esims: EsimsRepository,
     private readonly wallet: Wallet,
+    private readonly replacements: StartReplacement,
   ) {}
 
   /**
@@ -78,17 +84,24 @@ export class CompleteCancellation {
     outcome: CancelOutcome,
   ): Promise<OrderEntity['status'] | null> {
     if (!(await this.jobs.lockIfHeld(tx, lease))) return null;
-    const esims = uncanceled(await this.esims.listByOrderForUpdate(tx, order.id));
+    const all = await this.esims.listByOrderForUpdate(tx, order.id);
+    const esims = canceledWith(all);
     const canceled = esims.filter(outcome.isCanceled);
     const whole = canceled.length > 0 && canceled.length === esims.length;
     // A sandbox order is canceled as a whole or not at all: eSIMs in use are never canceled.
     const taken = order.mode === 'sandbox' && !whole ? [] : canceled;
-    const status = whole ? 'canceled' : (order.statusBeforeCancel ?? 'issued');
+    const isAll = whole && esims.length === uncanceled(all).length;
+    const status = isAll ? 'canceled' : (order.statusBeforeCancel ?? 'issued');
     const failure = whole ? null : outcome.failure;
     const refunds = await this.orders.listRefunds(tx.manager, [order.id]);
     const refunded = taken.reduce((sum, esim) => sum + refundableOf(order, esim, refunds), 0);
     if (!(await this.jobs.endCancellation(tx, lease, { status, refunded, failure }))) return null;
     await this.giveBack(tx, order, taken, refunded);
+    for (const esim of esims) {
+      if (esim.replacedBy === null) continue;
+      if (taken.includes(esim)) await this.replacements.start(tx, esim.replacedBy);
+      else await this.replacements.fail(tx, esim, outcome.failure);
+    }
     return status;
   }
 
@@ -99,9 +112,11 @@ export class CompleteCancellation {
     amount: number,
   ): Promise<void> {
     if (taken.length === 0) return;
-    for (const esim of taken) await this.esims.update(tx, esim.id, { status: 'canceled' });
+    for (const esim of taken)
+      await this.esims.update(tx, esim.id, { status: 'canceled', pendingAction: null });
     const subject = { orderId: order.id };
-    const returned = returnedSpending(order, amount);
+    // The replacement spends the same amount, and counts for no key.
+    const returned = taken[0]!.replacedBy === null ? returnedSpending(order, amount) : null;
     await this.wallet.refund(tx, { mode: order.mode, subject, amount, returned });
   }
 }

@@ -4,7 +4,8 @@
  * Callers: partners (`/v1/orders`), the worker, `support/` (inspects and resolves), `esim-sync/` (makes orders due).
  * Flow: PlaceOrder (row and hold) -> OrderWorker (claim) -> FulfillOrder (FindOrPlace at the provider, then
  * PurchaseEnds, many in one transaction) -> CompleteOrder (eSIMs, money, event). CancelOrder -> OrderWorker ->
- * SettleCancellation -> CompleteCancellation (refund). `purchases/` has the claim and everything else that orders share
+ * SettleCancellation -> CompleteCancellation (refund). ReplaceEsim cancels one eSIM in the same way, and
+ * StartReplacement then makes the new order due. `purchases/` has the claim and everything else that orders share
  * with top-ups.
  */
 export { OrdersQueryDto, toOrderFilters } from './api/order-requests.dto.js';
@@ -12,6 +13,7 @@ export { OrderResponse, toOrderResponse } from './api/order.response.js';
 export { type CancelOutcome, CompleteCancellation } from './cancel-order.js';
 export { CompleteOrder } from './complete-order.js';
 export {
+  canceledWith,
   type EsimRefund,
   ORDER_STATUSES,
   OrderEntity,
@@ -20,7 +22,6 @@ export {
   refundableOf,
   toProviderCancelRequest,
   toProviderOrderRequest,
-  uncanceled,
 } from './order.js';
 export { ORDER_JOBS, OrderJobsRepository } from './order-jobs.repository.js';
 export { OrdersApiModule, OrdersModule, OrdersPortalModule, OrdersWorkerModule } from './orders.module.js';

@@ -81,6 +81,10 @@ export class OrderEntity extends Purchase {
   @Column({ name: 'cancel_requested_at', type: 'timestamptz', nullable: true })
   cancelRequestedAt!: Date | null;
 
+  /** The eSIM that it replaces. It is due once that one is canceled, whose refund it holds (D70); null for most orders. */
+  @Column({ type: 'text', nullable: true })
+  replaces!: string | null;
+
   @Column({ name: 'upstream_attempts', type: 'int' })
   attempts!: number;
 
@@ -125,13 +129,13 @@ export interface EsimRefund {
  */
 export function refundableOf(
   order: OrderEntity,
-  esim: Pick<EsimEntity, 'id' | 'status'>,
+  esim: Pick<EsimEntity, 'id' | 'status' | 'revokedAt'>,
   refunds: readonly EsimRefund[],
 ): number {
   const ofOrder = refunds.filter(({ orderId }) => orderId === order.id);
   const byRequests = sumOf(ofOrder);
   const byCancellation = order.refundedAmount - priceOf(order, order.quantityFailed).amount - byRequests;
-  if (esim.status === 'canceled' && byCancellation > 0) return 0;
+  if (esim.status === 'canceled' && esim.revokedAt === null && byCancellation > 0) return 0;
   return order.unitPriceAmount - sumOf(ofOrder.filter(({ esimId }) => esimId === esim.id));
 }
 
@@ -142,6 +146,12 @@ function sumOf(refunds: readonly EsimRefund[]): number {
 /** The eSIMs that earlier partial cancellations did not cancel. */
 export function uncanceled(esims: readonly EsimEntity[]): readonly EsimEntity[] {
   return esims.filter((esim) => esim.status !== 'canceled');
+}
+
+/** The eSIMs that a cancellation of the order concerns: one that is being replaced, or else all. */
+export function canceledWith(esims: readonly EsimEntity[]): readonly EsimEntity[] {
+  const replaced = esims.filter((esim) => esim.pendingAction === 'replace');
+  return replaced.length > 0 ? replaced : uncanceled(esims);
 }
 
 /** The request of every provider call about the order: fixed at acceptance (D19). */

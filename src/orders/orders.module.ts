@@ -9,6 +9,7 @@ import { PurchaseMetricsModule } from '../purchases/index.js';
 import { WalletModule } from '../wallet/index.js';
 import { CatalogSyncModule } from '../catalog-sync/index.js';
 import { OrdersController } from './api/orders.controller.js';
+import { ReplacementsController } from './api/replacements.controller.js';
 import { CancelOrder, CompleteCancellation } from './cancel-order.js';
 import { CompleteOrder } from './complete-order.js';
 import { OrderJobsRepository, OrderNotifierModule } from './order-jobs.repository.js';
@@ -16,6 +17,8 @@ import { OrdersRepository, ReadOrders } from './orders.repository.js';
 import { PastOrdersRepository } from './past-orders.repository.js';
 import { PlaceOrder } from './place-order.js';
 import { PortalOrdersController } from './portal/portal-orders.controller.js';
+import { ReplaceEsim } from './replace-esim.js';
+import { StartReplacement } from './start-replacement.js';
 import { FulfillOrder } from './worker/fulfill-order.js';
 import { OrderWorker } from './worker/order-worker.js';
 import { SettleCancellation } from './worker/settle-cancellation.js';
@@ -28,6 +31,8 @@ const PROVIDERS = [
   CancelOrder,
   CompleteOrder,
   CompleteCancellation,
+  StartReplacement,
+  ReplaceEsim,
   ReadOrders,
 ];
 
@@ -48,7 +53,10 @@ const PROVIDERS = [
 })
 export class OrdersModule {}
 
-@Module({ imports: [OrdersModule, LongPollingModule], controllers: [OrdersController] })
+@Module({
+  imports: [OrdersModule, LongPollingModule],
+  controllers: [OrdersController, ReplacementsController],
+})
 export class OrdersApiModule {}
 
 /** A partner's orders, on the portal's port. */

@@ -24,6 +24,7 @@ const ACCEPTED = [
   'activationPolicy',
   'installWithinDays',
   'unitPriceAmount',
+  'replaces',
 ] as const;
 
 /** SQL of `orders` for the APIs; `OrderJobsRepository` has the worker's. */
@@ -39,17 +40,6 @@ export class OrdersRepository extends PurchasesRepository<
 
   async findForUpdate(tx: Tx, { partnerId, mode }: TenantScope, id: string): Promise<OrderEntity | null> {
     return this.findOne(tx.manager, { partnerId, mode, id }, true);
-  }
-
-  /** Whether an eSIM of the order has a top-up, applied or pending, whose data could not be refunded. */
-  async hasTopups(tx: Tx, orderId: string): Promise<boolean> {
-    const { rows } = await sql(
-      tx.manager,
-      `SELECT 1 FROM topups t JOIN esims e ON e.id = t.esim_id
-       WHERE e.order_id = $1 AND t.status <> 'failed' LIMIT 1`,
-      [orderId],
-    );
-    return rows.length > 0;
   }
 
   /** The refunds of the orders' eSIMs by approved requests; cancellations refund the rest. */

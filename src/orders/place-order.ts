@@ -81,6 +81,7 @@ export class PlaceOrder {
       installWithinDays: item.installWithinDays,
       unitPriceAmount: price.amount,
       currency: price.currency,
+      replaces: null,
       reference,
       metadata: { ...command.metadata },
       provider: this.providers.nameForNew(mode, source.provider),

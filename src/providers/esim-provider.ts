@@ -135,6 +135,17 @@ export interface ProviderCancelRequest {
   readonly esims: readonly ProviderEsimRef[];
 }
 
+/** A change of one eSIM, sent at most once per request of a partner. */
+export interface EsimControl {
+  readonly action: 'suspend' | 'resume' | 'revoke';
+  readonly esim: ProviderEsimRef;
+  /** Reference of the eSIM's order. */
+  readonly reference: string;
+}
+
+export type EsimControlResult =
+  { readonly state: 'done' } | { readonly state: 'refused'; readonly failure: ProviderFailure };
+
 /** State of one eSIM of an order that is being canceled. `unknown`: the provider does not say. */
 export interface ProviderCancelStatus {
   readonly providerEsimId: string;
@@ -206,10 +217,11 @@ export type PlacementOperation = 'order' | 'topup' | 'cancel';
 
 /**
  * How a provider's documentation treats a second call with the same reference: as the same request, or not at all. If
- * it is undocumented, at most one repeated call is sent, and support is alerted (`PlacementGuard`).
+ * it is undocumented, at most one repeated call is sent, and support is alerted (`PlacementGuard`). `never`: our own
+ * record of the call keeps us from repeating it.
  */
 export interface RepeatPolicy {
-  readonly repeat: 'same_request' | 'undocumented';
+  readonly repeat: 'same_request' | 'undocumented' | 'never';
   /** The document that says so, or the place where one would expect it. */
   readonly source: string;
 }
@@ -245,6 +257,11 @@ export interface EsimProvider {
     request: ProviderCancelRequest,
     signal: AbortSignal,
   ): Promise<readonly ProviderCancelStatus[]>;
+  /**
+   * Suspends, resumes or revokes an eSIM; null if the provider offers none of these (`actionsOfferedBy`). The next
+   * reading shows the effect.
+   */
+  readonly controlEsim: ((control: EsimControl, signal: AbortSignal) => Promise<EsimControlResult>) | null;
   placeTopup(
     request: ProviderTopupRequest,
     placement: Placement,

@@ -14,6 +14,8 @@ export {
   retryDelayMs,
 } from './call-provider.js';
 export {
+  type EsimControl,
+  type EsimControlResult,
   type EsimProvider,
   type EsimPurchases,
   FAILURE_CODES,
@@ -49,6 +51,7 @@ export type {
   SoldList,
   SoldPurchase,
 } from './live-provider.js';
+export { actionsOfferedBy } from './offered-actions.js';
 export { EsimPurchasesRepository } from './esim-purchases.repository.js';
 export {
   freshReference,

@@ -292,12 +292,12 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
     );
   }
 
-  /** Makes a row due now. Returns false if it has ended. */
+  /** Makes a row due now. Returns false if it has ended, or waits for the eSIM that it replaces to be canceled. */
   async makeOneDue(tx: Tx, id: string): Promise<boolean> {
     const { affected } = await sql(
       tx.manager,
       `UPDATE ${this.kind.table} SET next_attempt_at = now()
-       WHERE id = $1 AND status IN ('pending', 'processing', 'canceling')`,
+       WHERE id = $1 AND next_attempt_at IS NOT NULL`,
       [id],
     );
     return affected === 1;

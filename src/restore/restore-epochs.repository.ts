@@ -115,6 +115,11 @@ export class RestoreEpochsRepository {
       `UPDATE topups SET upstream_placed_at = coalesce(upstream_placed_at, now())
        WHERE mode = 'live' AND next_attempt_at IS NOT NULL AND status IN ('pending', 'processing')`,
     );
+    // The effect is looked for instead of sending the action again (D70).
+    await sql(
+      tx.manager,
+      'UPDATE esims SET action_sent_at = coalesce(action_sent_at, now()) WHERE action_due_at IS NOT NULL',
+    );
     const sessions = await sql(
       tx.manager,
       'UPDATE portal_sessions SET revoked_at = now() WHERE revoked_at IS NULL AND expires_at > now()',

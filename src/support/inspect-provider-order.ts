@@ -6,12 +6,12 @@ import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { type EsimEntity, EsimsRepository, isUntouched } from '../esims/index.js';
 import { runWithin } from '../infra/tracing/index.js';
 import {
+  canceledWith,
   type OrderEntity,
   OrderJobsRepository,
   OrdersRepository,
   toProviderCancelRequest,
   toProviderOrderRequest,
-  uncanceled,
 } from '../orders/index.js';
 import {
   askProvider,
@@ -94,7 +94,7 @@ export class InspectProviderOrder {
     provider: EsimProvider,
     order: OrderEntity,
   ): Promise<readonly ProviderCancelStatus[] | null> {
-    const esims = uncanceled(await this.esims.listByOrders(this.manager, [order.id]));
+    const esims = canceledWith(await this.esims.listByOrders(this.manager, [order.id]));
     const request = toProviderCancelRequest(order, esims);
     const told = await askProvider(provider, (signal) => provider.findCancelStatuses(request, signal));
     return told && (order.mode === 'live' ? told.answer : withOurDevices(told.answer, esims));

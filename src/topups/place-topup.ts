@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { CatalogService, type SoldTopup } from '../catalog/index.js';
-import { AppError, NotFound } from '../common/errors/index.js';
+import { AppError } from '../common/errors/index.js';
 import { newId } from '../common/ids.js';
 import type { Money } from '../common/money.js';
 import type { TenantScope } from '../common/tenant-scope.js';
@@ -109,11 +109,11 @@ export class PlaceTopup {
     scope: TenantScope,
     wanted: WantedTopup,
   ): Promise<{ readonly esim: EsimEntity; readonly item: SoldTopup }> {
-    const esim = await this.esims.find(scope, wanted.esimId, tx.manager);
-    if (!esim) throw new NotFound('This key has no eSIM with this id. GET /v1/esims lists its eSIMs.');
+    // Locked before the eSIM is read, so that a top-up excludes a cancellation, a revocation and a replacement.
+    const isCanceled = await this.topups.lockCancellation(tx, scope, wanted.esimId);
+    const esim = await this.esims.getById(wanted.esimId, tx.manager);
     await this.assertTakesTopups(tx, esim);
-    // Locked until the end, so that a top-up and a cancellation exclude each other.
-    if (await this.topups.lockCancellation(tx, esim.orderId)) throw new AppError('esim_not_ready');
+    if (isCanceled) throw new AppError('esim_not_ready');
     const item = await this.catalog.getSellableTopup(tx, {
       partnerId: scope.partnerId,
       mode: scope.mode,
@@ -144,6 +144,6 @@ export class PlaceTopup {
     // The sweep may not have run yet: an ended eSIM takes no top-up (D23).
     const isExpired = esim.status === 'expired' || (await this.esims.hasEnded(tx, esim.id));
     if (isExpired) throw new AppError('esim_expired');
-    if (!takesTopups(esim.status)) throw new AppError('esim_not_ready');
+    if (!takesTopups(esim)) throw new AppError('esim_not_ready');
   }
 }

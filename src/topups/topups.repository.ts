@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import { type EntityManager, Not, type SelectQueryBuilder } from 'typeorm';
 import { NotFound } from '../common/errors/index.js';
+import type { TenantScope } from '../common/tenant-scope.js';
 import { KeysetPages, sql, type Tx } from '../infra/database/index.js';
 import type { AutoTopupEntity } from '../esims/index.js';
 import { PurchasesRepository } from '../purchases/index.js';
@@ -48,16 +49,18 @@ export class TopupsRepository extends PurchasesRepository<
   }
 
   /**
-   * Keeps an eSIM's order from being canceled or purged until the end of `tx`; true when it is canceled or canceling.
-   * @throws NotFound when the order was purged with its eSIMs while this waited for its row
+   * Keeps an eSIM's order from being canceled or purged, and the eSIM from being revoked or replaced, until the end of
+   * `tx`. Returns true when the order is canceled or canceling.
+   * @throws NotFound
    */
-  async lockCancellation(tx: Tx, orderId: string): Promise<boolean> {
+  async lockCancellation(tx: Tx, { partnerId, mode }: TenantScope, esimId: string): Promise<boolean> {
     const { rows } = await sql<{ ends: boolean }>(
       tx.manager,
-      `SELECT status IN ('canceling', 'canceled') AS ends FROM orders WHERE id = $1 FOR SHARE`,
-      [orderId],
+      `SELECT o.status IN ('canceling', 'canceled') AS ends FROM esims e JOIN orders o ON o.id = e.order_id
+       WHERE e.id = $1 AND e.partner_id = $2 AND e.mode = $3 FOR SHARE OF o`,
+      [esimId, partnerId, mode],
     );
-    if (!rows[0]) throw new NotFound();
+    if (!rows[0]) throw new NotFound('This key has no eSIM with this id. GET /v1/esims lists its eSIMs.');
     return rows[0].ends;
   }
 

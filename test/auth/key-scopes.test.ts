@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ApiModule } from '../../src/apps/api.app.js';
 import { previewProcess } from '../../src/apps/openapi.js';
-import type { IdPrefix } from '../../src/common/ids.js';
+import { type IdPrefix, newId } from '../../src/common/ids.js';
 import { KEY_SCOPES, type KeyScope } from '../../src/common/scopes.js';
 import {
   type ApiAnswer,
@@ -27,6 +27,11 @@ const BODIES: Readonly<Record<string, (esimId: string) => object>> = {
     max_price: { amount: 10_000, currency: 'USD' },
   }),
   'DELETE esims/:id/auto-topup': () => ({}),
+  'PATCH esims/:id': () => ({ label: 'mine' }),
+  'POST esims/:id/suspend': () => ({}),
+  'POST esims/:id/resume': () => ({}),
+  'POST esims/:id/revoke': () => ({}),
+  'POST esims/:id/replace': () => ({}),
   'POST topups': (esim_id) => ({ esim_id, package_id: TOPUP_1GB_7D }),
   'POST refund-requests': (esim_id) => ({ esim_id, reason: 'other' }),
   'POST refund-requests/:id/cancel': () => ({}),
@@ -40,6 +45,8 @@ const PREFIXES: Readonly<Record<string, IdPrefix>> = {
   events: 'evt',
   'refund-requests': 'rfr',
 };
+/** These end the eSIM or depend on its status. They get an unknown one, and so 404 instead of 403. */
+const ENDING = /^POST esims\/:id\/(suspend|resume|revoke|replace)$/;
 
 let service: TestService;
 let partnerId: string;
@@ -76,7 +83,8 @@ async function createKey(terms: object, owner = partnerId): Promise<Json> {
 }
 
 function call(api: HttpClient, { method, path, name }: KnownRoute): Promise<ApiAnswer> {
-  const filled = withIds(path, { esims: esimId, catalog: BASE }, PREFIXES);
+  const esims = ENDING.test(name) ? newId('esim') : esimId;
+  const filled = withIds(path, { esims, catalog: BASE }, PREFIXES);
   const body = BODIES[name]?.(esimId);
   return api.call(method, `/v1/${filled}`, body === undefined ? {} : { body });
 }

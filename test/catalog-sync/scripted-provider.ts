@@ -52,6 +52,7 @@ export class ScriptedProvider {
       timeoutMs: 2_000,
       readLagMs: 0,
       repeats: { order: OF_THE_TEST, topup: OF_THE_TEST, cancel: OF_THE_TEST },
+      controlEsim: null,
       usageBatchSize: 1,
       catalogTimeoutMs: 300_000,
       soldList: { kinds: [], readPage: unused },

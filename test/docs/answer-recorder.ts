@@ -13,6 +13,7 @@ const TIMES: Readonly<Record<string, string>> = {
   ends_at: '2026-11-28T10:05:00.000Z',
   expires_at: '2026-11-28T10:05:00.000Z',
   install_by: '2027-05-20T10:00:00.412Z',
+  cancelable_until: '2027-05-20T10:00:00.412Z',
 };
 const FIRST_ICCID = 8_910_300_000_001_234_567n;
 

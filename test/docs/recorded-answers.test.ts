@@ -84,6 +84,8 @@ async function orderAndFail(): Promise<string> {
 async function useEsim(id: string): Promise<void> {
   await record('listEsims', '/v1/esims?limit=2');
   await record('getEsim', `/v1/esims/${id}`);
+  const labeled = await sandbox.call('PATCH', `/v1/esims/${id}`, { body: bodyOf('/v1/esims/{id}', 'patch') });
+  recorder.answer('updateEsim', labeled.body);
   await record('getQrCode', `/v1/esims/${id}/qr`);
   await recordPost('activateEsim', `/v1/sandbox/esims/${id}/activate`);
   await happened('esim.activated');
@@ -125,6 +127,26 @@ async function refund(id: string): Promise<void> {
   await record('listRefundRequests', '/v1/refund-requests?limit=2');
 }
 
+async function control(id: string): Promise<void> {
+  await recordPost('suspendEsim', `/v1/esims/${id}/suspend`, bodyOf('/v1/esims/{id}/suspend'));
+  await happened('esim.suspended');
+  await recordPost('resumeEsim', `/v1/esims/${id}/resume`);
+  await happened('esim.resumed');
+  const body = { ...bodyOf('/v1/orders'), reference: 'booking-4714' };
+  const { id: orderId } = (await sandbox.post('/v1/orders', body)).body.data as Json;
+  await happened('order.issued');
+  const [old] = (await sandbox.get(`/v1/orders/${orderId}`)).body.data.esims as Json[];
+  const order = await recordPost('replaceEsim', `/v1/esims/${old!['esim_id']}/replace`);
+  await happened('order.issued');
+  const [replacement] = (await sandbox.get(`/v1/orders/${order['id']}`)).body.data.esims as Json[];
+  await recordPost(
+    'revokeEsim',
+    `/v1/esims/${replacement!['esim_id']}/revoke`,
+    bodyOf('/v1/esims/{id}/revoke'),
+  );
+  await happened('esim.revoked');
+}
+
 async function endOne(id: string): Promise<void> {
   await recordPost('expireEsim', `/v1/sandbox/esims/${id}/expire`);
   await happened('esim.expired');
@@ -164,6 +186,7 @@ describe('the set of recorded responses in the API reference', () => {
     await useEsim(esim);
     await topUp(esim);
     await refund(esim);
+    await control(esim);
     await endOne(esim);
     await lookBack();
     const { answers, events } = recorder;

@@ -145,7 +145,7 @@ describe('a poll', () => {
     expect(await nextPollInMs(broken!)).toBeGreaterThan(HOUR_MS / 4);
   });
 
-  it('cancels without an event, and skips an eSIM whose order is being canceled', async () => {
+  it('reports a revocation, and skips an eSIM whose order is being canceled', async () => {
     const [gone, leaving] = [await world.issueOne('esim_access'), await world.issueOne('esim_access')];
     const { pool } = world.database;
     await pool.query(`UPDATE orders SET status = 'canceling', next_attempt_at = NULL WHERE id = $1`, [
@@ -155,7 +155,8 @@ describe('a poll', () => {
     await world.poll(gone, leaving);
     expect(await world.row(gone.id)).toMatchObject({ status: 'canceled', next_poll_at: null });
     expect(await world.row(leaving.id)).toMatchObject({ status: 'issued' });
-    expect(await world.device.eventTypes(gone.id)).toEqual([]);
+    expect(await world.device.eventTypes(gone.id)).toEqual(['esim.revoked']);
+    expect(await world.device.eventTypes(leaving.id)).toEqual([]);
   });
 
   it('is scheduled by the plan, and never for an eSIM that has ended here', async () => {

@@ -36,6 +36,61 @@ function names(events: readonly EsimEvent[]): string[] {
 
 const ACTIVE = { status: 'active', profileStatus: 'enabled' } as const;
 
+describe('a reading after an action', () => {
+  const inUse = (changes: Partial<EsimEntity>) => newEsim({ ...ACTIVE, activatedAt: minute(1), ...changes });
+
+  it('does not end a suspension that it may not show yet, and ends it later', () => {
+    const suspended = inUse({ status: 'suspended', actedAt: minute(100) });
+    const soon = apply(suspended, [{ ...ACTIVE, asOf: minute(105) }]);
+    expect(soon.esim.status).toBe('suspended');
+    expect(names(soon.events)).toEqual([]);
+    const later = apply(suspended, [{ ...ACTIVE, asOf: minute(111) }]);
+    expect(later.esim.status).toBe('active');
+    expect(names(later.events)).toEqual(['esim.resumed']);
+  });
+
+  it('does not suspend an eSIM again that was just resumed', () => {
+    const { esim, events } = apply(inUse({ actedAt: minute(100) }), [
+      { ...ACTIVE, status: 'suspended', asOf: minute(99) },
+      { ...ACTIVE, status: 'suspended', asOf: minute(105) },
+    ]);
+    expect(esim.status).toBe('active');
+    expect(names(events)).toEqual([]);
+  });
+
+  it('never makes a revoked eSIM active again', () => {
+    const revoked = inUse({ status: 'canceled', actedAt: minute(100), revokedAt: minute(100) });
+    const { esim, events } = apply(revoked, [
+      { ...ACTIVE, usedBytes: 0.9 * GB, asOf: minute(99) },
+      { ...ACTIVE, usedBytes: 0.9 * GB, asOf: minute(5_000) },
+      { ...ACTIVE, status: 'suspended', asOf: minute(5_001) },
+    ]);
+    expect(esim).toMatchObject({ status: 'canceled', usedBytes: 0.9 * GB });
+    expect(names(events)).toEqual([]);
+  });
+
+  it('announces the effect with the reason of the request in progress, and its end does not repeat that', () => {
+    const pending = inUse({ pendingAction: 'suspend', actionReason: 'Stolen', actionSentAt: minute(9) });
+    const { esim, events } = apply(pending, [{ ...ACTIVE, status: 'suspended', asOf: minute(10) }]);
+    expect(events).toMatchObject([{ type: 'esim.suspended', data: { reason: 'Stolen' } }]);
+    expect(esim).toMatchObject({ status: 'suspended', pendingAction: 'suspend' });
+    const end = observe(esim, { kind: 'acted', failure: null, goesOn: false }, minute(11));
+    expect(end.events).toEqual([]);
+    expect(end.changes).toMatchObject({ pendingAction: null, actedAt: minute(11) });
+  });
+
+  it('of an eSIM that expired meanwhile ends the request with the reason', () => {
+    const expired = inUse({ status: 'expired', pendingAction: 'suspend' });
+    const { changes, events } = observe(expired, { kind: 'acted', failure: null, goesOn: false }, minute(11));
+    expect(changes).toMatchObject({
+      pendingAction: null,
+      actionFailure: { action: 'suspend', code: 'esim_expired' },
+    });
+    expect(changes).not.toHaveProperty('status');
+    expect(events).toEqual([]);
+  });
+});
+
 describe('a reading', () => {
   it('activates an eSIM at its first use, with the times from the provider', () => {
     const times = { activatedAt: minute(5), expiresAt: minute(5 + 7 * 1440 + 60) };
@@ -145,14 +200,16 @@ describe('a reading', () => {
       { ...ACTIVE, status: 'suspended', usedBytes: 0.5 * GB, asOf: minute(3) },
     ]);
     expect(esim.status).toBe('suspended');
-    expect(names(events)).toEqual(['esim.activated', 'threshold 50']);
-    expect(apply(esim, [{ ...ACTIVE, asOf: minute(4) }]).esim.status).toBe('active');
+    expect(names(events)).toEqual(['esim.activated', 'threshold 50', 'esim.suspended']);
+    const after = apply(esim, [{ ...ACTIVE, asOf: minute(4) }]);
+    expect(after.esim.status).toBe('active');
+    expect(names(after.events)).toEqual(['esim.resumed']);
   });
 
-  it('cancels without an event', () => {
-    const { esim, events } = apply(newEsim(), [{ status: 'canceled' }]);
+  it('cancels with one event, however often it is repeated', () => {
+    const { esim, events } = apply(newEsim(), [{ status: 'canceled' }, { status: 'canceled' }]);
     expect(esim.status).toBe('canceled');
-    expect(events).toEqual([]);
+    expect(names(events)).toEqual(['esim.revoked']);
   });
 
   it('keeps the known profile status when the provider reports none', () => {
@@ -262,7 +319,14 @@ describe('a sequence of readings in any order, duplicated and delayed', () => {
         const inOrder = apply(start, history);
         const late = apply(start, disorder, minute(100_000 + delay));
         expect(late.esim).toEqual(inOrder.esim);
-        for (const { events } of [inOrder, late]) expect(new Set(names(events)).size).toBe(events.length);
+        for (const { events } of [inOrder, late]) {
+          const isChange = (name: string) => name === 'esim.suspended' || name === 'esim.resumed';
+          const once = names(events).filter((name) => !isChange(name));
+          expect(new Set(once).size).toBe(once.length);
+          // Each suspension is announced once, and so is its end.
+          const changes = names(events).filter(isChange);
+          expect(changes).toEqual(changes.map((_, i) => (i % 2 === 0 ? 'esim.suspended' : 'esim.resumed')));
+        }
         expect(late.esim.usedBytes).toBeGreaterThanOrEqual(start.usedBytes);
       }),
       { numRuns: 2_000 },

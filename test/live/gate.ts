@@ -12,6 +12,7 @@ export class Gate {
   /** The calls that are held now. */
   readonly waiting: Act[] = [];
   private hold: Hold | null = null;
+  private only: Act | null = null;
   private readonly held: ServerResponse[] = [];
 
   private constructor(
@@ -36,9 +37,10 @@ export class Gate {
     return `http://127.0.0.1:${port}${new URL(this.upstream.url).pathname.replace(/\/$/, '')}`;
   }
 
-  /** Holds calls from now on. */
-  close(hold: Hold): void {
+  /** Holds calls from now on: of one act, or of all. */
+  close(hold: Hold, only: Act | null = null): void {
     this.hold = hold;
+    this.only = only;
   }
 
   /** Stops holding calls. Held calls are cut off, because their sender is dead. */
@@ -58,7 +60,8 @@ export class Gate {
   private async pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await buffer(request);
     const { method = 'GET', url = '/' } = request;
-    const act = this.upstream.actOf(method, url.split('?')[0]!, body.toString());
+    const seen = this.upstream.actOf(method, url.split('?')[0]!, body.toString());
+    const act = this.only === null || seen === this.only ? seen : null;
     if (act && this.hold === 'request') return this.keep(act, response);
     const { host: _host, connection: _connection, 'content-length': _length, ...headers } = request.headers;
     const answer = await fetch(new URL(url, this.upstream.url), {

@@ -28,6 +28,7 @@ export class StubProvider implements EsimProvider {
   readonly name = 'stub';
   readonly timeoutMs = 60_000;
   readLagMs = 0;
+  readonly controlEsim = null;
   readonly repeats = { order: OF_THE_TEST, topup: OF_THE_TEST, cancel: OF_THE_TEST };
   readonly placements: { reference: string; placement: Placement }[] = [];
   finds = 0;

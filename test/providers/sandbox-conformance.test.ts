@@ -49,6 +49,7 @@ class LossyWire {
       timeoutMs: 20_000,
       readLagMs: inner.readLagMs,
       repeats: inner.repeats,
+      controlEsim: null,
       placeOrder: (request, placement, signal) => {
         const packageId = this.soldOut ? MAGIC_PACKAGES.outOfStock : request.packageId;
         return this.carry(() => inner.placeOrder({ ...request, packageId }, placement, signal));

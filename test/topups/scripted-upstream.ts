@@ -29,6 +29,7 @@ export class ScriptedUpstream implements EsimProvider {
   readonly name = 'scripted';
   readonly timeoutMs = 60_000;
   readLagMs = 800;
+  readonly controlEsim = null;
   readonly repeats = { order: OF_THE_TEST, topup: OF_THE_TEST, cancel: OF_THE_TEST };
   /** The response to calls without a script. */
   otherwise: Answer | null = null;

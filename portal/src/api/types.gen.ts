@@ -4,6 +4,12 @@ export type ClientOptions = {
     baseUrl: `${string}://{base_url}` | (string & {});
 };
 
+export type ActionFailure = {
+    code: string;
+    reason: string;
+    action: 'suspend' | 'resume' | 'revoke' | 'replace';
+};
+
 export type ApiKey = {
     id: string;
     partner_id: string;
@@ -280,7 +286,30 @@ export type Esim = {
      * Phone number; null if the wholesaler states none.
      */
     msisdn: string | null;
+    /**
+     * Your own name for it.
+     */
+    label: string | null;
+    metadata: {
+        [key: string]: string;
+    };
     status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
+    /**
+     * What you can request for the eSIM now. `cancel` cancels its whole order. Depends also on the order and its other eSIMs, whose changes do not count in `version`.
+     */
+    actions: Array<'suspend' | 'resume' | 'revoke' | 'cancel' | 'replace'>;
+    /**
+     * Until when `cancel` is possible if nothing of the order is downloaded, topped up or changed. Null if it is not possible, or if the end is unknown.
+     */
+    cancelable_until: string | null;
+    /**
+     * The requested action that the wholesaler has not confirmed yet.
+     */
+    pending_action: 'suspend' | 'resume' | 'revoke' | 'replace' | null;
+    /**
+     * Why the last requested action did not take effect; null if it did.
+     */
+    action_failure: ActionFailure | null;
     /**
      * Increases by one with each change, including changes of the usage.
      */
@@ -831,7 +860,7 @@ export type LoggedCall = {
      * 499: the client closed the connection before the response.
      */
     status: number;
-    error_code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | null;
+    error_code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'not_supported' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | null;
     /**
      * Milliseconds.
      */
@@ -917,6 +946,10 @@ export type Order = {
     metadata: {
         [key: string]: string;
     };
+    /**
+     * The eSIM that the order replaces, and whose refund pays for it; null for any other order.
+     */
+    replaces: string | null;
     esims: Array<OrderEsim>;
     failure: Failure | null;
     cancel_failure: Failure | null;
@@ -1127,7 +1160,7 @@ export type Problem = {
     /**
      * The error code for programs to branch on.
      */
-    code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+    code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'not_supported' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
     /**
      * A message for people. The wording may change.
      */
@@ -2382,7 +2415,7 @@ export type ListRequestsData = {
         /**
          * The `code` of the error body.
          */
-        error_code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+        error_code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'not_supported' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
         /**
          * The request id of the first call with the same Idempotency-Key.
          */
@@ -2725,6 +2758,7 @@ export type ListEsimsData = {
         status?: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
         order_id?: string;
         iccid?: string;
+        label?: string;
         /**
          * A mode that the session includes.
          */

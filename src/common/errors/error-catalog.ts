@@ -129,6 +129,11 @@ export const ERROR_CATALOG = {
     'The order can no longer be canceled.',
     'You can cancel an issued order until one of its eSIMs is downloaded or topped up. GET /v1/orders/{id} shows its current status.',
   ),
+  not_supported: final(
+    409,
+    'The eSIM does not support this action now.',
+    'Request one of its `actions`: GET /v1/esims lists them. They depend on its wholesaler, its status and its order.',
+  ),
   session_changed: final(409, 'You signed in again in another tab.', 'Reload this page.'),
   conflict: final(409, 'The current state does not allow this.', 'Fetch the object again before you retry.'),
   limit_reached: final(409, 'You have reached a limit.', 'Remove something that you no longer use.'),

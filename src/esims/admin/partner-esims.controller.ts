@@ -5,15 +5,15 @@ import { mapPage } from '../../common/page.js';
 import { ExistingPartner } from '../../partners/index.js';
 import { ListResponse, toListOptions } from '../../infra/http/index.js';
 import { RespondsPage } from '../../infra/http/openapi/responds.js';
-import { EsimResponse, EsimsQueryDto, toEsimResponse } from '../api/esim.dto.js';
-import { EsimsRepository } from '../esims.repository.js';
+import { EsimResponse, EsimsQueryDto, toEsimFilters, toEsimResponse } from '../api/esim.dto.js';
+import { EsimQueries } from '../esim-queries.js';
 
 /** Support's view of a partner's eSIMs, both modes, without install data (D25). */
 @ApiTags('Support')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1/partners/:pid/esims')
 export class PartnerEsimsController {
-  constructor(private readonly esims: EsimsRepository) {}
+  constructor(private readonly esims: EsimQueries) {}
 
   @Get()
   @RespondsPage(EsimResponse, {
@@ -25,9 +25,7 @@ export class PartnerEsimsController {
     @Param('pid', ExistingPartner) partnerId: string,
     @Query() query: EsimsQueryDto,
   ): Promise<ListResponse<EsimResponse>> {
-    const filters = { status: query.status, orderId: query.order_id, iccid: query.iccid };
-    return new ListResponse(
-      mapPage(await this.esims.list({ partnerId }, filters, toListOptions(query)), toEsimResponse),
-    );
+    const page = await this.esims.list({ partnerId }, toEsimFilters(query), toListOptions(query));
+    return new ListResponse(mapPage(page, toEsimResponse));
   }
 }

@@ -1,11 +1,21 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { IsIn, IsInt, Matches, Max, MaxLength, Min } from 'class-validator';
-import { ListQueryDto, Optional, ShortText } from '../../infra/http/index.js';
+import {
+  FailureResponse,
+  ListQueryDto,
+  Metadata,
+  METADATA_SCHEMA,
+  Optional,
+  ShortText,
+  SingleLineText,
+} from '../../infra/http/index.js';
 import {
   ESIM_STATUSES,
   type EsimStatus,
   type InstallData,
   needsConfirmationCode,
+  PENDING_ACTIONS,
+  type PendingAction,
   PLAN_STATUSES,
   type PlanStatus,
   PROFILE_STATUSES,
@@ -16,9 +26,16 @@ import {
   type UsageSource,
 } from '../esim.js';
 import { type Mode, MODES } from '../../common/mode.js';
+import { LINE_PATTERN } from '../../common/plain-text.js';
 import type { EsimEntity } from '../esim.entity.js';
+import { ESIM_ACTIONS, type EsimAction } from '../esim-actions.js';
+import type { EsimLabels } from '../change-esim.js';
+import type { ShownEsim } from '../esim-queries.js';
+import type { EsimFilters } from '../esims.repository.js';
 import { currentPlanRemainingBytes, type EsimPlan, hasOpenEnd } from '../esim-plans.js';
 
+const MAX_LABEL = 64;
+const MAX_REASON = 200;
 const MAX_CONSUMED_BYTES = 1_000_000_000_000_000;
 
 export class EsimsQueryDto extends ListQueryDto {
@@ -37,6 +54,59 @@ export class EsimsQueryDto extends ListQueryDto {
   @MaxLength(20, { message: 'must have 18 to 20 digits' })
   @Matches(/^[0-9]{18,20}$/, { message: 'must have 18 to 20 digits' })
   iccid?: string;
+
+  @ApiPropertyOptional({ type: String, minLength: 1, maxLength: MAX_LABEL, pattern: LINE_PATTERN })
+  @Optional()
+  @SingleLineText(MAX_LABEL)
+  label?: string;
+}
+
+export function toEsimFilters(query: EsimsQueryDto): EsimFilters {
+  return { status: query.status, orderId: query.order_id, iccid: query.iccid, label: query.label };
+}
+
+/** Absent fields do not change; null removes the label, or all metadata. */
+@ApiSchema({ description: 'Absent fields do not change. Null removes the label, or all metadata.' })
+export class UpdateEsimDto {
+  @ApiPropertyOptional({
+    type: String,
+    nullable: true,
+    minLength: 1,
+    maxLength: MAX_LABEL,
+    pattern: LINE_PATTERN,
+    example: 'Trip to Lyon',
+    description: 'Your own name for the eSIM; not unique.',
+  })
+  @Optional()
+  @SingleLineText(MAX_LABEL)
+  label?: string | null;
+
+  @ApiPropertyOptional({ ...METADATA_SCHEMA, description: 'Replaces all pairs.' })
+  @Optional()
+  @Metadata()
+  metadata?: Record<string, string> | null;
+}
+
+export function toEsimLabels({ label, metadata }: UpdateEsimDto): EsimLabels {
+  return {
+    ...(label === undefined ? {} : { label }),
+    ...(metadata === undefined ? {} : { metadata: metadata ?? {} }),
+  };
+}
+
+export class ControlEsimDto {
+  @ApiPropertyOptional({
+    type: String,
+    nullable: true,
+    minLength: 1,
+    maxLength: MAX_REASON,
+    pattern: LINE_PATTERN,
+    example: 'Phone reported stolen',
+    description: 'Your own reason, returned in the event.',
+  })
+  @Optional()
+  @SingleLineText(MAX_REASON)
+  reason?: string | null;
 }
 
 /** Exactly one of the two fields. */
@@ -91,6 +161,11 @@ export class EsimDataResponse {
   as_of!: string;
 }
 
+export class ActionFailureResponse extends FailureResponse {
+  @ApiProperty({ enum: PENDING_ACTIONS, example: 'suspend' })
+  action!: PendingAction;
+}
+
 export class EsimResponse {
   @ApiProperty({ type: String, example: 'esim_01KAEXAMPLE0000000000000000' })
   id!: string;
@@ -123,8 +198,54 @@ export class EsimResponse {
   })
   msisdn!: string | null;
 
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'Trip to Lyon',
+    description: 'Your own name for it.',
+  })
+  label!: string | null;
+
+  @ApiProperty({ type: 'object', additionalProperties: { type: 'string' }, example: { traveler: 'A-17' } })
+  metadata!: Record<string, string>;
+
   @ApiProperty({ enum: ESIM_STATUSES })
   status!: EsimStatus;
+
+  @ApiProperty({
+    enum: ESIM_ACTIONS,
+    isArray: true,
+    example: ['suspend', 'revoke', 'cancel', 'replace'],
+    description:
+      'What you can request for the eSIM now. `cancel` cancels its whole order. Depends also on the order and its other eSIMs, whose changes do not count in `version`.',
+  })
+  actions!: readonly EsimAction[];
+
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    description:
+      'Until when `cancel` is possible if nothing of the order is downloaded, topped up or changed. Null if it is not possible, or if the end is unknown.',
+  })
+  cancelable_until!: string | null;
+
+  @ApiProperty({
+    enum: PENDING_ACTIONS,
+    nullable: true,
+    type: String,
+    example: null,
+    description: 'The requested action that the wholesaler has not confirmed yet.',
+  })
+  pending_action!: PendingAction | null;
+
+  @ApiProperty({
+    type: ActionFailureResponse,
+    nullable: true,
+    example: null,
+    description: 'Why the last requested action did not take effect; null if it did.',
+  })
+  action_failure!: ActionFailureResponse | null;
 
   @ApiProperty({
     type: 'integer',
@@ -361,7 +482,7 @@ export const PLANS_PAGE = {
   },
 } as const;
 
-export function toEsimResponse(esim: EsimEntity): EsimResponse {
+export function toEsimResponse({ esim, actions, cancelableUntil }: ShownEsim): EsimResponse {
   return {
     id: esim.id,
     mode: esim.mode,
@@ -370,7 +491,13 @@ export function toEsimResponse(esim: EsimEntity): EsimResponse {
     days: esim.days,
     iccid: esim.iccid,
     msisdn: esim.msisdn,
+    label: esim.label,
+    metadata: esim.metadata,
     status: esim.status,
+    actions,
+    cancelable_until: cancelableUntil?.toISOString() ?? null,
+    pending_action: esim.pendingAction,
+    action_failure: esim.actionFailure,
     version: esim.version,
     profile_status: esim.profileStatus,
     apn: esim.apn,
@@ -389,7 +516,7 @@ export function toEsimResponse(esim: EsimEntity): EsimResponse {
   };
 }
 
-export function toEsimWithInstallResponse(esim: EsimEntity, install: InstallData): EsimWithInstallResponse {
+export function toEsimWithInstallResponse(esim: ShownEsim, install: InstallData): EsimWithInstallResponse {
   const activationCode = toActivationCode(install);
   const { iosUrl, androidUrl } = toInstallLinks(activationCode);
   return {

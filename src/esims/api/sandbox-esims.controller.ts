@@ -2,6 +2,7 @@ import { Body, Controller, Param, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { BearerKeyGuard, Caller, NeedsScope, PartnerPrincipal, SandboxOnlyGuard } from '../../auth/index.js';
 import { type FieldError, ValidationFailed } from '../../common/errors/index.js';
+import type { Tx } from '../../infra/database/index.js';
 import { PathId } from '../../infra/http/index.js';
 import {
   type IdempotencyKey,
@@ -12,6 +13,7 @@ import {
   type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import type { EsimEntity } from '../esim.entity.js';
+import { EsimQueries } from '../esim-queries.js';
 import { type SimulatedUse, SimulateEsim } from '../simulate-esim.js';
 import { ConsumeDto, EsimResponse, toEsimResponse } from './esim.dto.js';
 
@@ -21,6 +23,7 @@ import { ConsumeDto, EsimResponse, toEsimResponse } from './esim.dto.js';
 export class SandboxEsimsController {
   constructor(
     private readonly simulate: SimulateEsim,
+    private readonly esims: EsimQueries,
     private readonly idempotent: IdempotentExecutor,
   ) {}
 
@@ -38,7 +41,9 @@ export class SandboxEsimsController {
     @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('id', PathId('esim')) id: string,
   ): Promise<RenderedResponse> {
-    return this.idempotent.execute(key, async (tx) => ok(await this.simulate.activate(tx, caller, id)));
+    return this.idempotent.execute(key, async (tx) =>
+      this.ok(tx, await this.simulate.activate(tx, caller, id)),
+    );
   }
 
   @IdempotentPost('consume', {
@@ -57,7 +62,9 @@ export class SandboxEsimsController {
     @Body() body: ConsumeDto,
   ): Promise<RenderedResponse> {
     const use = toSimulatedUse(body);
-    return this.idempotent.execute(key, async (tx) => ok(await this.simulate.consume(tx, caller, id, use)));
+    return this.idempotent.execute(key, async (tx) =>
+      this.ok(tx, await this.simulate.consume(tx, caller, id, use)),
+    );
   }
 
   @IdempotentPost('expire', {
@@ -74,12 +81,14 @@ export class SandboxEsimsController {
     @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('id', PathId('esim')) id: string,
   ): Promise<RenderedResponse> {
-    return this.idempotent.execute(key, async (tx) => ok(await this.simulate.expire(tx, caller, id)));
+    return this.idempotent.execute(key, async (tx) =>
+      this.ok(tx, await this.simulate.expire(tx, caller, id)),
+    );
   }
-}
 
-function ok(esim: EsimEntity): IdempotentResponse {
-  return { data: toEsimResponse(esim) };
+  private async ok(tx: Tx, esim: EsimEntity): Promise<IdempotentResponse> {
+    return { data: toEsimResponse(await this.esims.showOne(esim, tx.manager)) };
+  }
 }
 
 const EXACTLY_ONE: FieldError = {

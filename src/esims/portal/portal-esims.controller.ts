@@ -13,6 +13,7 @@ import {
   EsimResponse,
   EsimsQueryDto,
   PLANS_PAGE,
+  toEsimFilters,
   toEsimPlanResponse,
   toEsimResponse,
   toEsimWithInstallResponse,
@@ -49,8 +50,7 @@ export class PortalEsimsController {
     @Caller() caller: PortalPrincipal,
     @Query() query: PortalEsimsQueryDto,
   ): Promise<ListResponse<EsimResponse>> {
-    const filters = { status: query.status, orderId: query.order_id, iccid: query.iccid };
-    const page = await this.esims.list(caller.inMode(query), filters, toListOptions(query));
+    const page = await this.esims.list(caller.inMode(query), toEsimFilters(query), toListOptions(query));
     return new ListResponse(mapPage(page, toEsimResponse));
   }
 
@@ -64,7 +64,7 @@ export class PortalEsimsController {
     @Caller() caller: PortalPrincipal,
     @Param('id', PathId('esim')) id: string,
   ): Promise<EsimResponse> {
-    return toEsimResponse(await this.esims.getById(caller.anyMode, id));
+    return toEsimResponse(await this.esims.showOne(await this.esims.getById(caller.anyMode, id)));
   }
 
   @Get(':id/plans')
@@ -106,7 +106,7 @@ export class PortalEsimsController {
       details: { mode: esim.mode },
     };
     await this.transactions.run((tx) => this.audit.record(tx, { ...by, ...entry }));
-    const shown = toEsimWithInstallResponse(esim, install);
+    const shown = toEsimWithInstallResponse(await this.esims.showOne(esim), install);
     const { svg, pngBase64 } = await this.qrCodes.draw(esim, toActivationCode(install));
     return {
       esim_id: id,

@@ -74,6 +74,14 @@ export class OrderResponse {
   @ApiProperty({ type: 'object', additionalProperties: { type: 'string' }, example: { traveler: 'A-17' } })
   metadata!: Record<string, string>;
 
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: null,
+    description: 'The eSIM that the order replaces, and whose refund pays for it; null for any other order.',
+  })
+  replaces!: string | null;
+
   @ApiProperty({ type: [OrderEsimResponse], example: [] })
   esims!: readonly OrderEsimResponse[];
 
@@ -113,6 +121,7 @@ export function toOrderResponse({ order, esims }: OrderWithEsims): OrderResponse
     refunded: { amount: order.refundedAmount, currency: order.currency },
     reference: order.reference,
     metadata: order.metadata,
+    replaces: order.replaces,
     esims: esims.map((esim) => ({ esim_id: esim.id, iccid: esim.iccid, status: esim.status })),
     failure: toFailureResponse(order.failureCode, order.failureReason),
     cancel_failure: toFailureResponse(order.cancelFailureCode, order.cancelFailureReason),

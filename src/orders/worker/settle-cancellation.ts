@@ -6,7 +6,7 @@ import { Transactions } from '../../infra/database/index.js';
 import { callProvider, type ProviderFailure, ProviderRegistry } from '../../providers/index.js';
 import type { ClaimedPurchase } from '../../purchases/index.js';
 import { type CancelOutcome, CompleteCancellation } from '../cancel-order.js';
-import { type OrderEntity, toProviderCancelRequest, uncanceled } from '../order.js';
+import { canceledWith, type OrderEntity, toProviderCancelRequest } from '../order.js';
 
 const IN_USE: ProviderFailure = {
   code: 'provider_rejected',
@@ -29,7 +29,7 @@ export class SettleCancellation {
   /** @throws ProviderOutcomeUnknown, ProviderUnavailable: the order stays canceling */
   async settle(claimed: ClaimedPurchase<OrderEntity>): Promise<void> {
     const { purchase: order } = claimed;
-    const esims = uncanceled(await this.esims.listByOrders(this.manager, [order.id]));
+    const esims = canceledWith(await this.esims.listByOrders(this.manager, [order.id]));
     // An earlier attempt may have canceled some eSIMs. Only the provider knows.
     const mayHaveLeft = order.attempts > 1;
     const outcome =

@@ -2,6 +2,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import {
+  type EsimControl,
   type PlacementOperation,
   ProviderOutcomeUnknown,
   ProviderUnavailable,
@@ -27,8 +28,8 @@ export const ESIM_ACCESS = 'esim_access';
 type QueryOperation = 'balance/query' | 'esim/query' | 'esim/usage/query' | 'package/list';
 
 interface EsimAccessPlacement {
-  readonly operation: PlacementOperation;
-  /** The transactionId, or the esimTranNo to cancel. */
+  readonly operation: PlacementOperation | EsimControl['action'];
+  /** The transactionId, or the esimTranNo to cancel or change. */
   readonly key: string;
   /** Reference of our order or top-up. */
   readonly reference: string;
@@ -50,10 +51,23 @@ export const REPEATS: Readonly<Record<PlacementOperation, RepeatPolicy>> = {
   },
 };
 
-const PATHS: Readonly<Record<PlacementOperation, string>> = {
+/** The eSIM's row records a change before it is sent (D70). */
+const NEVER: RepeatPolicy = { repeat: 'never', source: 'open API: nothing is said of a second suspension' };
+
+const POLICIES: Readonly<Record<EsimAccessPlacement['operation'], RepeatPolicy>> = {
+  ...REPEATS,
+  suspend: NEVER,
+  resume: NEVER,
+  revoke: NEVER,
+};
+
+const PATHS: Readonly<Record<EsimAccessPlacement['operation'], string>> = {
   order: 'esim/order',
   topup: 'esim/topup',
   cancel: 'esim/cancel',
+  suspend: 'esim/suspend',
+  resume: 'esim/unsuspend',
+  revoke: 'esim/revoke',
 };
 
 export interface CallOptions {
@@ -88,13 +102,13 @@ export class EsimAccessApi {
   }
 
   /**
-   * Like `call`, for purchases, top-ups and cancellations.
+   * Like `call`, for purchases, top-ups, cancellations and changes of eSIMs.
    * @throws RepeatLimitReached, a ProviderUnavailable, when the placement may already have taken effect twice
    */
   place(placement: EsimAccessPlacement, fields: object, options: CallOptions): Promise<ResponseObject> {
     const { operation } = placement;
     return this.guard.run(
-      { provider: ESIM_ACCESS, policy: REPEATS[operation], ...placement },
+      { provider: ESIM_ACCESS, policy: POLICIES[operation], ...placement },
       (permit) => this.exchange(PATHS[operation], permit, fields, options),
       // A definite refusal: the provider did nothing.
       (outcome) =>

@@ -10,6 +10,8 @@ import type {
   SoldList,
 } from '../live-provider.js';
 import {
+  type EsimControl,
+  type EsimControlResult,
   type Placement,
   type ProviderCancelRequest,
   type ProviderCancelState,
@@ -40,7 +42,7 @@ import { EsimSoldList } from './esim-sold-list.js';
 import { PackageListing, toMicros } from './package-listing.js';
 import { EsimReader, READ_BATCH_SIZE } from './map-usage.js';
 import { OrderPlacement } from './order-placement.js';
-import { EsimAccessRefusal } from './refusal.js';
+import { EsimAccessRefusal, failureOf } from './refusal.js';
 import { TopupPlacement } from './topup-placement.js';
 
 export interface EsimAccessSettings extends EsimAccessCredentials {
@@ -125,6 +127,21 @@ export class EsimAccessProvider implements LiveProvider {
 
   cancelOrder(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState> {
     return this.cancellation.cancel(request, signal);
+  }
+
+  async controlEsim(
+    { action, esim, reference }: EsimControl,
+    signal: AbortSignal,
+  ): Promise<EsimControlResult> {
+    const esimTranNo = esim.providerEsimId;
+    try {
+      const placement = { operation: action, key: esimTranNo, reference };
+      await this.api.place(placement, { esimTranNo }, { purpose: 'order', signal });
+      return { state: 'done' };
+    } catch (error) {
+      const failure = error instanceof EsimAccessRefusal ? failureOf(error.code) : null;
+      return failure ? { state: 'refused', failure } : asUnknown(error);
+    }
   }
 
   findCancelStatuses(

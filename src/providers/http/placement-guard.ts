@@ -1,16 +1,21 @@
 import type { EntityManager } from 'typeorm';
 import { sql, type Transactions, type Tx } from '../../infra/database/index.js';
-import { type PlacementOperation, ProviderUnavailable, type RepeatPolicy } from '../esim-provider.js';
+import {
+  type EsimControl,
+  type PlacementOperation,
+  ProviderUnavailable,
+  type RepeatPolicy,
+} from '../esim-provider.js';
 
 /** Nothing more is placed, so later lookups only wait for a late result. */
 const RETRY_REFUSED_MS = 300_000;
 /** Same limit as the constraint `provider_placements_one_repeat`. */
 const MAX_PLACEMENTS = 2;
 
-/** One call that buys, tops up or cancels. */
+/** One call that buys, tops up, cancels, or changes an eSIM. */
 export interface ProviderPlacement {
   readonly provider: string;
-  readonly operation: PlacementOperation;
+  readonly operation: PlacementOperation | EsimControl['action'];
   /**
    * The provider's id of the object that a repeat would duplicate: a purchase, a top-up, or the cancellation of one
    * eSIM.
@@ -51,7 +56,7 @@ export class RepeatLimitReached extends ProviderUnavailable {
  * is alerted before the second call is sent.
  */
 export class PlacementGuard {
-  private readonly listeners = new Map<PlacementOperation, RepeatListener>();
+  private readonly listeners = new Map<ProviderPlacement['operation'], RepeatListener>();
 
   constructor(
     private readonly transactions: Transactions,
@@ -75,7 +80,7 @@ export class PlacementGuard {
     send: (permit: PlacementPermit) => Promise<T>,
     isRefusal: (outcome: { readonly value: T } | { readonly error: unknown }) => boolean = () => false,
   ): Promise<T> {
-    if (placement.policy.repeat === 'same_request') return send(new Permit());
+    if (placement.policy.repeat !== 'undocumented') return send(new Permit());
     const isFirst = (await this.count(placement)) === 1;
     try {
       const value = await send(new Permit());

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { MAGIC_PACKAGES } from '../../catalog/index.js';
 import { Batcher } from '../../infra/batcher.js';
 import {
+  type EsimControlResult,
   type EsimProvider,
   type FailureCode,
   type Placement,
@@ -98,6 +99,11 @@ export class SandboxProvider implements EsimProvider {
       unusable: 0,
       failure: failureOf(state),
     };
+  }
+
+  /** A sandbox eSIM's state lives in our own database, which the caller changes. */
+  controlEsim(): Promise<EsimControlResult> {
+    return Promise.resolve({ state: 'done' });
   }
 
   /** The sandbox has no devices, so its eSIMs stay unused until they are canceled. */

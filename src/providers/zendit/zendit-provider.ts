@@ -62,6 +62,8 @@ export class ZenditProvider implements LiveProvider {
   readonly soldList: SoldList;
   /** Zendit sells the same offers for new and existing eSIMs, and does not say which fit. */
   readonly listTopupsFor = null;
+  /** Zendit has no such calls. */
+  readonly controlEsim = null;
 
   private readonly api: ZenditApi;
   private readonly purchasing: ZenditPurchasing;

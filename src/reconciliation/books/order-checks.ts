@@ -18,10 +18,14 @@ const ISSUED = `(o.status IN ('issued', 'partially_issued', 'canceling')
 const APPROVED = `(SELECT coalesce(sum(amount), 0) FROM refund_requests
   WHERE order_id = o.id AND status = 'approved')`;
 /** The whole price of canceled eSIMs, and the approved refund requests of the others. */
-const REFUNDABLE = `(SELECT coalesce(sum(CASE e.status WHEN 'canceled' THEN o.unit_price_amount ELSE coalesce(q.amount, 0) END), 0)
+const REFUNDABLE = `(SELECT coalesce(sum(CASE WHEN e.status = 'canceled' AND e.revoked_at IS NULL THEN o.unit_price_amount ELSE coalesce(q.amount, 0) END), 0)
   FROM esims e LEFT JOIN LATERAL (SELECT sum(amount) AS amount FROM refund_requests
                                   WHERE esim_id = e.id AND status = 'approved') AS q ON true
   WHERE e.order_id = o.id)`;
+/** A partner's own revocation refunds nothing (D70). */
+const REVOKED_ESIMS = `(SELECT count(*) FROM esims e WHERE e.order_id = o.id AND e.revoked_at IS NOT NULL)`;
+/** Nothing is held before the eSIM that the order replaces is canceled. */
+const HAS_NOT_STARTED = `(o.replaces IS NOT NULL AND h.status IS NULL AND c.charges = 0 AND r.refunds = 0)`;
 const ENDED_WITHOUT = `(o.status = 'failed' OR o.status = 'canceled' AND o.quantity_issued = 0)`;
 
 /** Charges of live orders (D22, D27): each charged amount ends as an issued eSIM or a refund. */
@@ -57,8 +61,8 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
           SELECT ${ORDER_SUBJECT}, format('released hold of %s, no charge', o.unit_price_amount * o.quantity) AS expected,
                  ${FOUND}
           ${LIVE_ORDERS} AND ${ENDED_WITHOUT}
-            AND (h.status = 'released' AND h.amount = o.unit_price_amount * o.quantity AND c.charges = 0
-                 AND r.refunds = 0
+            AND ((h.status = 'released' AND h.amount = o.unit_price_amount * o.quantity AND c.charges = 0
+                  AND r.refunds = 0 OR ${HAS_NOT_STARTED})
                  AND o.refunded_amount = o.unit_price_amount * o.quantity) IS NOT TRUE`,
       },
     ],
@@ -66,16 +70,19 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
   {
     check: 'canceled_order_is_refunded',
     severity: 'error',
-    what: 'The refunds of a canceled order equal the captured amount.',
+    what: 'The refunds of a canceled order equal the captured amount, except for revoked eSIMs.',
     advice: 'Refund the rest with an adjustment.',
     walks: [
       {
         table: 'orders',
         query: `
-          SELECT ${ORDER_SUBJECT}, format('refunds of %s', coalesce(h.captured, 0)) AS expected, ${FOUND}
+          SELECT ${ORDER_SUBJECT},
+                 format('refunds of %s', coalesce(h.captured, 0) - ${REVOKED_ESIMS} * o.unit_price_amount) AS expected,
+                 ${FOUND}
           ${LIVE_ORDERS} AND o.status = 'canceled' AND o.quantity_issued > 0
-            AND (h.refunded = h.captured AND r.refunds = h.captured
-                 AND o.refunded_amount = o.unit_price_amount * o.quantity) IS NOT TRUE`,
+            AND (r.refunds = h.refunded AND h.refunded <= h.captured
+                 AND h.refunded >= h.captured - ${REVOKED_ESIMS} * o.unit_price_amount
+                 AND o.refunded_amount = h.amount - h.captured + h.refunded) IS NOT TRUE`,
       },
     ],
   },
@@ -107,7 +114,7 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
           SELECT ${ORDER_SUBJECT}, format('refunds of %s', ${REFUNDABLE}) AS expected, ${FOUND}
           ${LIVE_ORDERS} AND o.status IN ('issued', 'partially_issued')
             AND EXISTS (SELECT 1 FROM esims e WHERE e.order_id = o.id AND e.status = 'canceled'
-                          AND e.updated_at > now() - interval '7 days')
+                          AND e.revoked_at IS NULL AND e.updated_at > now() - interval '7 days')
             AND r.refunds < ${REFUNDABLE}`,
       },
     ],
@@ -141,8 +148,8 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
         query: `
           SELECT ${ORDER_SUBJECT}, format('active hold of %s, no charge', o.unit_price_amount * o.quantity) AS expected, ${FOUND}
           ${LIVE_ORDERS} AND o.status IN ('pending', 'processing')
-            AND (h.status = 'active' AND h.amount = o.unit_price_amount * o.quantity
-                 AND c.charges = 0) IS NOT TRUE`,
+            AND (h.status = 'active' AND h.amount = o.unit_price_amount * o.quantity AND c.charges = 0
+                 OR o.next_attempt_at IS NULL AND ${HAS_NOT_STARTED}) IS NOT TRUE`,
       },
     ],
   },

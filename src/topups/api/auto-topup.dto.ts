@@ -8,7 +8,7 @@ import { MoneyDto, MoneyResponse, ShortText } from '../../infra/http/index.js';
 import type { ShownAutoTopup } from '../auto-topups.js';
 
 const MAX_TIMES = 100;
-const STATUSES = ['active', 'exhausted', ...ESIM_STATUSES.filter((status) => !takesTopups(status))] as const;
+const STATUSES = ['active', 'exhausted', ...ESIM_STATUSES.filter((status) => !takesTopups({ status, pendingAction: null }))] as const;
 
 export class AutoTopupDto {
   @ApiProperty({
@@ -153,6 +153,6 @@ export function toAutoTopupResponse(shown: ShownAutoTopup): AutoTopupResponse {
 }
 
 function statusOf({ rule, esim, topups }: ShownAutoTopup): AutoTopupResponse['status'] {
-  if (!takesTopups(esim.status)) return esim.status;
+  if (!takesTopups({ ...esim, pendingAction: null })) return esim.status;
   return topups.used >= rule.maxTimes ? 'exhausted' : 'active';
 }

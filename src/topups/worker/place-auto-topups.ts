@@ -78,7 +78,7 @@ export class PlaceAutoTopups {
     await this.transactions.run(async (tx) => {
       limitLockWait(tx, LOCK_WAIT_MS);
       // In the order of every purchase: the order, then its eSIM (D40).
-      await this.topups.lockCancellation(tx, found.orderId);
+      await this.topups.lockCancellation(tx, found, esimId);
       const esim = await this.esims.findByIdForUpdate(tx, esimId);
       const rule = await this.rules.find(esimId, tx.manager);
       // Another worker may have been faster.

@@ -54,6 +54,7 @@ const ESIMS: Samples<EsimFilters> = {
   status: ['issued', 'expired', 'suspended'],
   orderId: [RARE, 'unknown'],
   iccid: [RARE, 'unknown'],
+  label: [RARE, 'unknown'],
 };
 const TOPUPS: Samples<TopupFilters> = {
   status: ['completed', 'failed', 'processing'],

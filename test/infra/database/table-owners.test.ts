@@ -108,7 +108,7 @@ const EXCEPTIONS: readonly Exception[] = [
   {
     feature: 'topups',
     access: 'reads',
-    tables: ['orders'],
+    tables: ['esims', 'orders'],
     why: 'a top-up locks the order of its eSIM, so that no cancellation begins beside it (D40)',
   },
   {
@@ -121,7 +121,7 @@ const EXCEPTIONS: readonly Exception[] = [
     feature: 'esims',
     access: 'reads',
     tables: ['orders', 'topups'],
-    why: 'the plans of an eSIM are those of its order and top-ups, read in one statement',
+    why: 'order and top-ups of an eSIM decide its plans and its actions, read in one statement',
   },
   {
     feature: 'esims',
@@ -174,7 +174,7 @@ const EXCEPTIONS: readonly Exception[] = [
   {
     feature: 'restore',
     access: 'writes',
-    tables: ['orders', 'topups', 'portal_sessions'],
+    tables: ['orders', 'topups', 'esims', 'portal_sessions'],
     why: 'what a restored database says of open work and of sessions is distrusted in one transaction (D54)',
   },
   {

@@ -16,6 +16,7 @@ const NOT_COUNTED: Readonly<Record<string, readonly string[]>> = {
       'updated_at',
       'install_within_days',
     ],
+    'replaces',
   ],
   esims: [
     ...['install_secrets', 'validity_days', 'activation_policy', 'provider', 'provider_esim_id', 'read_at'],
@@ -27,6 +28,15 @@ const NOT_COUNTED: Readonly<Record<string, readonly string[]>> = {
       'poll_lease_until',
       'poll_fence',
       'updated_at',
+      ...[
+        'action_reason',
+        'action_due_at',
+        'action_sent_at',
+        'action_fence',
+        'acted_at',
+        'revoked_at',
+        'replaced_by',
+      ],
     ],
   ],
   topups: [
@@ -44,7 +54,7 @@ const CHANGED: Readonly<Record<string, string>> = {
   integer: 'coalesce(%s, 0) + 1',
   bigint: 'coalesce(%s, 0) + 1',
   boolean: 'NOT %s',
-  jsonb: `%s || '{"again": "yes"}'`,
+  jsonb: `coalesce(%s, '{}') || '{"again": "yes"}'`,
   'smallint[]': '%s || 50::smallint',
   'timestamp with time zone': `coalesce(%s, now()) + interval '1 second'`,
 };
