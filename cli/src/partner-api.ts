@@ -26,6 +26,7 @@ import {
 
 export type {
   AutoTopup,
+  Esim,
   EsimEvent as ServiceEvent,
   EsimWithInstall,
   LoggedCall,
@@ -145,6 +146,22 @@ export class PartnerApi {
       shown;
     void [smdp_address, matching_id, activation_code, confirmation_code, pin, puk, install];
     return esim;
+  }
+
+  labelEsim(id: string, label: string | null): Promise<Esim> {
+    return this.client.esims.update(id, { label }, this.call);
+  }
+
+  controlEsim(
+    id: string,
+    action: 'suspend' | 'resume' | 'revoke',
+    reason: string | undefined,
+  ): Promise<Esim> {
+    return this.client.esims[action](id, reason === undefined ? {} : { reason }, this.call);
+  }
+
+  replaceEsim(id: string): Promise<Order> {
+    return this.client.esims.replace(id, this.call);
   }
 
   usage(id: string): Promise<Usage> {

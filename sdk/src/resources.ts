@@ -8,6 +8,7 @@ import type {
   Destination,
   DroppedPackage,
   Esim,
+  EsimChanges,
   EsimFilters,
   EsimPlan,
   EsimWithInstall,
@@ -15,6 +16,7 @@ import type {
   LoggedCall,
   NewAutoTopup,
   NewRefundRequest,
+  Order,
   Package,
   PackageFilters,
   QrCode,
@@ -131,6 +133,35 @@ export class Esims {
 
   qr(id: string, options?: CallOptions): Promise<QrCode> {
     return get(this.transport, `/esims/${part(id)}/qr`, options);
+  }
+
+  /** Changes the given fields; null removes the label, or all metadata. */
+  async update(id: string, changes: EsimChanges, options?: CallOptions): Promise<Esim> {
+    const call = { ...options, method: 'PATCH', path: `/esims/${part(id)}`, body: changes } as const;
+    return (await this.transport.send(call)).body.data as Esim;
+  }
+
+  /**
+   * Requests a suspension. The eSIM has `pending_action` until the wholesaler confirms.
+   * @throws EsimApiError `not_supported` unless the eSIM's `actions` have `suspend`
+   */
+  suspend(id: string, request: { reason?: string } = {}, options?: WriteOptions): Promise<Esim> {
+    return post(this.transport, `/esims/${part(id)}/suspend`, request, options);
+  }
+
+  /** Ends a suspension, like `suspend`. */
+  resume(id: string, request: { reason?: string } = {}, options?: WriteOptions): Promise<Esim> {
+    return post(this.transport, `/esims/${part(id)}/resume`, request, options);
+  }
+
+  /** Ends the eSIM for ever without a refund, like `suspend`. */
+  revoke(id: string, request: { reason?: string } = {}, options?: WriteOptions): Promise<Esim> {
+    return post(this.transport, `/esims/${part(id)}/revoke`, request, options);
+  }
+
+  /** Returns the order of the new eSIM. The refund of the old one pays for it. */
+  replace(id: string, options?: WriteOptions): Promise<Order> {
+    return post(this.transport, `/esims/${part(id)}/replace`, undefined, options);
   }
 
   usage(id: string, options?: CallOptions): Promise<Usage> {

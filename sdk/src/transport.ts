@@ -54,7 +54,7 @@ export interface AnswerFacts {
 }
 
 export interface Call extends WriteOptions {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Path below `/v1`. */
   readonly path: string;
   readonly query?: object;

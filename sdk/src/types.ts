@@ -13,6 +13,7 @@ import type {
   PlaceTopupRequest,
   Problem,
   RequestRefundRequest,
+  UpdateEsimRequest,
 } from './generated/types.gen.js';
 
 export type {
@@ -38,6 +39,7 @@ export type NewOrder = PlaceOrderRequest;
 export type NewTopup = PlaceTopupRequest;
 export type NewAutoTopup = AutoTopupRequest;
 export type NewRefundRequest = RequestRefundRequest;
+export type EsimChanges = UpdateEsimRequest;
 
 type Filters<Data extends { query?: unknown }> = Omit<NonNullable<Data['query']>, 'cursor'>;
 export type OrderFilters = Filters<ListOrdersData>;

@@ -20,8 +20,24 @@ import { EsimExpiry } from './worker/esim-expiry.js';
 
 @Module({
   imports: [CatalogModule, EventsModule, PartnersModule, ProvidersModule],
-  providers: [EsimsRepository, AutoTopupsRepository, EsimObserver, IssueEsims, EsimQueries, ChangeEsim, SimulateEsim],
-  exports: [EsimsRepository, AutoTopupsRepository, EsimObserver, IssueEsims, EsimQueries, ChangeEsim, SimulateEsim],
+  providers: [
+    EsimsRepository,
+    AutoTopupsRepository,
+    EsimObserver,
+    IssueEsims,
+    EsimQueries,
+    ChangeEsim,
+    SimulateEsim,
+  ],
+  exports: [
+    EsimsRepository,
+    AutoTopupsRepository,
+    EsimObserver,
+    IssueEsims,
+    EsimQueries,
+    ChangeEsim,
+    SimulateEsim,
+  ],
 })
 export class EsimsModule {}
 

@@ -250,6 +250,18 @@ describe('esim orders', () => {
     expect(inList).not.toHaveProperty('activation_code');
   });
 
+  it('labels, suspends and replaces eSIMs', async () => {
+    const [inUse = '', unused = ''] = await issueEsims(partner.sandbox, 'pkg_fr_1gb_7d', 2);
+    const labeled = await user.run(['esims', 'label', inUse, 'Trip to Lyon']);
+    expect(labeled).toMatchObject({ code: 0, stderr: '' });
+    expect((await user.run(['esims', 'list', '--label', 'Trip to Lyon'])).stdout).toContain(inUse);
+    const suspended = await user.run(['esims', 'suspend', inUse, '--reason', 'stolen', '--json']);
+    expect(jsonLines(suspended.stdout)).toMatchObject([{ id: inUse, pending_action: 'suspend' }]);
+    const replaced = await user.run(['esims', 'replace', unused, '--json']);
+    expect(jsonLines(replaced.stdout)).toMatchObject([{ status: 'pending', replaces: unused }]);
+    expect((await user.run(['esims', 'replace', unused])).stderr).toContain('does not support this action');
+  });
+
   it('shows the plans on an eSIM, and says when the wholesaler shows them as one', async () => {
     const [esimId = ''] = await issueEsims(partner.sandbox, 'pkg_fr_1gb_7d');
     const pooled = await user.run(['esims', 'plans', esimId]);

@@ -1,7 +1,7 @@
 import type { Command } from '../command.js';
 import type { Context } from '../context.js';
 import { EXIT, type ExitCode, usageError } from '../exit-codes.js';
-import type { AutoTopup } from '../partner-api.js';
+import type { AutoTopup, Esim } from '../partner-api.js';
 import { bytesText, moneyText } from '../terminal/values.js';
 import { wholeNumber } from './values.js';
 
@@ -12,6 +12,7 @@ export const esimsList: Command = {
     status: { type: 'string', value: 'status', help: 'only eSIMs in this status' },
     order: { type: 'string', value: 'id', help: 'only eSIMs of this order' },
     iccid: { type: 'string', value: 'iccid', help: 'only the eSIM with this ICCID' },
+    label: { type: 'string', value: 'text', help: 'only eSIMs with this label of yours' },
     limit: { type: 'string', value: 'n', help: 'maximum number to show, 1 to 100 (default: 25)' },
     cursor: { type: 'string', value: 'cursor', help: 'the cursor of the previous page' },
   },
@@ -24,6 +25,7 @@ export const esimsList: Command = {
       status: options.text('status'),
       order_id: options.text('order'),
       iccid: options.text('iccid'),
+      label: options.text('label'),
       limit: options.text('limit'),
       cursor: options.text('cursor'),
     });
@@ -42,6 +44,11 @@ export const esimsList: Command = {
   },
 };
 
+function requireEsim(id: string | undefined): asserts id is string {
+  if (id === undefined)
+    throw usageError('the eSIM is missing', 'Pass its id. `esim esims list` lists your eSIMs.');
+}
+
 export const esimsGet: Command = {
   name: 'esims get',
   summary: 'show an eSIM with its install data',
@@ -54,8 +61,7 @@ export const esimsGet: Command = {
     },
   ],
   run: async (context, _options, [id]) => {
-    if (id === undefined)
-      throw usageError('the eSIM is missing', 'Pass its id. `esim esims list` lists your eSIMs.');
+    requireEsim(id);
     const esim = await context.api.esimWithInstall(id);
     const { output } = context;
     const { data, install, confirmation_code: confirmation } = esim;
@@ -64,6 +70,7 @@ export const esimsGet: Command = {
       ? 'unlimited'
       : `${bytesText(data.remaining_bytes)} of ${bytesText(data.total_bytes)}`;
     output.table([
+      ...(esim.label === null ? [] : [['  label', esim.label]]),
       ['  iccid', esim.iccid],
       ['  data left', left],
       ['  smdp address', esim.smdp_address],
@@ -90,8 +97,7 @@ export const esimsPlans: Command = {
     },
   ],
   run: async (context, _options, [id]) => {
-    if (id === undefined)
-      throw usageError('the eSIM is missing', 'Pass its id. `esim esims list` lists your eSIMs.');
+    requireEsim(id);
     const { output } = context;
     const { pooled, plans } = await context.api.plans(id);
     for (const plan of plans) output.data(plan);
@@ -152,7 +158,7 @@ command shows the rule.`,
       context.output.note('The eSIM has no automatic top-up.');
       return EXIT.ok;
     }
-    if (packageId === undefined) return shown(context, await context.api.autoTopup(id));
+    if (packageId === undefined) return shownRule(context, await context.api.autoTopup(id));
     const api = context.writableApi;
     const item = (await api.allTopupPackages(id)).find((each) => each.id === packageId);
     if (!item)
@@ -167,16 +173,92 @@ command shows the rule.`,
       max_times: wholeNumber(options, 'max-times', 1),
       max_price: { amount: wholeNumber(options, 'max-price', amount), currency },
     };
-    return shown(context, await api.setAutoTopup(id, rule));
+    return shownRule(context, await api.setAutoTopup(id, rule));
   },
 };
 
-function shown({ output }: Context, rule: AutoTopup): ExitCode {
+function shownRule({ output }: Context, rule: AutoTopup): ExitCode {
   const { status, package_id, at_percent, times_used, max_times, last_failure: failure } = rule;
   output.line(`${output.bold(rule.esim_id)}  ${status}`);
   output.line(`  ${package_id} at ${at_percent} %, for at most ${moneyText(rule.max_price)} each`);
   output.line(`  ${times_used} of ${max_times} used`);
   if (failure) output.line(`  ${output.bad(failure.code)}: ${failure.reason}`);
   output.data(rule);
+  return EXIT.ok;
+}
+
+export const esimsLabel: Command = {
+  name: 'esims label',
+  summary: 'set your own label of an eSIM, or remove it',
+  arguments: '<esim> [label]',
+  examples: [
+    { command: "esim esims label esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7 'Trip to Lyon'", says: 'name an eSIM' },
+    { command: 'esim esims label esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7', says: 'remove its name' },
+  ],
+  run: async (context, _options, [id, label]) => {
+    requireEsim(id);
+    return shown(context, await context.writableApi.labelEsim(id, label ?? null));
+  },
+};
+
+export const esimsSuspend = control('suspend', {
+  summary: 'suspend an eSIM: its data stops, its validity goes on',
+  says: 'stop the data until the eSIM is resumed',
+});
+
+export const esimsResume = control('resume', {
+  summary: 'resume a suspended eSIM',
+  says: 'end the suspension',
+});
+
+export const esimsRevoke = control('revoke', {
+  summary: 'end an eSIM for ever, without a refund',
+  says: 'end the eSIM; to get a refund of an unused one, cancel its order',
+});
+
+export const esimsReplace: Command = {
+  name: 'esims replace',
+  summary: 'replace an unused eSIM by a new one of the same package',
+  arguments: '<esim>',
+  examples: [
+    {
+      command: 'esim esims replace esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7',
+      says: 'cancel the eSIM, and order another one with its refund',
+    },
+  ],
+  run: async (context, _options, [id]) => {
+    requireEsim(id);
+    const order = await context.writableApi.replaceEsim(id);
+    const { output } = context;
+    output.line(`${output.bold(order.id)}  ${order.status}  replaces ${id}`);
+    output.line(`  esim orders get ${order.id}${context.live ? ' --live' : ''}`);
+    output.data(order);
+    return EXIT.ok;
+  },
+};
+
+/** A command that requests an action. The wholesaler confirms it later. */
+function control(
+  action: 'suspend' | 'resume' | 'revoke',
+  { summary, says }: { readonly summary: string; readonly says: string },
+): Command {
+  return {
+    name: `esims ${action}`,
+    summary,
+    arguments: '<esim>',
+    options: { reason: { type: 'string', value: 'text', help: 'your own reason, returned in the event' } },
+    examples: [{ command: `esim esims ${action} esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7`, says }],
+    run: async (context, options, [id]) => {
+      requireEsim(id);
+      return shown(context, await context.writableApi.controlEsim(id, action, options.text('reason')));
+    },
+  };
+}
+
+function shown({ output }: Context, esim: Esim): ExitCode {
+  const pending = esim.pending_action === null ? '' : `  ${esim.pending_action} requested`;
+  output.line(`${output.bold(esim.id)}  ${esim.status}${pending}`);
+  if (esim.label !== null) output.line(`  label ${esim.label}`);
+  output.data(esim);
   return EXIT.ok;
 }

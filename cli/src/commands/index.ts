@@ -2,7 +2,17 @@ import type { Command } from '../command.js';
 import { catalog, catalogChanges, destinations } from './catalog.command.js';
 import { completionOf } from './completion.command.js';
 import { doctor } from './doctor.command.js';
-import { esimsAutoTopup, esimsGet, esimsList, esimsPlans } from './esims.command.js';
+import {
+  esimsAutoTopup,
+  esimsGet,
+  esimsLabel,
+  esimsList,
+  esimsPlans,
+  esimsReplace,
+  esimsResume,
+  esimsRevoke,
+  esimsSuspend,
+} from './esims.command.js';
 import { eventsList, eventsResend } from './events.command.js';
 import { listen } from './listen.command.js';
 import { login, logout } from './login.command.js';
@@ -30,6 +40,11 @@ const ALL: readonly Command[] = [
   esimsGet,
   esimsPlans,
   esimsAutoTopup,
+  esimsLabel,
+  esimsSuspend,
+  esimsResume,
+  esimsRevoke,
+  esimsReplace,
   topupsPackages,
   topupsPlace,
   topupsGet,

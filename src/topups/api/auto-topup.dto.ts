@@ -8,7 +8,11 @@ import { MoneyDto, MoneyResponse, ShortText } from '../../infra/http/index.js';
 import type { ShownAutoTopup } from '../auto-topups.js';
 
 const MAX_TIMES = 100;
-const STATUSES = ['active', 'exhausted', ...ESIM_STATUSES.filter((status) => !takesTopups({ status, pendingAction: null }))] as const;
+const STATUSES = [
+  'active',
+  'exhausted',
+  ...ESIM_STATUSES.filter((status) => !takesTopups({ status, pendingAction: null })),
+] as const;
 
 export class AutoTopupDto {
   @ApiProperty({
