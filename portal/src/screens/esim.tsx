@@ -47,6 +47,9 @@ function EsimFacts({ esim }: { esim: Esim }) {
     <Facts
       entries={[
         ['Status', <EsimStatus key="status" status={esim.status} />],
+        ['Requested', esim.pending_action && `${esim.pending_action}, not confirmed yet`],
+        ['Last request', failureOf(esim)],
+        ['Label', esim.label],
         ['Mode', MODE_NAMES[esim.mode]],
         ['Profile', words(esim.profile_status)],
         ['ICCID', <CopyFact key="iccid" text={esim.iccid} what="ICCID" />],
@@ -64,11 +67,16 @@ function EsimFacts({ esim }: { esim: Esim }) {
         ['APN', esim.apn],
         ['Install by', esim.install_by && <Time key="install" at={esim.install_by} />],
         ['Activated', esim.activated_at && <Time key="activated" at={esim.activated_at} />],
+        ['Cancelable until', esim.cancelable_until && <Time key="cancelable" at={esim.cancelable_until} />],
         ['Expires', esim.expires_at && <Time key="expires" at={esim.expires_at} />],
         ['Created', <Time key="created" at={esim.created_at} />],
       ]}
     />
   );
+}
+
+function failureOf({ action_failure: failure }: Esim): string | null {
+  return failure && `${failure.action} failed: ${failure.reason}`;
 }
 
 const TONES = {

@@ -43,6 +43,14 @@ function OrderFacts({ order }: { order: Order }) {
           ['Mode', MODE_NAMES[order.mode]],
           ['Reason', order.failure?.reason],
           ['Cancellation refused', order.cancel_failure?.reason],
+          [
+            'Replaces',
+            order.replaces && (
+              <Link key="replaces" to="/esims/$esimId" params={{ esimId: order.replaces }}>
+                {order.replaces}
+              </Link>
+            ),
+          ],
           ['Order', <CopyFact key="order" text={order.id} what="order id" />],
           ['Package', <code key="package">{order.package_id}</code>],
           ['Days', order.days],

@@ -27,6 +27,7 @@ const ERROR_CODES = [
   'esim_not_ready',
   'esim_expired',
   'order_not_cancelable',
+  'not_supported',
   'idempotency_key_required',
   'idempotency_key_reused',
   'idempotency_in_progress',
