@@ -24,6 +24,12 @@ export type AccountResponse = {
     data: Account;
 };
 
+export type ActionFailure = {
+    code: string;
+    reason: string;
+    action: 'suspend' | 'resume' | 'revoke' | 'replace';
+};
+
 export type AutoTopup = {
     esim_id: string;
     /**
@@ -54,7 +60,7 @@ export type AutoTopup = {
 };
 
 export type AutoTopupFailure = {
-    code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+    code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'not_supported' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
     reason: string;
     at: string;
 };
@@ -160,6 +166,13 @@ export type ConsumeRequest = {
     percent?: number | null;
 };
 
+export type ControlEsimRequest = {
+    /**
+     * Your own reason, returned in the event.
+     */
+    reason?: string | null;
+};
+
 export type DeletedAutoTopup = {
     esim_id: string;
     deleted: boolean;
@@ -227,7 +240,30 @@ export type Esim = {
      * Phone number; null if the wholesaler states none.
      */
     msisdn: string | null;
+    /**
+     * Your own name for it.
+     */
+    label: string | null;
+    metadata: {
+        [key: string]: string;
+    };
     status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
+    /**
+     * What you can request for the eSIM now. `cancel` cancels its whole order. Depends also on the order and its other eSIMs, whose changes do not count in `version`.
+     */
+    actions: Array<'suspend' | 'resume' | 'revoke' | 'cancel' | 'replace'>;
+    /**
+     * Until when `cancel` is possible if nothing of the order is downloaded, topped up or changed. Null if it is not possible, or if the end is unknown.
+     */
+    cancelable_until: string | null;
+    /**
+     * The requested action that the wholesaler has not confirmed yet.
+     */
+    pending_action: 'suspend' | 'resume' | 'revoke' | 'replace' | null;
+    /**
+     * Why the last requested action did not take effect; null if it did.
+     */
+    action_failure: ActionFailure | null;
     /**
      * Increases by one with each change, including changes of the usage.
      */
@@ -672,7 +708,30 @@ export type EsimWithInstall = {
      * Phone number; null if the wholesaler states none.
      */
     msisdn: string | null;
+    /**
+     * Your own name for it.
+     */
+    label: string | null;
+    metadata: {
+        [key: string]: string;
+    };
     status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
+    /**
+     * What you can request for the eSIM now. `cancel` cancels its whole order. Depends also on the order and its other eSIMs, whose changes do not count in `version`.
+     */
+    actions: Array<'suspend' | 'resume' | 'revoke' | 'cancel' | 'replace'>;
+    /**
+     * Until when `cancel` is possible if nothing of the order is downloaded, topped up or changed. Null if it is not possible, or if the end is unknown.
+     */
+    cancelable_until: string | null;
+    /**
+     * The requested action that the wholesaler has not confirmed yet.
+     */
+    pending_action: 'suspend' | 'resume' | 'revoke' | 'replace' | null;
+    /**
+     * Why the last requested action did not take effect; null if it did.
+     */
+    action_failure: ActionFailure | null;
     /**
      * Increases by one with each change, including changes of the usage.
      */
@@ -922,7 +981,7 @@ export type LoggedCall = {
      * 499: the client closed the connection before the response.
      */
     status: number;
-    error_code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | null;
+    error_code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'not_supported' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | null;
     /**
      * Milliseconds.
      */
@@ -1003,6 +1062,10 @@ export type Order = {
     metadata: {
         [key: string]: string;
     };
+    /**
+     * The eSIM that the order replaces, and whose refund pays for it; null for any other order.
+     */
+    replaces: string | null;
     esims: Array<OrderEsim>;
     failure: Failure | null;
     cancel_failure: Failure | null;
@@ -1288,7 +1351,7 @@ export type Problem = {
     /**
      * The error code for programs to branch on.
      */
-    code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+    code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'not_supported' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
     /**
      * A message for people. The wording may change.
      */
@@ -1494,6 +1557,22 @@ export type TransactionPage = {
      * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
+};
+
+/**
+ * Absent fields do not change. Null removes the label, or all metadata.
+ */
+export type UpdateEsimRequest = {
+    /**
+     * Your own name for the eSIM; not unique.
+     */
+    label?: string | null;
+    /**
+     * Replaces all pairs.
+     */
+    metadata?: {
+        [key: string]: string;
+    } | null;
 };
 
 export type Usage = {
@@ -2337,6 +2416,102 @@ export type CancelOrderResponses = {
 };
 
 export type CancelOrderResponse = CancelOrderResponses[keyof CancelOrderResponses];
+
+export type ReplaceEsimData = {
+    body?: never;
+    headers: {
+        /**
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
+         */
+        'Idempotency-Key': string;
+    };
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/v1/esims/{id}/replace';
+};
+
+export type ReplaceEsimErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `not_supported`: The eSIM does not support this action now. `limit_reached`: You have reached a limit.
+     */
+    409: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type ReplaceEsimError = ReplaceEsimErrors[keyof ReplaceEsimErrors];
+
+export type ReplaceEsimResponses = {
+    /**
+     * Accepted. Processing continues in the background.
+     */
+    202: OrderResponse;
+};
+
+export type ReplaceEsimResponse = ReplaceEsimResponses[keyof ReplaceEsimResponses];
 
 export type ListTopupsData = {
     body?: never;
@@ -3184,6 +3359,7 @@ export type ListEsimsData = {
         status?: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
         order_id?: string;
         iccid?: string;
+        label?: string;
     };
     url: '/v1/esims';
 };
@@ -3319,6 +3495,380 @@ export type GetEsimResponses = {
 };
 
 export type GetEsimResponse = GetEsimResponses[keyof GetEsimResponses];
+
+export type UpdateEsimData = {
+    body?: UpdateEsimRequest;
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/v1/esims/{id}';
+};
+
+export type UpdateEsimErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `limit_reached`: You have reached a limit.
+     */
+    409: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type UpdateEsimError = UpdateEsimErrors[keyof UpdateEsimErrors];
+
+export type UpdateEsimResponses = {
+    /**
+     * Done.
+     */
+    200: EsimResponse;
+};
+
+export type UpdateEsimResponse = UpdateEsimResponses[keyof UpdateEsimResponses];
+
+export type SuspendEsimData = {
+    body?: ControlEsimRequest;
+    headers: {
+        /**
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
+         */
+        'Idempotency-Key': string;
+    };
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/v1/esims/{id}/suspend';
+};
+
+export type SuspendEsimErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `not_supported`: The eSIM does not support this action now. `limit_reached`: You have reached a limit.
+     */
+    409: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type SuspendEsimError = SuspendEsimErrors[keyof SuspendEsimErrors];
+
+export type SuspendEsimResponses = {
+    /**
+     * Accepted. Processing continues in the background.
+     */
+    202: EsimResponse;
+};
+
+export type SuspendEsimResponse = SuspendEsimResponses[keyof SuspendEsimResponses];
+
+export type ResumeEsimData = {
+    body?: ControlEsimRequest;
+    headers: {
+        /**
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
+         */
+        'Idempotency-Key': string;
+    };
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/v1/esims/{id}/resume';
+};
+
+export type ResumeEsimErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `not_supported`: The eSIM does not support this action now. `limit_reached`: You have reached a limit.
+     */
+    409: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type ResumeEsimError = ResumeEsimErrors[keyof ResumeEsimErrors];
+
+export type ResumeEsimResponses = {
+    /**
+     * Accepted. Processing continues in the background.
+     */
+    202: EsimResponse;
+};
+
+export type ResumeEsimResponse = ResumeEsimResponses[keyof ResumeEsimResponses];
+
+export type RevokeEsimData = {
+    body?: ControlEsimRequest;
+    headers: {
+        /**
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
+         */
+        'Idempotency-Key': string;
+    };
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/v1/esims/{id}/revoke';
+};
+
+export type RevokeEsimErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `not_supported`: The eSIM does not support this action now. `limit_reached`: You have reached a limit.
+     */
+    409: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type RevokeEsimError = RevokeEsimErrors[keyof RevokeEsimErrors];
+
+export type RevokeEsimResponses = {
+    /**
+     * Accepted. Processing continues in the background.
+     */
+    202: EsimResponse;
+};
+
+export type RevokeEsimResponse = RevokeEsimResponses[keyof RevokeEsimResponses];
 
 export type GetQrCodeData = {
     body?: never;
@@ -4247,7 +4797,7 @@ export type ListRequestsData = {
         /**
          * The `code` of the error body.
          */
-        error_code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+        error_code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'not_supported' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
         /**
          * The request id of the first call with the same Idempotency-Key.
          */
