@@ -13,10 +13,10 @@ const MAY_USE = {
   'call-log': ['auth', 'partners', 'api-keys'],
   catalog: ['auth', 'audit', 'partners'],
   providers: ['catalog'],
-  'catalog-sync': ['auth', 'audit', 'alerts', 'catalog', 'providers'],
+  'catalog-sync': ['auth', 'audit', 'alerts', 'catalog', 'events', 'partners', 'providers'],
   events: ['auth', 'partners'],
   esims: ['auth', 'audit', 'catalog', 'partners', 'events', 'providers'],
-  wallet: ['auth', 'audit', 'alerts', 'partners'],
+  wallet: ['auth', 'audit', 'alerts', 'events', 'partners'],
   purchases: ['auth', 'providers'],
   orders: [
     'auth',

@@ -44,6 +44,7 @@ import { SellDays1763700000064 } from './1763700000064-sell-days.js';
 import { RecordCatalogChanges1763700000067 } from './1763700000067-record-catalog-changes.js';
 import { ListEsimPlans1763700000070 } from './1763700000070-list-esim-plans.js';
 import { RestrictApiKeys1763700000080 } from './1763700000080-restrict-api-keys.js';
+import { OptIntoEvents1763700000081 } from './1763700000081-opt-into-events.js';
 import { ControlEsims1763700000082 } from './1763700000082-control-esims.js';
 import { CreateRefundRequests1763700000083 } from './1763700000083-create-refund-requests.js';
 import { TopUpAutomatically1763700000084 } from './1763700000084-top-up-automatically.js';
@@ -96,6 +97,7 @@ export const MIGRATIONS = [
   RecordCatalogChanges1763700000067,
   ListEsimPlans1763700000070,
   RestrictApiKeys1763700000080,
+  OptIntoEvents1763700000081,
   ControlEsims1763700000082,
   CreateRefundRequests1763700000083,
   TopUpAutomatically1763700000084,

@@ -6,15 +6,18 @@ import type { EsimEntity } from './esim.entity.js';
 import { currentPlanRemainingBytes, hasOpenEnd, isOver } from './esim-plans.js';
 import { consumed, endOfCurrentPlan, withAdded, withNextStarted, withQueued } from './sandbox-plans.js';
 import { applyUsageReport, type UsageReport } from './usage-report.js';
+import { warningAfter } from './expiry-warning.js';
 import {
   activatedEvent,
   controlEvent,
   earlier,
+  type EsimEvent,
   type EsimTransition,
   expiredEvent,
   hasReached,
   later,
   NOTHING,
+  profileEvents,
   thresholdEvents,
   USAGE_THRESHOLDS,
 } from './esim-transition.js';
@@ -64,6 +67,21 @@ export interface AppliedTopup {
  * @throws AppError `esim_not_ready` when the state does not permit the observation
  */
 export function observe(esim: EsimEntity, observation: EsimObservation, now: Date): EsimTransition {
+  const { changes, events } = reduce(esim, observation, now);
+  const expiryWarningAt = warningAfter(esim, changes, now);
+  const isSameWarning = expiryWarningAt?.getTime() === esim.expiryWarningAt?.getTime();
+  const isFirst = ({ type }: EsimEvent): boolean => type === 'esim.activated';
+  return {
+    changes: isSameWarning ? changes : { ...changes, expiryWarningAt },
+    events: [
+      ...events.filter(isFirst),
+      ...profileEvents(esim, changes, now),
+      ...events.filter((event) => !isFirst(event)),
+    ],
+  };
+}
+
+function reduce(esim: EsimEntity, observation: EsimObservation, now: Date): EsimTransition {
   switch (observation.kind) {
     case 'activated':
       return activate(esim, now);

@@ -1,12 +1,21 @@
 import { Injectable } from '@nestjs/common';
-import { EventRecorder, type NewEvent } from '../events/index.js';
+import { EventRecorder, type NewEvent, type UsageLevels } from '../events/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import { AutoTopupsRepository } from './auto-topups.repository.js';
 import type { EsimEntity } from './esim.entity.js';
 import { type AppliedTopup, type EsimObservation, observe } from './esim-lifecycle.js';
 import type { UsageReport } from './usage-report.js';
-import { withVersion } from './esim-transition.js';
+import { type EsimTransition, expiringEvent, withLevels, withVersion } from './esim-transition.js';
+import { levelOfWarning } from './expiry-warning.js';
 import { EsimsRepository } from './esims.repository.js';
+
+/** Columns whose changes partners do not see. */
+const UNSEEN: ReadonlySet<string> = new Set<keyof EsimEntity>(['readAt', 'expiryWarningAt']);
+
+interface Observed {
+  readonly esim: EsimEntity;
+  readonly transition: EsimTransition;
+}
 
 /** Applies observations to locked eSIMs and records the events they cause, in one transaction (D24). */
 @Injectable()
@@ -26,13 +35,28 @@ export class EsimObserver {
     reports: readonly { readonly esim: EsimEntity; readonly report: UsageReport }[],
   ): Promise<void> {
     const now = await databaseNow(tx);
-    const events: NewEvent[] = [];
-    for (const { esim, report } of reports) {
-      const transition = observe(esim, { kind: 'reported', ...report }, now);
-      await this.write(tx, esim, transition.changes, now);
-      events.push(...transition.events.map((event) => withVersion(event, esim.version)));
-    }
-    await this.record(tx, events);
+    const observed = reports.map(({ esim, report }) => ({
+      esim,
+      transition: observe(esim, { kind: 'reported', ...report }, now),
+    }));
+    await this.writeAll(tx, observed, now);
+  }
+
+  /** Records the `esim.expiring` that is due for eSIMs whose rows `tx` has locked, or that none is due any more. */
+  async warn(tx: Tx, esims: readonly EsimEntity[]): Promise<void> {
+    const now = await databaseNow(tx);
+    // Another worker may have been faster, or a top-up may have extended the validity.
+    const due = esims.filter(({ expiryWarningAt }) => expiryWarningAt !== null && expiryWarningAt <= now);
+    if (due.length === 0) return;
+    const levels = due.map((esim) => ({ esim, level: levelOfWarning(esim, now) }));
+    await this.esims.setWarnings(
+      tx,
+      new Map(levels.map(({ esim, level }) => [esim.id, level?.nextAt ?? null])),
+    );
+    const events = levels.flatMap(({ esim, level }) =>
+      level ? [withVersion(expiringEvent(esim, level, now), esim.version)] : [],
+    );
+    await this.events.record(tx, events);
   }
 
   /**
@@ -59,13 +83,32 @@ export class EsimObserver {
    */
   async apply(tx: Tx, esim: EsimEntity, observation: EsimObservation): Promise<EsimEntity> {
     const now = await databaseNow(tx);
-    const { changes, events } = observe(esim, observation, now);
-    await this.write(tx, esim, changes, now);
-    await this.record(
-      tx,
-      events.map((event) => withVersion(event, esim.version)),
-    );
+    await this.writeAll(tx, [{ esim, transition: observe(esim, observation, now) }], now);
     return esim;
+  }
+
+  private async writeAll(tx: Tx, observed: readonly Observed[], now: Date): Promise<void> {
+    const levelsOf = await this.usageLevels(tx, observed);
+    const events: NewEvent[] = [];
+    for (const { esim, transition } of observed) {
+      const reported = withLevels(esim, transition, levelsOf(esim), now);
+      await this.write(tx, esim, transition.changes, now);
+      events.push(...reported.map((event) => withVersion(event, esim.version)));
+    }
+    await this.record(tx, events);
+  }
+
+  /** Reads the levels once, and only if the usage of an eSIM with a total grew. */
+  private async usageLevels(tx: Tx, observed: readonly Observed[]): Promise<UsageLevels> {
+    const used = observed.filter(
+      ({ esim, transition: { changes } }) =>
+        esim.totalBytes !== null && (changes.usedBytes ?? changes.thresholdsCrossed) !== undefined,
+    );
+    if (used.length === 0) return () => [];
+    return this.events.usageLevels(
+      tx,
+      used.map(({ esim }) => esim),
+    );
   }
 
   /** Records the events, and decides on the automatic top-ups of the thresholds among them. */
@@ -83,7 +126,7 @@ export class EsimObserver {
     const names = Object.keys(changes);
     if (names.length === 0) return;
     // A poll alone changes nothing that a partner sees.
-    const written = names.every((name) => name === 'readAt') ? changes : { ...changes, updatedAt: now };
+    const written = names.every((name) => UNSEEN.has(name)) ? changes : { ...changes, updatedAt: now };
     const version = await this.esims.update(tx, esim.id, written);
     Object.assign(esim, written, { version });
   }

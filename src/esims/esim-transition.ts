@@ -9,7 +9,14 @@ export const USAGE_THRESHOLDS = [50, 80, 100] as const;
 export const EXPIRING_HOURS = [72, 24] as const;
 
 type ControlEventType = 'esim.suspended' | 'esim.resumed' | 'esim.revoked';
-type EsimEventType = 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | ControlEventType;
+type EsimEventType =
+  | 'esim.activated'
+  | 'esim.expired'
+  | 'esim.expiring'
+  | 'esim.profile.changed'
+  | 'esim.usage.level'
+  | 'esim.usage.threshold'
+  | ControlEventType;
 
 /** An eSIM event before the change is written, and therefore without the eSIM's new version (D48). */
 export type EsimEvent = {
@@ -80,20 +87,67 @@ export function thresholdEvents(
   }));
 }
 
+export function profileEvents(
+  esim: EsimEntity,
+  { profileStatus }: Partial<EsimEntity>,
+  now: Date,
+): readonly EsimEvent[] {
+  if (profileStatus === undefined || profileStatus === esim.profileStatus) return [];
+  const data = { ...identity(esim), profile_status: profileStatus, previous: esim.profileStatus };
+  return [{ type: 'esim.profile.changed', ...about(esim, now), data }];
+}
+
+/**
+ * The transition's events, with one per level in `levels` that it crosses; an expiry stays last. A level that is a threshold is crossed with its
+ * threshold, under the same rules. Others compare the usage before and after, which only grows; a top-up that raises
+ * the total opens a new cycle, as for thresholds (D24).
+ */
+export function withLevels(
+  esim: EsimEntity,
+  { changes, events }: EsimTransition,
+  levels: readonly number[],
+  now: Date,
+): readonly EsimEvent[] {
+  const { totalBytes } = esim;
+  const { usedBytes, usageAsOf, status } = { ...esim, ...changes };
+  if (totalBytes === null || esim.status === 'expired' || status === 'canceled') return events;
+  const crossed = new Set(
+    events.flatMap((event) => (event.type === 'esim.usage.threshold' ? [event.data.threshold_percent] : [])),
+  );
+  const isCrossed = (level: number): boolean =>
+    USAGE_THRESHOLDS.some((threshold) => threshold === level)
+      ? crossed.has(level)
+      : hasReached(usedBytes, totalBytes, level) && !hasReached(esim.usedBytes, totalBytes, level);
+  const crossings = levels.filter(isCrossed).map((level): EsimEvent => ({
+    type: 'esim.usage.level',
+    ...about(esim, now),
+    data: {
+      ...identity(esim),
+      percent: level,
+      used_bytes: usedBytes,
+      total_bytes: totalBytes,
+      as_of: usageAsOf.toISOString(),
+    },
+  }));
+  const isLast = ({ type }: EsimEvent): boolean => type === 'esim.expired';
+  return [...events.filter((event) => !isLast(event)), ...crossings, ...events.filter(isLast)];
+}
+
+/** @param level of `levelOfWarning` */
+export function expiringEvent(
+  esim: EsimEntity,
+  { hours, expiresAt }: { readonly hours: number; readonly expiresAt: Date },
+  now: Date,
+): EsimEvent {
+  const data = { ...identity(esim), hours_left: hours, expires_at: expiresAt.toISOString() };
+  return { type: 'esim.expiring', ...about(esim, now), data };
+}
+
 /** The event for recording: `esim.activated` keeps its three fields. */
 export function withVersion(event: EsimEvent, version: number): NewEvent {
-  switch (event.type) {
-    case 'esim.activated':
-      return event;
-    case 'esim.expired':
-      return { ...event, data: { ...event.data, version } };
-    case 'esim.usage.threshold':
-      return { ...event, data: { ...event.data, version } };
-    case 'esim.suspended':
-    case 'esim.resumed':
-    case 'esim.revoked':
-      return { ...event, data: { ...event.data, version } };
-  }
+  if (event.type === 'esim.activated') return event;
+  // Spreading a union of events loses which data belongs to which type.
+  return { ...event, data: { ...event.data, version } } as NewEvent;
 }
 
 export function later(a: Date, b: Date): Date {

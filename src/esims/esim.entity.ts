@@ -105,6 +105,10 @@ export class EsimEntity {
   @Column({ name: 'expires_at', type: 'timestamptz', nullable: true })
   expiresAt!: Date | null;
 
+  /** When the next `esim.expiring` is due; null if none is. */
+  @Column({ name: 'expiry_warning_at', type: 'timestamptz', nullable: true })
+  expiryWarningAt!: Date | null;
+
   @Column({ type: 'text' })
   provider!: string;
 

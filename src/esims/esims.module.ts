@@ -17,6 +17,7 @@ import { SandboxEsimsController } from './api/sandbox-esims.controller.js';
 import { PartnerEsimsController } from './admin/partner-esims.controller.js';
 import { PortalEsimsController } from './portal/portal-esims.controller.js';
 import { EsimExpiry } from './worker/esim-expiry.js';
+import { ExpiryWarnings } from './worker/expiry-warnings.js';
 
 @Module({
   imports: [CatalogModule, EventsModule, PartnersModule, ProvidersModule],
@@ -61,6 +62,6 @@ export class EsimsPortalModule {}
 @Module({ imports: [PartnersModule, EsimsModule], controllers: [PartnerEsimsController] })
 export class EsimsAdminModule {}
 
-/** Expires eSIMs in the worker. */
-@Module({ imports: [EsimsModule], providers: [EsimExpiry] })
+/** Expires eSIMs in the worker, and warns before. */
+@Module({ imports: [EsimsModule], providers: [EsimExpiry, ExpiryWarnings] })
 export class EsimsWorkerModule {}

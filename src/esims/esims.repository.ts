@@ -51,6 +51,7 @@ const ISSUED = [
   'activationPolicy',
   'installBy',
   'expiresAt',
+  'expiryWarningAt',
   'provider',
   'providerEsimId',
   'nextPollAt',
@@ -71,12 +72,13 @@ const UPDATE_TOPPED_UP = prepared(`
   SET status = coalesce(n.status, e.status), total_bytes = coalesce(n.total_bytes, e.total_bytes),
       thresholds_crossed = coalesce(n.thresholds_crossed::smallint[], e.thresholds_crossed),
       validity_days = coalesce(n.validity_days, e.validity_days), expires_at = coalesce(n.expires_at, e.expires_at),
+      expiry_warning_at = coalesce(n.expiry_warning_at, e.expiry_warning_at),
       next_poll_at = coalesce(n.next_poll_at, e.next_poll_at),
       pooled = coalesce(n.pooled, e.pooled), plans = coalesce(n.plans::jsonb, e.plans), topped_up_at = n.topped_up_at, updated_at = n.topped_up_at
   FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::int[], $6::timestamptz[], $7::timestamptz[],
-              $8::timestamptz[], $9::boolean[], $10::text[])
+              $8::timestamptz[], $9::boolean[], $10::text[], $11::timestamptz[])
     AS n (id, status, total_bytes, thresholds_crossed, validity_days, expires_at, next_poll_at, topped_up_at, pooled,
-          plans)
+          plans, expiry_warning_at)
   WHERE e.id = n.id`);
 
 /** An ended eSIM and its position among all of them, oldest first. */
@@ -84,6 +86,13 @@ export interface EndedEsim {
   readonly id: string;
   /** PostgreSQL's text of the time, to the microsecond. */
   readonly endedAt: string;
+}
+
+/** An eSIM whose `esim.expiring` is due, and its position among all of them. */
+export interface DueWarning {
+  readonly id: string;
+  /** PostgreSQL's text of the time, to the microsecond. */
+  readonly dueAt: string;
 }
 
 /** While a live plan waits behind the one in use, our estimate of the end proves nothing: the provider decides. */
@@ -261,6 +270,7 @@ export class EsimsRepository {
       changes.map(({ toppedUpAt }) => toppedUpAt ?? null),
       changes.map(({ pooled }) => pooled ?? null),
       changes.map(({ plans }) => (plans ? JSON.stringify(plans) : null)),
+      changes.map(({ expiryWarningAt }) => expiryWarningAt ?? null),
     ]);
   }
 
@@ -302,5 +312,28 @@ export class EsimsRepository {
       [mode, limit, after?.endedAt ?? '-infinity', after?.id ?? ''],
     );
     return rows.map((row) => ({ id: row.id, endedAt: row.ended_at }));
+  }
+
+  /** eSIMs after `after` whose `esim.expiring` is due by the database's clock, oldest first. */
+  async listDueWarnings(mode: Mode, limit: number, after: DueWarning | null): Promise<readonly DueWarning[]> {
+    const { rows } = await sql<{ id: string; due_at: string }>(
+      this.manager,
+      // As text, which keeps the microseconds.
+      `SELECT id, expiry_warning_at::text AS due_at FROM esims
+       WHERE mode = $1 AND expiry_warning_at <= now() AND (expiry_warning_at, id) > ($3::timestamptz, $4)
+       ORDER BY expiry_warning_at, id LIMIT $2`,
+      [mode, limit, after?.dueAt ?? '-infinity', after?.id ?? ''],
+    );
+    return rows.map((row) => ({ id: row.id, dueAt: row.due_at }));
+  }
+
+  /** Sets when the next warnings of these eSIMs are due, whose rows `tx` has locked. Partners do not see it. */
+  async setWarnings(tx: Tx, nextAt: ReadonlyMap<string, Date | null>): Promise<void> {
+    await sql(
+      tx.manager,
+      `UPDATE esims e SET expiry_warning_at = n.at
+       FROM unnest($1::text[], $2::timestamptz[]) AS n (id, at) WHERE e.id = n.id`,
+      [[...nextAt.keys()], [...nextAt.values()]],
+    );
   }
 }

@@ -7,6 +7,7 @@ import { SecretBox } from '../infra/crypto/index.js';
 import type { Tx } from '../infra/database/index.js';
 import type { ProviderProfile } from '../providers/index.js';
 import type { InstallData } from './esim.js';
+import { firstWarning } from './expiry-warning.js';
 import { EsimsRepository, type NewEsim } from './esims.repository.js';
 
 /** Used if neither the provider nor the package states a term of installation (D23). */
@@ -60,6 +61,10 @@ export class IssueEsims {
   private toRow(terms: IssueTerms, profile: ProviderProfile): NewEsim {
     const id = newId('esim');
     const { issuedAt } = terms;
+    const expiresAt =
+      terms.activationPolicy === 'on_purchase'
+        ? new Date(issuedAt.getTime() + terms.validityDays * DAY_MS)
+        : null;
     const installWithinDays = terms.installWithinDays ?? INSTALL_WITHIN_DAYS;
     const install: InstallData = {
       smdpAddress: profile.smdpAddress,
@@ -87,10 +92,8 @@ export class IssueEsims {
       validityDays: terms.validityDays,
       activationPolicy: terms.activationPolicy,
       installBy: profile.installBy ?? new Date(issuedAt.getTime() + installWithinDays * DAY_MS),
-      expiresAt:
-        terms.activationPolicy === 'on_purchase'
-          ? new Date(issuedAt.getTime() + terms.validityDays * DAY_MS)
-          : null,
+      expiresAt,
+      expiryWarningAt: firstWarning(expiresAt, issuedAt),
       provider: terms.provider,
       providerEsimId: profile.providerEsimId,
       nextPollAt: terms.mode === 'live' ? new Date(issuedAt.getTime() + FIRST_POLL_AFTER_MS) : null,

@@ -1,11 +1,14 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { newId } from '../common/ids.js';
+import type { TenantScope } from '../common/tenant-scope.js';
 import { databaseNow, prepared, sql, type Tx } from '../infra/database/index.js';
 import { currentTraceparent } from '../infra/tracing/index.js';
 import type { NewEvent } from './event.js';
 
 export interface RecordedEvent extends Pick<NewEvent, 'partnerId' | 'mode' | 'type'> {
   readonly id: string;
+  /** The level of an `esim.usage.level`; null for other types. */
+  readonly usageLevel: number | null;
   /** The body as it is sent. */
   readonly body: string;
 }
@@ -17,7 +20,11 @@ export interface EventFanOut {
    * @param at the time in their ids; no delivery is created unless it is near now (`isNearNow`)
    */
   owe(tx: Tx, events: readonly RecordedEvent[], at: Date): Promise<void>;
+  /** Returns the usage levels that the endpoints of each scope name, in percent and ascending. */
+  usageLevels(tx: Tx, scopes: readonly TenantScope[]): Promise<UsageLevels>;
 }
+
+export type UsageLevels = (scope: TenantScope) => readonly number[];
 
 /**
  * The outbox. The transaction that changes the state also inserts the event and its deliveries, so an event exists if
@@ -48,6 +55,11 @@ export class EventRecorder implements OnApplicationBootstrap {
     throw new Error('no event recorded: the database clock jumped');
   }
 
+  /** The levels for which an `esim.usage.level` is recorded (D58): those that an endpoint of the scope names. */
+  usageLevels(tx: Tx, scopes: readonly TenantScope[]): Promise<UsageLevels> {
+    return this.target!.usageLevels(tx, scopes);
+  }
+
   /**
    * Records the events with ids of the time `at`, which selects their partition. Only partitions near today exist: if
    * the process's clock differs from the database's by more than a day, it records nothing and returns false (D40).
@@ -58,7 +70,8 @@ export class EventRecorder implements OnApplicationBootstrap {
     const within = currentTraceparent();
     const recorded = events.map((event, index): RecordedEvent => {
       const { partnerId, mode, type } = event;
-      return { id: ids[index]!, partnerId, mode, type, body: toBody(event, ids[index]!) };
+      const usageLevel = event.type === 'esim.usage.level' ? event.data.percent : null;
+      return { id: ids[index]!, partnerId, mode, type, usageLevel, body: toBody(event, ids[index]!) };
     });
     const inserted = sql(tx.manager, INSERT, [
       ids,

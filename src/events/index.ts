@@ -17,7 +17,13 @@ export {
 export { eventDays, readBodiesInTheirDays } from './event-days.js';
 export { EventEntity } from './event.entity.js';
 export { EventFeed } from './event-feed.js';
-export { type EventFanOut, EventRecorder, isNearNow, type RecordedEvent } from './event-recorder.js';
+export {
+  type EventFanOut,
+  EventRecorder,
+  isNearNow,
+  type RecordedEvent,
+  type UsageLevels,
+} from './event-recorder.js';
 export {
   EventsAdminModule,
   EventsApiModule,

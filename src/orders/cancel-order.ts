@@ -2,12 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { AppError, NotFound } from '../common/errors/index.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import { canCancel, type EsimEntity, EsimsRepository } from '../esims/index.js';
+import { EventRecorder } from '../events/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
 import type { ProviderFailure } from '../providers/index.js';
 import { type PurchaseLease, returnedSpending } from '../purchases/index.js';
 import { Wallet } from '../wallet/index.js';
-import { ORDER_JOBS, OrderJobsRepository } from './order-jobs.repository.js';
+import { type EndedCancellation, ORDER_JOBS, OrderJobsRepository } from './order-jobs.repository.js';
 import { canceledWith, type OrderEntity, refundableOf, uncanceled } from './order.js';
 import { StartReplacement } from './start-replacement.js';
 import { OrdersRepository } from './orders.repository.js';
@@ -61,7 +62,7 @@ export interface CancelOutcome {
 
 /**
  * Records a cancellation's outcome in one transaction: canceled and refunded, or restored to the status before. In a
- * partial cancellation the canceled eSIMs are refunded too. No event reports it.
+ * partial cancellation the canceled eSIMs are refunded too; only a whole one is an `order.canceled`.
  */
 @Injectable()
 export class CompleteCancellation {
@@ -71,6 +72,7 @@ export class CompleteCancellation {
     private readonly esims: EsimsRepository,
     private readonly wallet: Wallet,
     private readonly replacements: StartReplacement,
+    private readonly events: EventRecorder,
   ) {}
 
   /**
@@ -95,14 +97,28 @@ export class CompleteCancellation {
     const failure = whole ? null : outcome.failure;
     const refunds = await this.orders.listRefunds(tx.manager, [order.id]);
     const refunded = taken.reduce((sum, esim) => sum + refundableOf(order, esim, refunds), 0);
-    if (!(await this.jobs.endCancellation(tx, lease, { status, refunded, failure }))) return null;
+    const ended = await this.jobs.endCancellation(tx, lease, { status, refunded, failure });
+    if (!ended) return null;
     await this.giveBack(tx, order, taken, refunded);
     for (const esim of esims) {
       if (esim.replacedBy === null) continue;
       if (taken.includes(esim)) await this.replacements.start(tx, esim.replacedBy);
       else await this.replacements.fail(tx, esim, outcome.failure);
     }
+    if (status === 'canceled') await this.report(tx, order, ended);
     return status;
+  }
+
+  private async report(
+    tx: Tx,
+    order: OrderEntity,
+    { version, refundedAmount }: EndedCancellation,
+  ): Promise<void> {
+    const { id, partnerId, mode, reference, packageId, currency } = order;
+    const refunded = { amount: refundedAmount, currency };
+    const data = { order_id: id, reference, package_id: packageId, refunded, version };
+    const happenedAt = await databaseNow(tx);
+    await this.events.record(tx, [{ type: 'order.canceled', partnerId, mode, happenedAt, data }]);
   }
 
   private async giveBack(

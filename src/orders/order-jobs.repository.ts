@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
-import { sql, type Tx } from '../infra/database/index.js';
+import { sql, toSafeInteger, type Tx } from '../infra/database/index.js';
 import { InjectNotifier, notifierModule, WorkerNotifier } from '../infra/jobs/index.js';
 import { Tracer } from '../infra/tracing/index.js';
 import type { ProviderFailure } from '../providers/index.js';
@@ -30,6 +30,13 @@ interface CancellationEnd {
   readonly failure: ProviderFailure | null;
 }
 
+/** The order after its cancellation has ended. */
+export interface EndedCancellation {
+  readonly version: number;
+  /** Everything that was released or refunded, in minor units. */
+  readonly refundedAmount: number;
+}
+
 /** SQL for claims, leases, placements and results in `orders`. The claim records the first placement. */
 @Injectable()
 export class OrderJobsRepository extends PurchaseJobsRepository<OrderEntity> {
@@ -53,24 +60,26 @@ export class OrderJobsRepository extends PurchaseJobsRepository<OrderEntity> {
   }
 
   /**
-   * Ends a cancellation: canceled, or restored to the status before (D22). False when the lease is void: then nothing
-   * may be written.
+   * Ends a cancellation: canceled, or restored to the status before (D22). Returns null when the lease is void: then
+   * nothing may be written.
    */
   async endCancellation(
     tx: Tx,
     lease: PurchaseLease,
     { status, refunded, failure }: CancellationEnd,
-  ): Promise<boolean> {
+  ): Promise<EndedCancellation | null> {
     if (!statusesBefore(status).includes('canceling'))
       throw new Error(`a cancellation cannot end in ${status}`);
-    const { affected } = await sql(
+    const { rows } = await sql<{ version: number; refunded_amount: string }>(
       tx.manager,
       `UPDATE orders SET status = $3, next_attempt_at = NULL, lease_until = NULL, cancel_requested_at = NULL,
          last_error = NULL, updated_at = now(), refunded_amount = refunded_amount + $4::bigint,
          cancel_failure_code = $5, cancel_failure_reason = $6, status_before_cancel = NULL
-       WHERE id = $1 AND fence = $2 AND status = 'canceling'`,
+       WHERE id = $1 AND fence = $2 AND status = 'canceling'
+       RETURNING version, refunded_amount`,
       [lease.id, lease.fence, status, refunded, failure?.code ?? null, failure?.reason ?? null],
     );
-    return affected === 1;
+    const [row] = rows;
+    return row ? { version: row.version, refundedAmount: toSafeInteger(row.refunded_amount) } : null;
   }
 }

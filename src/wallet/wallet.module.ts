@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { AuditModule } from '../audit/index.js';
 import { KeySpendingModule } from '../auth/index.js';
+import { EventsModule } from '../events/index.js';
 import { PartnersModule } from '../partners/index.js';
 import { AlertsModule } from '../alerts/index.js';
 import { ExportStatement } from './export-statement.js';
@@ -32,6 +33,6 @@ export class WalletAdminModule {}
 @Module({ imports: [WalletModule], providers: [ExportStatement], controllers: [PortalWalletController] })
 export class WalletPortalModule {}
 
-/** Alerts for low wallets in the worker. */
-@Module({ imports: [WalletModule, AlertsModule], providers: [LowBalanceAlerts] })
+/** Alerts and events for low wallets in the worker. */
+@Module({ imports: [WalletModule, AlertsModule, EventsModule], providers: [LowBalanceAlerts] })
 export class WalletWorkerModule {}

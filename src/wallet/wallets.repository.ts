@@ -22,6 +22,8 @@ export interface LowSignal {
   readonly currency: string;
   /** Minor units at the time it became low. */
   readonly available: number;
+  /** The wallet's current limit; null: none any more. */
+  readonly threshold: number | null;
 }
 
 /** A manual movement by the portal team. */
@@ -128,7 +130,12 @@ export class WalletsRepository {
 
   /** Deletes and returns these signals, except those locked by another worker. The caller raises an alert for each. */
   async takeLowSignals(tx: Tx, ids: readonly string[]): Promise<readonly LowSignal[]> {
-    const { rows } = await sql<{ partner_id: string; currency: string; available: string }>(
+    const { rows } = await sql<{
+      partner_id: string;
+      currency: string;
+      available: string;
+      low_balance_amount: string | null;
+    }>(
       tx.manager,
       `WITH taken AS (
          DELETE FROM wallet_low_signals
@@ -136,13 +143,14 @@ export class WalletsRepository {
                                FOR UPDATE SKIP LOCKED))
          RETURNING id, wallet_id, available
        )
-       SELECT w.partner_id, w.currency, t.available FROM taken t JOIN wallets w ON w.id = t.wallet_id ORDER BY t.id`,
+       SELECT w.partner_id, w.currency, t.available, w.low_balance_amount FROM taken t JOIN wallets w ON w.id = t.wallet_id ORDER BY t.id`,
       [ids],
     );
     return rows.map((row) => ({
       partnerId: row.partner_id,
       currency: row.currency,
       available: toSafeInteger(row.available),
+      threshold: row.low_balance_amount === null ? null : toSafeInteger(row.low_balance_amount),
     }));
   }
 }

@@ -1,11 +1,13 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { Mode } from '../common/mode.js';
+import type { TenantScope } from '../common/tenant-scope.js';
 import {
   type EventFanOut,
   EventRecorder,
   type EventType,
   isNearNow,
   type RecordedEvent,
+  type UsageLevels,
 } from '../events/index.js';
 import { NOW, prepared, sql, type Tx } from '../infra/database/index.js';
 import { InjectNotifier, notifierModule, WorkerNotifier } from '../infra/jobs/index.js';
@@ -41,16 +43,17 @@ export interface BornStarted {
  * Creates a delivery of each event for every endpoint of its partner and mode that subscribes to its type (D28).
  * Disabled endpoints hold theirs (D32). $1 event ids, $2 partners, $3 modes, $4 types, $5 the time in the ids. An
  * endpoint's first event is inserted as started if this process owns the endpoint and has a slot for it: $6 these
- * endpoints, $7 their fences, $8 this process. Returns a row with the endpoint's owner for each delivery to an enabled
- * endpoint.
+ * endpoints, $7 their fences, $8 this process. $9 usage levels, for endpoints that name them. Returns a row with the
+ * endpoint's owner for each delivery to an enabled endpoint.
  */
 const OWE = prepared(`
   WITH owed AS MATERIALIZED (
     SELECT ${deliveryIdSql(`'dlv_' || substr(e.id, 5, 11)`)} AS id, e.id AS event_id, e.type AS event_type,
            w.id AS endpoint_id, w.partner_id, w.mode, w.enabled, ${TARGET_COLUMNS}, ${TAKES_ATTEMPTS} AS takes_attempts
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS e (id, partner_id, mode, type)
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $9::smallint[]) AS e (id, partner_id, mode, type, level)
     JOIN webhook_endpoints w ON w.partner_id = e.partner_id AND w.mode = e.mode
-    WHERE w.deleted_at IS NULL AND ${subscribesTo('e.type')} AND ${isNearNow('$5')}
+    WHERE w.deleted_at IS NULL AND ${subscribesTo('e.type')}
+      AND (e.level IS NULL OR e.level = ANY (w.usage_levels)) AND ${isNearNow('$5')}
     -- an endpoint that is being deleted waits, or is not seen
     FOR KEY SHARE OF w
   ), starting AS MATERIALIZED (
@@ -73,6 +76,13 @@ const OWE = prepared(`
   LEFT JOIN starting s ON s.id = o.id
   LEFT JOIN webhook_endpoint_leases l ON l.endpoint_id = o.endpoint_id AND l.until > ${NOW}
   WHERE o.enabled`);
+
+/** Usage levels of all endpoints of partners ($1) and modes ($2). */
+const LEVELS = prepared(`
+  SELECT w.partner_id, w.mode, array_agg(DISTINCT level ORDER BY level) AS levels
+  FROM webhook_endpoints w, unnest(w.usage_levels) AS level
+  WHERE w.partner_id = ANY ($1::text[]) AND w.mode = ANY ($2::text[]) AND w.deleted_at IS NULL
+  GROUP BY w.partner_id, w.mode`);
 
 interface OwedRow extends TargetRow {
   id: string;
@@ -123,7 +133,17 @@ export class DeliveryFanOut implements EventFanOut, OnModuleInit {
       slots.map(({ endpointId }) => endpointId),
       slots.map(({ fence }) => fence),
       this.worker?.owner ?? null,
+      events.map(({ usageLevel }) => usageLevel),
     ]));
+  }
+
+  async usageLevels(tx: Tx, scopes: readonly TenantScope[]): Promise<UsageLevels> {
+    const { rows } = await sql<{ partner_id: string; mode: Mode; levels: number[] }>(tx.manager, LEVELS, [
+      scopes.map(({ partnerId }) => partnerId),
+      scopes.map(({ mode }) => mode),
+    ]);
+    const levels = new Map(rows.map((row) => [`${row.partner_id}:${row.mode}`, row.levels]));
+    return ({ partnerId, mode }) => levels.get(`${partnerId}:${mode}`) ?? [];
   }
 
   private reserve(events: readonly RecordedEvent[]): readonly ReservedSlot[] {

@@ -26,6 +26,10 @@ export class WebhookEndpointEntity {
   @Column({ name: 'event_types', type: 'text', array: true, nullable: true })
   eventTypes!: Subscription[] | null;
 
+  /** Percentages of `esim.usage.level`, ascending (D58); null receives none. */
+  @Column({ name: 'usage_levels', type: 'smallint', array: true, nullable: true })
+  usageLevels!: number[] | null;
+
   /** The document's scheme, and any requested in addition (D49). */
   @Column({ name: 'signature_schemes', type: 'text', array: true })
   signatureSchemes!: SignatureScheme[];

@@ -13,13 +13,12 @@ export interface EndpointKey {
   readonly id: string;
 }
 
+type EndpointSettings = 'url' | 'description' | 'eventTypes' | 'usageLevels' | 'signatureSchemes';
 export type NewEndpoint = Pick<
   WebhookEndpointEntity,
-  'id' | 'partnerId' | 'mode' | 'url' | 'description' | 'eventTypes' | 'signatureSchemes' | 'secret'
+  'id' | 'partnerId' | 'mode' | 'secret' | EndpointSettings
 >;
-export type EndpointChange = Partial<
-  Pick<WebhookEndpointEntity, 'url' | 'description' | 'eventTypes' | 'signatureSchemes'>
->;
+export type EndpointChange = Partial<Pick<WebhookEndpointEntity, EndpointSettings>>;
 
 const STATUS_CONDITIONS: Record<EndpointStatus, string> = {
   enabled: 't.enabled AND coalesce(t.blocked_until <= statement_timestamp(), true)',

@@ -176,30 +176,32 @@ function found(endpoint: WebhookEndpointEntity | null): WebhookEndpointEntity {
  * receiver learns about the partner's customers. A receiver that misses a signature rejects every event.
  */
 export function takesAway(before: WebhookEndpointEntity, wanted: EndpointChange): boolean {
-  const { url = before.url, eventTypes = before.eventTypes, signatureSchemes } = wanted;
+  const { url, eventTypes, usageLevels, signatureSchemes } = { ...before, ...wanted };
   return (
     url !== before.url ||
     lacksAny(subscriptionsOf(eventTypes), subscriptionsOf(before.eventTypes)) ||
-    lacksAny(signatureSchemes ?? before.signatureSchemes, before.signatureSchemes)
+    lacksAny(usageLevels ?? [], before.usageLevels ?? []) ||
+    lacksAny(signatureSchemes, before.signatureSchemes)
   );
 }
 
-function lacksAny(wanted: readonly string[], before: readonly string[]): boolean {
+function lacksAny<T>(wanted: readonly T[], before: readonly T[]): boolean {
   return before.some((each) => !wanted.includes(each));
 }
 
 function differences(before: WebhookEndpointEntity, wanted: EndpointChange): EndpointChange {
-  const { url, description, eventTypes, signatureSchemes: schemes } = wanted;
+  const { url, description, eventTypes, usageLevels, signatureSchemes: schemes } = wanted;
   return {
     ...(url === undefined || url === before.url ? {} : { url }),
     ...(description === undefined || description === before.description ? {} : { description }),
-    ...(eventTypes === undefined || sameTypes(eventTypes, before.eventTypes) ? {} : { eventTypes }),
-    ...(schemes === undefined || sameTypes(schemes, before.signatureSchemes)
+    ...(eventTypes === undefined || sameSet(eventTypes, before.eventTypes) ? {} : { eventTypes }),
+    ...(usageLevels === undefined || sameSet(usageLevels, before.usageLevels) ? {} : { usageLevels }),
+    ...(schemes === undefined || sameSet(schemes, before.signatureSchemes)
       ? {}
       : { signatureSchemes: schemes }),
   };
 }
 
-function sameTypes(a: readonly string[] | null, b: readonly string[] | null): boolean {
+function sameSet<T>(a: readonly T[] | null, b: readonly T[] | null): boolean {
   return (a?.toSorted().join() ?? null) === (b?.toSorted().join() ?? null);
 }

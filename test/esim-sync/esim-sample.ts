@@ -55,6 +55,7 @@ export function newEsim(changes: Partial<EsimEntity> = {}): EsimEntity {
     actedAt: null,
     revokedAt: null,
     replacedBy: null,
+    expiryWarningAt: null,
     createdAt: ISSUED_AT,
     updatedAt: ISSUED_AT,
     ...changes,

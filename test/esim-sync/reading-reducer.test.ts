@@ -7,7 +7,7 @@ import type { UsageReport } from '../../src/esims/usage-report.js';
 import type { ProviderUsageReport } from '../../src/providers/index.js';
 import { DAY_MS, GB, minute, newEsim, newReading } from './esim-sample.js';
 
-/** Applies readings in order. Each was requested at its `asOf` by default. */
+/** Applies readings in order, and returns the events of the document's types. Each was requested at its `asOf` by default. */
 function apply(
   start: EsimEntity,
   readings: readonly (Partial<ProviderUsageReport> | UsageReport)[],
@@ -19,7 +19,7 @@ function apply(
     const read = 'reading' in given ? given : readOf(newReading(given));
     const transition = observe(esim, { kind: 'reported', ...read }, now);
     Object.assign(esim, transition.changes);
-    events.push(...transition.events);
+    events.push(...transition.events.filter(({ type }) => type !== 'esim.profile.changed'));
   }
   return { esim, events };
 }

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { DOCUMENT_EVENT_TYPES } from '../../src/events/index.js';
 import type { ApiAnswer, HttpClient } from './http-client.js';
 import { issueEsim, type Json, readFeed } from './order-steps.js';
 
@@ -45,8 +46,12 @@ export class EsimDevice {
     return (await readFeed(this.api)).filter((event) => event['data'].esim_id === id);
   }
 
+  /** The types of its events that every endpoint receives (D58). */
   async eventTypes(id: string): Promise<string[]> {
-    return (await this.events(id)).map((event) => event['type'] as string);
+    const types: readonly string[] = DOCUMENT_EVENT_TYPES;
+    return (await this.events(id))
+      .map((event) => event['type'] as string)
+      .filter((type) => types.includes(type));
   }
 
   /** The announced thresholds, in feed order. */

@@ -521,7 +521,7 @@ describe('support resolving a cancellation', () => {
     });
   });
 
-  it('marks it as done: the order is canceled and refunded, without an event', async () => {
+  it('marks it as done: the order is canceled and refunded, with one event', async () => {
     const { id } = await hanging(2);
     const answer = await desk.reconcile(id, 'mark_failed');
     expect(answer.body.data).toMatchObject({
@@ -532,7 +532,7 @@ describe('support resolving a cancellation', () => {
     expect(statusesOf(answer)).toEqual(['canceled', 'canceled']);
     expect(await balance(buyer)).toEqual({ posted: 10 * PRICE, held: 0, available: 10 * PRICE });
     expect((await statement(buyer))[0]).toEqual(['refund', 2 * PRICE]);
-    expect(await eventsOf(buyer, id)).toMatchObject([{ type: 'order.issued' }]);
+    expect(await eventsOf(buyer, id)).toMatchObject([{ type: 'order.issued' }, { type: 'order.canceled' }]);
     expect(await shop.row(id)).toMatchObject({ next_attempt_at: null, cancel_requested_at: null });
   });
 

@@ -41,6 +41,7 @@ describe('registration', () => {
       description: 'orders',
       event_types: ['order.issued'],
       signature_schemes: ['document'],
+      usage_levels: null,
       status: 'enabled',
       blocked_until: null,
       consecutive_blocks: 0,
@@ -87,6 +88,8 @@ describe('registration', () => {
     [{ event_types: ['order.unknown'] }, '/event_types'],
     [{ event_types: ['webhook.test'] }, '/event_types'],
     [{ event_types: 'order.issued' }, '/event_types'],
+    [{ usage_levels: [0] }, '/usage_levels'],
+    [{ usage_levels: [50, 50] }, '/usage_levels'],
     [{ description: 'a'.repeat(201) }, '/description'],
     [{ secret: 'mine' }, '/secret'],
   ])('refuses %j with the pointer %s and stores nothing', async (body, pointer) => {

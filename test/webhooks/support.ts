@@ -25,7 +25,13 @@ export interface RegisteredEndpoint {
 export async function registerEndpoint(
   service: TestService,
   partnerId: string,
-  fields: { url: string; mode?: Mode; event_types?: string[]; signature_schemes?: readonly string[] },
+  fields: {
+    url: string;
+    mode?: Mode;
+    event_types?: string[];
+    usage_levels?: number[];
+    signature_schemes?: readonly string[];
+  },
 ): Promise<RegisteredEndpoint> {
   const collection = `/internal/v1/partners/${partnerId}/webhook-endpoints`;
   const answer = await service.admin.post(collection, { mode: 'sandbox', ...fields });

@@ -145,6 +145,10 @@ export type CreateWebhookEndpointRequest = {
      */
     event_types?: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'order.canceled' | 'esim.profile.changed' | 'esim.usage.level' | 'esim.expiring' | 'esim.suspended' | 'esim.resumed' | 'esim.revoked' | 'refund.settled' | 'wallet.low' | 'catalog.changed' | '*'> | null;
     /**
+     * Percentages at which the endpoint receives `esim.usage.level`, if it also subscribes to this type.
+     */
+    usage_levels?: Array<number> | null;
+    /**
      * Must include `document`. `standard` adds the headers of Standard Webhooks. Default: `["document"]`.
      */
     signature_schemes?: Array<'document' | 'standard'>;
@@ -160,6 +164,10 @@ export type CreatedWebhookEndpoint = {
      * Null means `order.issued`, `order.failed`, `esim.activated`, `esim.expired`, `esim.usage.threshold`, `order.topup.completed`, `order.topup.failed`, and never another type. `*` means every type, future ones included.
      */
     event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'order.canceled' | 'esim.profile.changed' | 'esim.usage.level' | 'esim.expiring' | 'esim.suspended' | 'esim.resumed' | 'esim.revoked' | 'refund.settled' | 'wallet.low' | 'catalog.changed' | '*'> | null;
+    /**
+     * Percentages of `esim.usage.level`. Null means none.
+     */
+    usage_levels: Array<number> | null;
     signature_schemes: Array<'document' | 'standard'>;
     status: 'enabled' | 'blocked' | 'disabled';
     /**
@@ -1302,6 +1310,10 @@ export type RotatedWebhookSecret = {
      * Null means `order.issued`, `order.failed`, `esim.activated`, `esim.expired`, `esim.usage.threshold`, `order.topup.completed`, `order.topup.failed`, and never another type. `*` means every type, future ones included.
      */
     event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'order.canceled' | 'esim.profile.changed' | 'esim.usage.level' | 'esim.expiring' | 'esim.suspended' | 'esim.resumed' | 'esim.revoked' | 'refund.settled' | 'wallet.low' | 'catalog.changed' | '*'> | null;
+    /**
+     * Percentages of `esim.usage.level`. Null means none.
+     */
+    usage_levels: Array<number> | null;
     signature_schemes: Array<'document' | 'standard'>;
     status: 'enabled' | 'blocked' | 'disabled';
     /**
@@ -1523,6 +1535,10 @@ export type UpdateWebhookEndpointRequest = {
      */
     event_types?: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'order.canceled' | 'esim.profile.changed' | 'esim.usage.level' | 'esim.expiring' | 'esim.suspended' | 'esim.resumed' | 'esim.revoked' | 'refund.settled' | 'wallet.low' | 'catalog.changed' | '*'> | null;
     /**
+     * Percentages at which the endpoint receives `esim.usage.level`, if it also subscribes to this type.
+     */
+    usage_levels?: Array<number> | null;
+    /**
      * Must include `document`. `standard` adds the headers of Standard Webhooks. Default: `["document"]`.
      */
     signature_schemes?: Array<'document' | 'standard'>;
@@ -1703,6 +1719,10 @@ export type WebhookEndpoint = {
      * Null means `order.issued`, `order.failed`, `esim.activated`, `esim.expired`, `esim.usage.threshold`, `order.topup.completed`, `order.topup.failed`, and never another type. `*` means every type, future ones included.
      */
     event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'order.canceled' | 'esim.profile.changed' | 'esim.usage.level' | 'esim.expiring' | 'esim.suspended' | 'esim.resumed' | 'esim.revoked' | 'refund.settled' | 'wallet.low' | 'catalog.changed' | '*'> | null;
+    /**
+     * Percentages of `esim.usage.level`. Null means none.
+     */
+    usage_levels: Array<number> | null;
     signature_schemes: Array<'document' | 'standard'>;
     status: 'enabled' | 'blocked' | 'disabled';
     /**

@@ -2,8 +2,9 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { Alerts } from '../../alerts/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { EventRecorder, type NewEvent } from '../../events/index.js';
 import { handleApart } from '../../infra/batcher.js';
-import { Transactions, type Tx } from '../../infra/database/index.js';
+import { databaseNow, Transactions, type Tx } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { Sweeps } from '../../infra/sweeps.js';
 import { WalletsRepository } from '../wallets.repository.js';
@@ -11,14 +12,15 @@ import { WalletsRepository } from '../wallets.repository.js';
 const BATCH = 200;
 
 /**
- * Turns the signals of low wallets into `balance.low` alerts. The statement of the hold writes the signal, and this
- * sweep raises the alert, so that alerts do not slow down orders.
+ * Turns the signals of low wallets into `balance.low` alerts and `wallet.low` events. The statement of the hold writes
+ * the signal, once until the wallet is no longer low, and this sweep takes it. Alerts therefore do not slow down orders.
  */
 @Injectable()
 export class LowBalanceAlerts {
   constructor(
     private readonly wallets: WalletsRepository,
     private readonly alerts: Alerts,
+    private readonly events: EventRecorder,
     private readonly transactions: Transactions,
     @Inject(APP_CONFIG) { sweepIntervalMs }: Pick<AppConfig, 'sweepIntervalMs'>,
     @Inject(LOGGER) private readonly logger: Logger,
@@ -53,9 +55,26 @@ export class LowBalanceAlerts {
   }
 
   private async raise(tx: Tx, signalIds: readonly string[]): Promise<void> {
-    for (const { partnerId, currency, available } of await this.wallets.takeLowSignals(tx, signalIds)) {
+    const signals = await this.wallets.takeLowSignals(tx, signalIds);
+    for (const { partnerId, currency, available } of signals) {
       const details = { currency, available_amount: available };
       await this.alerts.raise(tx, { type: 'balance.low', partnerId, subjectId: partnerId, details });
     }
+    const happenedAt = await databaseNow(tx);
+    const events = signals.flatMap(({ partnerId, currency, available, threshold }): NewEvent[] =>
+      // The limit may have been lowered since.
+      threshold === null || available >= threshold
+        ? []
+        : [
+            {
+              type: 'wallet.low',
+              mode: 'live',
+              partnerId,
+              happenedAt,
+              data: { currency, available, threshold },
+            },
+          ],
+    );
+    await this.events.record(tx, events);
   }
 }

@@ -1,6 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import {
   ArrayContains,
+  ArrayMaxSize,
   ArrayNotEmpty,
   ArrayUnique,
   IsArray,
@@ -57,6 +58,33 @@ function EventTypes(): PropertyDecorator {
   );
 }
 
+const MAX_LEVELS = 10;
+
+/** Absent or null means that the endpoint receives no `esim.usage.level` (D58). */
+function UsageLevels(): PropertyDecorator {
+  return compose(
+    ApiPropertyOptional({
+      type: 'array',
+      items: { type: 'integer', minimum: 1, maximum: 100 },
+      nullable: true,
+      minItems: 1,
+      maxItems: MAX_LEVELS,
+      uniqueItems: true,
+      example: [25, 75, 90],
+      description:
+        'Percentages at which the endpoint receives `esim.usage.level`, if it also subscribes to this type.',
+    }),
+    Optional(),
+    IsArray({ message: 'must be a list of percentages' }),
+    ArrayNotEmpty({ message: 'must not be empty; omit it for no levels' }),
+    ArrayMaxSize(MAX_LEVELS, { message: `must have at most ${MAX_LEVELS} levels` }),
+    ArrayUnique({ message: 'must not repeat a level' }),
+    IsInt({ each: true, message: 'must hold whole numbers' }),
+    Min(1, { each: true, message: 'must hold numbers of at least 1' }),
+    Max(100, { each: true, message: 'must hold numbers of at most 100' }),
+  );
+}
+
 /** The scheme `document` is mandatory (D49). */
 function SignatureSchemes(): PropertyDecorator {
   return compose(
@@ -108,6 +136,9 @@ export class CreateWebhookEndpointDto {
   @EventTypes()
   event_types?: Subscription[] | null;
 
+  @UsageLevels()
+  usage_levels?: number[] | null;
+
   @SignatureSchemes()
   signature_schemes?: SignatureScheme[];
 }
@@ -131,6 +162,9 @@ export class UpdateWebhookEndpointDto {
 
   @EventTypes()
   event_types?: Subscription[] | null;
+
+  @UsageLevels()
+  usage_levels?: number[] | null;
 
   @SignatureSchemes()
   signature_schemes?: SignatureScheme[];
@@ -186,6 +220,7 @@ export function toNewEndpointTerms(partnerId: string, body: CreateWebhookEndpoin
     url: body.url,
     description: body.description ?? null,
     eventTypes: body.event_types ?? null,
+    usageLevels: body.usage_levels ? ascending(body.usage_levels) : null,
     signatureSchemes: inOrder(body.signature_schemes ?? ['document']),
   };
 }
@@ -196,8 +231,15 @@ export function toEndpointChange(body: UpdateWebhookEndpointDto): EndpointChange
     ...(body.url === undefined ? {} : { url: body.url }),
     ...(body.description === undefined ? {} : { description: body.description }),
     ...(body.event_types === undefined ? {} : { eventTypes: body.event_types }),
+    ...(body.usage_levels === undefined
+      ? {}
+      : { usageLevels: body.usage_levels && ascending(body.usage_levels) }),
     ...(body.signature_schemes === undefined ? {} : { signatureSchemes: inOrder(body.signature_schemes) }),
   };
+}
+
+function ascending(levels: readonly number[]): number[] {
+  return levels.toSorted((a, b) => a - b);
 }
 
 /** Schemes are a set; they are always shown in the same order. */

@@ -33,6 +33,14 @@ export class WebhookEndpointResponse {
   @ApiProperty({ enum: SUBSCRIPTIONS, isArray: true, nullable: true, description: EVENT_TYPES_RULE })
   event_types!: readonly Subscription[] | null;
 
+  @ApiProperty({
+    type: 'array',
+    items: { type: 'integer', minimum: 1, maximum: 100 },
+    nullable: true,
+    description: 'Percentages of `esim.usage.level`. Null means none.',
+  })
+  usage_levels!: readonly number[] | null;
+
   @ApiProperty({ enum: SIGNATURE_SCHEMES, isArray: true, example: ['document'] })
   signature_schemes!: readonly SignatureScheme[];
 
@@ -127,6 +135,7 @@ export function toEndpointResponse({ endpoint, figures }: ShownEndpoint): Webhoo
     url: endpoint.url,
     description: endpoint.description,
     event_types: endpoint.eventTypes,
+    usage_levels: endpoint.usageLevels,
     signature_schemes: endpoint.signatureSchemes,
     status: endpointStatus(endpoint),
     blocked_until: endpoint.blocked ? (endpoint.blockedUntil?.toISOString() ?? null) : null,

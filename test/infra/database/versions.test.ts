@@ -23,6 +23,7 @@ const NOT_COUNTED: Readonly<Record<string, readonly string[]>> = {
     ...[
       'topped_up_at',
       'next_poll_at',
+      'expiry_warning_at',
       'poll_hint_at',
       'polled_at',
       'poll_lease_until',

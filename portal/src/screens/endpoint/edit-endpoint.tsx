@@ -7,15 +7,19 @@ import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
 import { Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
 import { notify } from '../../components/toasts.tsx';
-import { SUBSCRIPTION_HINT, SUBSCRIPTION_OPTIONS } from '../webhooks/subscriptions.ts';
+import { LEVELS_HINT, levelsOf, SUBSCRIPTION_HINT, SUBSCRIPTION_OPTIONS } from '../webhooks/subscriptions.ts';
 
-type Fields = { url: string; description: string | null; event_types: readonly string[] | null };
+type Fields = Pick<Endpoint, 'url' | 'description'> & {
+  event_types: readonly string[] | null;
+  usage_levels: number[] | null;
+};
 
 /** Changes an endpoint's settings. The notice afterwards offers to undo it. */
 export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
   const [url, setUrl] = useState(endpoint.url);
   const [description, setDescription] = useState(endpoint.description ?? '');
   const [types, setTypes] = useState<string[]>(endpoint.event_types ?? []);
+  const [levels, setLevels] = useState((endpoint.usage_levels ?? []).join(', '));
   const queries = useQueryClient();
   const save = async (fields: Fields) => {
     await send('PATCH', `webhook-endpoints/${endpoint.id}`, fields);
@@ -23,9 +27,9 @@ export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; 
   };
   // The dialog is closed by then, so the previous values are captured here.
   const undo = async () => {
-    const { url, description, event_types } = endpoint;
+    const { url, description, event_types, usage_levels } = endpoint;
     try {
-      await save({ url, description, event_types });
+      await save({ url, description, event_types, usage_levels });
       notify('Your change was undone.', { about: endpoint.id });
     } catch {
       notify('We could not undo the change. Use “Edit” to see the current settings.', { about: endpoint.id });
@@ -36,6 +40,7 @@ export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; 
       url: url.trim(),
       description: description.trim() === '' ? null : description.trim(),
       event_types: types.length === 0 ? null : types,
+      usage_levels: levelsOf(levels),
     });
     onClose();
     notify('Endpoint updated.', { about: endpoint.id, undo: () => void undo() });
@@ -64,6 +69,14 @@ export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; 
           options={SUBSCRIPTION_OPTIONS}
           chosen={types}
           onChange={setTypes}
+        />
+        <TextField
+          label="Usage levels (optional)"
+          value={levels}
+          onChange={setLevels}
+          placeholder="25, 90"
+          hint={LEVELS_HINT}
+          error={fieldError(error, 'usage_levels')}
         />
         <TextField
           label="Description (optional)"

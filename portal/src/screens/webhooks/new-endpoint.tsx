@@ -7,13 +7,14 @@ import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
 import { Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
 import { SecretLost, SecretOnce } from '../../components/secret-once.tsx';
-import { SUBSCRIPTION_HINT, SUBSCRIPTION_OPTIONS } from './subscriptions.ts';
+import { LEVELS_HINT, levelsOf, SUBSCRIPTION_HINT, SUBSCRIPTION_OPTIONS } from './subscriptions.ts';
 
 /** Asks for the URL and the event types, then shows the signing secret once. */
 export function NewEndpointDialog({ mode, onClose }: { mode: Mode; onClose: () => void }) {
   const [url, setUrl] = useState('');
   const [description, setDescription] = useState('');
   const [types, setTypes] = useState<string[]>([]);
+  const [levels, setLevels] = useState('');
   const [created, setCreated] = useState<CreatedEndpoint | null>(null);
   const queries = useQueryClient();
   const { busy, error, run } = useAction(async () => {
@@ -22,6 +23,7 @@ export function NewEndpointDialog({ mode, onClose }: { mode: Mode; onClose: () =
       url: url.trim(),
       ...(description.trim() === '' ? {} : { description: description.trim() }),
       ...(types.length === 0 ? {} : { event_types: types }),
+      ...(levels.trim() === '' ? {} : { usage_levels: levelsOf(levels) }),
     };
     setCreated(await post<CreatedEndpoint>('webhook-endpoints', body));
     void queries.invalidateQueries({ queryKey: ['webhook-endpoints'] });
@@ -80,6 +82,14 @@ export function NewEndpointDialog({ mode, onClose }: { mode: Mode; onClose: () =
           options={SUBSCRIPTION_OPTIONS}
           chosen={types}
           onChange={setTypes}
+        />
+        <TextField
+          label="Usage levels (optional)"
+          value={levels}
+          onChange={setLevels}
+          placeholder="25, 90"
+          hint={LEVELS_HINT}
+          error={fieldError(error, 'usage_levels')}
         />
         <TextField
           label="Description (optional)"
