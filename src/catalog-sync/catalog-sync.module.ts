@@ -2,6 +2,8 @@ import { Module } from '@nestjs/common';
 import { AlertsModule } from '../alerts/index.js';
 import { AuditModule } from '../audit/index.js';
 import { CatalogModule } from '../catalog/index.js';
+import { EventsModule } from '../events/index.js';
+import { PartnersModule } from '../partners/index.js';
 import { ProvidersModule } from '../providers/index.js';
 import { ProvidersController } from './admin/providers.controller.js';
 import { CatalogHistoryRepository } from './catalog-history.repository.js';
@@ -9,6 +11,7 @@ import { CatalogSyncsRepository } from './catalog-syncs.repository.js';
 import { LiveCatalogRepository } from './live-catalog.repository.js';
 import { RefreshCatalog, ReportCostOverrun } from './report-cost-overrun.js';
 import { TopupFitsRepository } from './topup-fits.repository.js';
+import { AnnounceChanges } from './worker/announce-changes.js';
 import { ProviderGauges } from './worker/provider-gauges.js';
 import { RefreshTopupFits } from './worker/refresh-topup-fits.js';
 import { StoreList } from './worker/store-list.js';
@@ -40,8 +43,9 @@ export class CatalogSyncAdminModule {}
 
 /** The jobs; only the worker role imports it. */
 @Module({
-  imports: [CatalogModule, ProvidersModule],
+  imports: [CatalogModule, EventsModule, PartnersModule, ProvidersModule],
   providers: [
+    AnnounceChanges,
     CatalogSyncsRepository,
     LiveCatalogRepository,
     TopupFitsRepository,

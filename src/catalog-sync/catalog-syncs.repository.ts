@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { newId } from '../common/ids.js';
-import { sql, type Tx } from '../infra/database/index.js';
+import { sql, toSafeInteger, type Tx } from '../infra/database/index.js';
 import { CatalogSyncEntity, type SyncError, type SyncOutcome } from './catalog-sync.entity.js';
 import type { SalesTerms } from './live-packages.js';
 
@@ -22,6 +22,15 @@ export interface RunningSync {
   /** Number of starts. Only the latest holder may write. */
   readonly attempt: number;
   readonly leaseMs: number;
+}
+
+/** An ended synchronization, and the part of the catalog's log that it announces. */
+export interface UnannouncedSync {
+  readonly id: string;
+  readonly after: number;
+  readonly upTo: number;
+  /** The last partner that has the event; '' for none. */
+  readonly announcedTo: string;
 }
 
 /** Equal in all processes with the same margin, rules and connected providers. */
@@ -126,13 +135,58 @@ export class CatalogSyncsRepository {
     );
   }
 
-  /** Ends a synchronization that `tx` holds. */
-  async end(tx: Tx, id: string, result: Readonly<Record<string, SyncOutcome>>): Promise<void> {
+  /**
+   * Notes where the changes begin that a synchronization announces: where the last one's ended, so that changes between
+   * two synchronizations belong to the later one. A repeated start keeps the place.
+   */
+  async noteChangesAfter(tx: Tx, id: string, log: { position: number; keptAfter: number }): Promise<void> {
+    await sql(
+      tx.manager,
+      `UPDATE catalog_syncs
+       SET changes_after = greatest(coalesce((SELECT max(changes_up_to) FROM catalog_syncs), $2::bigint), $3::bigint)
+       WHERE id = $1 AND changes_after IS NULL`,
+      [id, log.position, log.keptAfter],
+    );
+  }
+
+  /** The oldest ended synchronization that is not announced to all partners, locked unless another worker has it. */
+  async lockUnannounced(tx: Tx): Promise<UnannouncedSync | null> {
+    const { rows } = await sql<Record<'id' | 'changes_after' | 'changes_up_to' | 'announced_to', string>>(
+      tx.manager,
+      `SELECT id, changes_after, changes_up_to, announced_to FROM catalog_syncs
+       WHERE announced_to IS NOT NULL ORDER BY ended_at LIMIT 1 FOR UPDATE SKIP LOCKED`,
+    );
+    const [row] = rows;
+    if (!row) return null;
+    return {
+      id: row.id,
+      after: toSafeInteger(row.changes_after),
+      upTo: toSafeInteger(row.changes_up_to),
+      announcedTo: row.announced_to,
+    };
+  }
+
+  /** @param partnerId the last partner that has the event; null when all have it */
+  async noteAnnounced(tx: Tx, id: string, partnerId: string | null): Promise<void> {
+    await sql(tx.manager, 'UPDATE catalog_syncs SET announced_to = $2 WHERE id = $1', [id, partnerId]);
+  }
+
+  /**
+   * Ends a synchronization that `tx` holds. Its changes, up to this position of the log, are then announced.
+   */
+  async end(
+    tx: Tx,
+    id: string,
+    result: Readonly<Record<string, SyncOutcome>>,
+    position: number,
+  ): Promise<void> {
     const status = Object.values(result).some((outcome) => 'error' in outcome) ? 'failed' : 'completed';
     await sql(
       tx.manager,
-      `UPDATE catalog_syncs SET status = $2, ended_at = now(), lease_until = NULL, result = $3::jsonb WHERE id = $1`,
-      [id, status, JSON.stringify(result)],
+      `UPDATE catalog_syncs SET status = $2, ended_at = now(), lease_until = NULL, result = $3::jsonb,
+         changes_up_to = $4::bigint, announced_to = CASE WHEN changes_after < $4::bigint THEN '' END
+       WHERE id = $1`,
+      [id, status, JSON.stringify(result), position],
     );
   }
 

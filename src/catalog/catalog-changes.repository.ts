@@ -119,6 +119,30 @@ export class CatalogChangesRepository {
     return { version: toSafeInteger(rows[0]?.version ?? 0), position: toSafeInteger(rows[0]?.position ?? 0) };
   }
 
+  /** The last position of the mode's log, and the one up to which changes may have been purged. */
+  async getEnds(tx: Tx, mode: Mode): Promise<{ position: number; keptAfter: number }> {
+    const { rows } = await sql<{ position: string; kept_after: string }>(
+      tx.manager,
+      'SELECT position, kept_after FROM catalog_versions WHERE mode = $1',
+      [mode],
+    );
+    const [{ position, kept_after: keptAfter }] = rows as [(typeof rows)[number]];
+    return { position: toSafeInteger(position), keptAfter: toSafeInteger(keptAfter) };
+  }
+
+  /** Numbers of packages with a change of each kind, without new price lists. */
+  async countBetween(tx: Tx, mode: Mode, after: number, upTo: number): Promise<Record<ChangeKind, number>> {
+    const { rows } = await sql<{ kind: ChangeKind; packages: number }>(
+      tx.manager,
+      `SELECT kind, count(DISTINCT package_id)::int AS packages FROM catalog_changes
+       WHERE mode = $1 AND position > $2 AND position <= $3 AND partner_id IS NULL GROUP BY kind`,
+      [mode, after, upTo],
+    );
+    const counts = { added: 0, changed: 0, withdrawn: 0 };
+    for (const { kind, packages } of rows) counts[kind] = packages;
+    return counts;
+  }
+
   /**
    * Lets one transaction at a time write packages of the mode, until its end. Taken before the packages' rows: the rows
    * that a statement then sees are those that it replaces.

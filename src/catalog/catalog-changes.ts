@@ -71,6 +71,12 @@ export class CatalogChanges {
     };
   }
 
+  /** Path and query of the call that lists the changes after a position of the log. */
+  urlAfter(scope: TenantScope, position: number): string {
+    const cursor = this.cursors.encode([position, EVERY_PACKAGE], cursorScope(scope));
+    return `/v1/catalog/changes?after=${cursor}`;
+  }
+
   private placeOf(scope: TenantScope, cursor: string | undefined): LogPlace | null {
     if (cursor === undefined) return null;
     const [position, packageId] = this.cursors.decode(cursor, cursorScope(scope));

@@ -10,6 +10,7 @@
 export { Days } from './api/days.dto.js';
 export { EsimPackageResponse, toPackageResponse } from './api/package.response.js';
 export { CatalogAdminModule, CatalogApiModule, CatalogModule } from './catalog.module.js';
+export { CatalogChanges } from './catalog-changes.js';
 export { CatalogChangesRepository } from './catalog-changes.repository.js';
 export { CatalogRepository } from './catalog.repository.js';
 export { assertSold, CatalogService, type SoldTopup } from './catalog.service.js';

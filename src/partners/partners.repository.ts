@@ -5,6 +5,7 @@ import {
   CreateDateColumn,
   Entity,
   type EntityManager,
+  MoreThan,
   PrimaryColumn,
   UpdateDateColumn,
 } from 'typeorm';
@@ -91,6 +92,17 @@ export class PartnersRepository {
       to === 'suspended' ? { status: to, suspendedAt: () => 'clock_timestamp()' } : { status: to };
     const { affected } = await tx.manager.update(PartnerEntity, { id, status: from }, change);
     return affected === 1;
+  }
+
+  /** Ids of active partners after `after`, in their order. */
+  async listActiveIds(tx: Tx, after: string, limit: number): Promise<readonly string[]> {
+    const found = await tx.manager.find(PartnerEntity, {
+      where: { status: 'active', id: MoreThan(after) },
+      order: { id: 'ASC' },
+      take: limit,
+      select: { id: true },
+    });
+    return found.map(({ id }) => id);
   }
 
   async list(

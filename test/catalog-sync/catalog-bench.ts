@@ -1,4 +1,4 @@
-import type { INestApplicationContext } from '@nestjs/common';
+import type { INestApplicationContext, Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { expect } from 'vitest';
 import { PlatformModule } from '../../src/apps/platform.module.js';
@@ -8,8 +8,10 @@ import { NestLogger } from '../../src/infra/logging.js';
 import { type EsimProvider, ProviderRegistry } from '../../src/providers/index.js';
 import type { SyncOutcome } from '../../src/catalog-sync/catalog-sync.entity.js';
 import { CatalogSyncWorkerModule } from '../../src/catalog-sync/index.js';
+import { AnnounceChanges } from '../../src/catalog-sync/worker/announce-changes.js';
 import { RefreshTopupFits } from '../../src/catalog-sync/worker/refresh-topup-fits.js';
 import { SyncCatalog } from '../../src/catalog-sync/worker/sync-catalog.js';
+import { WebhooksCoreModule } from '../../src/webhooks/index.js';
 import {
   createTestDatabase,
   eventually,
@@ -32,6 +34,15 @@ export class SyncWorker {
   /** Checks once for a due synchronization. */
   runIfDue(): Promise<boolean> {
     return this.app.get(SyncCatalog, { strict: false }).runIfDue();
+  }
+
+  get<T>(type: Type<T>): T {
+    return this.app.get(type, { strict: false });
+  }
+
+  /** Announces the changes of ended synchronizations. */
+  announce(): Promise<void> {
+    return this.app.get(AnnounceChanges, { strict: false }).run();
   }
 
   /** Queries the top-ups of due packages until none is due. */
@@ -91,7 +102,7 @@ export class CatalogBench {
   ): Promise<SyncWorker> {
     const resources = await openProcess(loadConfig(testEnvironment(this.database.url, env)), 'worker');
     const app = await Test.createTestingModule({
-      imports: [PlatformModule.of(resources), CatalogSyncWorkerModule],
+      imports: [PlatformModule.of(resources), WebhooksCoreModule, CatalogSyncWorkerModule],
     })
       .setLogger(new NestLogger(resources.logger))
       .compile();

@@ -9,6 +9,7 @@ import {
   ProviderRegistry,
 } from '../../src/providers/index.js';
 import type { SandboxProvider } from '../../src/providers/sandbox/sandbox-provider.js';
+import type { AnnounceChanges } from '../../src/catalog-sync/worker/announce-changes.js';
 import type { RefreshTopupFits } from '../../src/catalog-sync/worker/refresh-topup-fits.js';
 import type { SyncCatalog } from '../../src/catalog-sync/worker/sync-catalog.js';
 import { CatalogSyncJobs } from '../../src/catalog-sync/worker/catalog-sync-jobs.js';
@@ -190,12 +191,13 @@ describe('a provider that is not connected', () => {
     const registry = new ProviderRegistry({ name: 'sandbox' } as SandboxProvider);
     registry.register(new ScriptedProvider('esim_access').asProvider());
     const logger = { warn: vi.fn() };
-    const unused = {} as SyncCatalog & ProviderHealthRepository & RefreshTopupFits;
+    const unused = {} as SyncCatalog & ProviderHealthRepository & AnnounceChanges & RefreshTopupFits;
     const sweeps = new Sweeps(logger as unknown as Logger);
     const jobs = new CatalogSyncJobs(
       config,
       logger as unknown as Logger,
       registry,
+      unused,
       unused,
       unused,
       unused,

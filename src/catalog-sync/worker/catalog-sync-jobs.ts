@@ -4,6 +4,7 @@ import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { Sweeps } from '../../infra/sweeps.js';
 import { callProvider, ProviderHealthRepository, ProviderRegistry } from '../../providers/index.js';
+import { AnnounceChanges } from './announce-changes.js';
 import { RefreshTopupFits } from './refresh-topup-fits.js';
 import { SyncCatalog } from './sync-catalog.js';
 
@@ -18,6 +19,7 @@ export class CatalogSyncJobs implements OnApplicationBootstrap, OnModuleDestroy 
     private readonly providers: ProviderRegistry,
     private readonly health: ProviderHealthRepository,
     private readonly sync: SyncCatalog,
+    private readonly announce: AnnounceChanges,
     private readonly topups: RefreshTopupFits,
     private readonly sweeps: Sweeps,
   ) {}
@@ -29,6 +31,11 @@ export class CatalogSyncJobs implements OnApplicationBootstrap, OnModuleDestroy 
       name: 'catalog.sync',
       intervalMs: this.config.sweepIntervalMs,
       run: () => this.sync.runIfDue(),
+    });
+    this.sweeps.register({
+      name: 'catalog.changed',
+      intervalMs: this.config.sweepIntervalMs,
+      run: (stopping) => this.announce.run(stopping),
     });
     this.sweeps.register({
       name: 'catalog.topups',

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
+import { CatalogChangesRepository } from '../../catalog/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { Transactions } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging.js';
@@ -37,6 +38,7 @@ export class SyncCatalog {
     private readonly health: ProviderHealthRepository,
     private readonly syncs: CatalogSyncsRepository,
     private readonly catalog: LiveCatalogRepository,
+    private readonly changes: CatalogChangesRepository,
     private readonly lists: StoreList,
     private readonly transactions: Transactions,
   ) {
@@ -77,7 +79,11 @@ export class SyncCatalog {
       ageMs: performance.now() - this.sinceMs,
       leaseMs: Math.max(...liveProviders.map(({ timeoutMs }) => timeoutMs)) + LEASE_MARGIN_MS,
     };
-    return this.transactions.run((tx) => this.syncs.begin(tx, catalogSyncIntervalMs, settings));
+    return this.transactions.run(async (tx) => {
+      const running = await this.syncs.begin(tx, catalogSyncIntervalMs, settings);
+      if (running) await this.syncs.noteChangesAfter(tx, running.id, await this.changes.getEnds(tx, 'live'));
+      return running;
+    });
   }
 
   private async run(held: HeldSync): Promise<Record<string, SyncOutcome>> {
@@ -89,7 +95,10 @@ export class SyncCatalog {
       }),
     );
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
-    await held.write((tx) => this.syncs.end(tx, held.running.id, outcomes));
+    await held.write(async (tx) => {
+      const { position } = await this.changes.getEnds(tx, 'live');
+      await this.syncs.end(tx, held.running.id, outcomes, position);
+    });
     return outcomes;
   }
 
