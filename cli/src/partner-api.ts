@@ -127,6 +127,10 @@ export class PartnerApi {
     return this.client.orders.place(order, { ...this.call, idempotencyKey });
   }
 
+  cancelOrder(id: string): Promise<Order> {
+    return this.client.orders.cancel(id, this.call);
+  }
+
   async esims(filters: Typed): Promise<Page<Esim>> {
     return this.client.esims.list(filters, this.call);
   }

@@ -18,8 +18,6 @@ type Scene = (play: Play) => Promise<string>;
 
 /** Why `esim trigger` cannot produce an event. */
 export const NOT_TRIGGERED = {
-  'order.canceled': 'Cancel a Sandbox order with POST /v1/orders/{id}/cancel.',
-  'esim.profile.changed': 'Activate a Sandbox eSIM.',
   'esim.usage.level': 'Set usage_levels of an endpoint, and use data of a Sandbox eSIM.',
   'esim.expiring': 'It is sent 72 and 24 hours before the end of an eSIM.',
   'esim.suspended': 'Suspend a Sandbox eSIM with `esim esims suspend <esim>`.',
@@ -38,6 +36,7 @@ export const SCENES: Readonly<Record<Exclude<ServiceEvent['type'], keyof typeof 
     return order.id;
   },
   'esim.activated': (play) => activeEsim(play),
+  'esim.profile.changed': (play) => activeEsim(play),
   'esim.usage.threshold': async (play) => {
     const esimId = await activeEsim(play);
     await play.api.consume(esimId, play.percent);
@@ -49,6 +48,13 @@ export const SCENES: Readonly<Record<Exclude<ServiceEvent['type'], keyof typeof 
     await play.api.expire(esimId);
     play.tell(`expired ${esimId}`);
     return esimId;
+  },
+  'order.canceled': async (play) => {
+    const { orderId } = await orderedEsim(play);
+    await play.api.cancelOrder(orderId);
+    const canceled = await play.waitForOrder(orderId);
+    play.tell(`${canceled.id} is ${canceled.status}`);
+    return canceled.id;
   },
   'order.topup.completed': async (play) => {
     const esimId = play.esimId ?? (await orderedEsim(play)).esimId;

@@ -7,8 +7,10 @@ const WAIT_SECONDS = 2;
 /** Pause after a call that the service did not hold, because too many others wait. */
 const PAUSE_MS = 2_000;
 
+const OPEN: ReadonlySet<string> = new Set(['pending', 'processing', 'canceling']);
+
 /**
- * Reads an order or top-up until it is neither pending nor processing.
+ * Reads an order or top-up until it is neither pending, processing nor canceling.
  * @throws CliError if it has not ended after `withinSeconds`. The service continues to process it.
  */
 export async function waitUntilEnded<T extends { readonly id: string; readonly status: string }>(
@@ -21,7 +23,7 @@ export async function waitUntilEnded<T extends { readonly id: string; readonly s
     for (;;) {
       const askedAt = performance.now();
       const found = await read(WAIT_SECONDS);
-      if (found.status !== 'pending' && found.status !== 'processing') return found;
+      if (!OPEN.has(found.status)) return found;
       const seconds = (performance.now() - startedAt) / 1_000;
       if (seconds > withinSeconds) {
         throw new CliError(

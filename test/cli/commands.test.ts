@@ -336,16 +336,25 @@ describe('esim orders', () => {
 });
 
 describe('esim trigger', () => {
-  it.each(DOCUMENT_EVENT_TYPES)('triggers %s', async (type) => {
-    // A new partner each, because the calls of seven triggers exceed the rate limit of one key.
-    const player = await service.createPartner();
-    const finished = await user.run(['trigger', type, '--json'], {
-      env: { ESIM_API_KEY: player.sandboxKey },
-    });
-    expect(finished).toMatchObject({ code: 0 });
-    const [{ subject }] = jsonLines(finished.stdout) as [{ subject: string }];
-    const { data } = (await player.sandbox.get(`/v1/events?type=${type}`)).body;
-    expect(data.some((event: { data: object }) => Object.values(event.data).includes(subject))).toBe(true);
+  it.each([...DOCUMENT_EVENT_TYPES, 'order.canceled', 'esim.profile.changed'])(
+    'triggers %s',
+    async (type) => {
+      // A new partner each, because the calls of seven triggers exceed the rate limit of one key.
+      const player = await service.createPartner();
+      const finished = await user.run(['trigger', type, '--json'], {
+        env: { ESIM_API_KEY: player.sandboxKey },
+      });
+      expect(finished).toMatchObject({ code: 0 });
+      const [{ subject }] = jsonLines(finished.stdout) as [{ subject: string }];
+      const { data } = (await player.sandbox.get(`/v1/events?type=${type}`)).body;
+      expect(data.some((event: { data: object }) => Object.values(event.data).includes(subject))).toBe(true);
+    },
+  );
+
+  it('says why an event of the Live mode cannot be triggered', async () => {
+    const { code, stderr } = await user.run(['trigger', 'wallet.low']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('error: wallet.low cannot be triggered\nThe Sandbox has no wallet.');
   });
 });
 

@@ -89,6 +89,7 @@ async function useEsim(id: string): Promise<void> {
   await record('getQrCode', `/v1/esims/${id}/qr`);
   await recordPost('activateEsim', `/v1/sandbox/esims/${id}/activate`);
   await happened('esim.activated');
+  await happened('esim.profile.changed');
   await recordPost(
     'consumeData',
     `/v1/sandbox/esims/${id}/consume`,
@@ -153,6 +154,7 @@ async function endOne(id: string): Promise<void> {
   const returned = await sandbox.post('/v1/orders', { ...bodyOf('/v1/orders'), reference: 'booking-4713' });
   await happened('order.issued');
   await recordPost('cancelOrder', `/v1/orders/${returned.body.data.id}/cancel`);
+  await happened('order.canceled');
 }
 
 async function lookBack(): Promise<void> {
