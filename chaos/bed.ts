@@ -247,15 +247,23 @@ export class ChaosBed {
       reference: 'chaos',
     });
     for (const mode of ['sandbox', 'live'] as const)
-      for (const behavior of ['good', this.options.troubles ? trouble : 'good'] as const)
-        await this.register(path, mode, behavior);
+      // One endpoint subscribes to everything, which an older version does not know, the other to the default types.
+      for (const [behavior, event_types] of [
+        ['good', this.options.root === undefined ? ['*'] : null],
+        [this.options.troubles ? trouble : 'good', null],
+      ] as const)
+        await this.register(path, behavior, { mode, event_types });
   }
 
-  private async register(partnerPath: string, mode: Mode, behavior: Behavior): Promise<void> {
+  private async register(
+    partnerPath: string,
+    behavior: Behavior,
+    terms: { readonly mode: Mode; readonly event_types: readonly string[] | null },
+  ): Promise<void> {
     const receiver = await Receiver.start(behavior);
     const collection = `${partnerPath}/webhook-endpoints`;
     const { id, secret } = await this.callAdmin<{ id: string; secret: string }>('POST', collection, {
-      mode,
+      ...terms,
       url: receiver.url,
     });
     receiver.secret = secret;
