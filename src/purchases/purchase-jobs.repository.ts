@@ -297,7 +297,7 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
     const { affected } = await sql(
       tx.manager,
       `UPDATE ${this.kind.table} SET next_attempt_at = now()
-       WHERE id = $1 AND next_attempt_at IS NOT NULL`,
+       WHERE id = $1 AND (status = 'pending' AND next_attempt_at IS NOT NULL OR status IN ('processing', 'canceling'))`,
       [id],
     );
     return affected === 1;

@@ -114,8 +114,12 @@ function segmentBefore({ path }: ReadOperation, parameter: string): string {
 async function partnerIds({ sandbox }: TestPartner): Promise<RealIds> {
   const first = await issuedOrder(sandbox, 2);
   const second = await issuedOrder(sandbox, 1);
-  const esims = [...first.esims, ...second.esims];
-  for (const id of esims) await setAutoTopup(sandbox, id);
+  // One to resume, to suspend and to revoke, and an order whose only eSIM is replaced.
+  const controlled = await issuedOrder(sandbox, 3);
+  const replaced = await issuedOrder(sandbox, 1);
+  await suspend(sandbox, controlled.esims[0]!);
+  const esims = [...first.esims, ...second.esims, ...controlled.esims, ...replaced.esims];
+  for (const id of [...first.esims, ...second.esims]) await setAutoTopup(sandbox, id);
   const events = (await expectOk(sandbox.get('/v1/events'))).body.data as { id: string }[];
   return {
     catalog: ['pkg_fr_1gb_7d'],
@@ -172,6 +176,14 @@ async function adminIds(service: TestService, victim: TestPartner, receiver: Tes
 async function openSessions(admin: HttpClient, base: string): Promise<string[]> {
   const answer = await expectOk(admin.post(`${base}/portal-sessions`, { actor: { id: 'usr_1' } }));
   return [answer.body.data.id as string];
+}
+
+async function suspend(api: HttpClient, esimId: string): Promise<void> {
+  await expectOk(api.post(`/v1/esims/${esimId}/suspend`, {}));
+  await eventually('the eSIM is suspended', async () => {
+    const { data } = (await api.get('/v1/esims?status=suspended')).body;
+    return (data as { id: string }[]).some(({ id }) => id === esimId);
+  });
 }
 
 async function topUp(api: HttpClient, esimId: string): Promise<string> {
