@@ -54,7 +54,7 @@ function settled({ id }: LiveEsim): Promise<Json> {
 const calls = (action: Action): number => world.esimAccess.state().calls[ROUTES[action]] ?? 0;
 
 async function controlEvents(esim: LiveEsim): Promise<string[]> {
-  const types = await world.device.eventTypes(esim.id);
+  const types = (await world.device.events(esim.id)).map((event) => event['type'] as string);
   return types.filter((type) => ['esim.suspended', 'esim.resumed', 'esim.revoked'].includes(type));
 }
 

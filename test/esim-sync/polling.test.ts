@@ -155,8 +155,8 @@ describe('a poll', () => {
     await world.poll(gone, leaving);
     expect(await world.row(gone.id)).toMatchObject({ status: 'canceled', next_poll_at: null });
     expect(await world.row(leaving.id)).toMatchObject({ status: 'issued' });
-    expect(await world.device.eventTypes(gone.id)).toEqual(['esim.revoked']);
-    expect(await world.device.eventTypes(leaving.id)).toEqual([]);
+    expect(await world.device.events(gone.id)).toMatchObject([{ type: 'esim.revoked' }]);
+    expect(await world.device.events(leaving.id)).toEqual([]);
   });
 
   it('is scheduled by the plan, and never for an eSIM that has ended here', async () => {
