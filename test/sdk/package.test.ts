@@ -181,8 +181,8 @@ async function eventsOfAll(): Promise<readonly { id: string }[]> {
     const { data } = (await partner.sandbox.get('/v1/events?limit=100')).body as {
       data: { id: string; type: string }[];
     };
-    // One event per order, plus those of the top-up and the activation.
-    return data.length === orders.length + 2 && data;
+    // One event per order, plus one of the top-up, and two of the activation: the status, and the profile.
+    return data.length === orders.length + 3 && data;
   });
 }
 
