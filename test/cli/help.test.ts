@@ -16,6 +16,11 @@ const COMMANDS = [
   'esims get',
   'esims plans',
   'esims auto-topup',
+  'esims label',
+  'esims suspend',
+  'esims resume',
+  'esims revoke',
+  'esims replace',
   'topups packages',
   'topups place',
   'topups get',
@@ -99,7 +104,7 @@ describe('esim completion', () => {
     expect(await complete('esim', 'orders', 'p')).toEqual(['place']);
     expect(await complete('esim', 'orders', 'place', '--qu')).toEqual(['--quantity']);
     expect(await complete('esim', 'listen', '--forw')).toEqual(['--forward-to']);
-    expect(await complete('esim', 'esims', '')).toEqual(['list', 'get', 'plans', 'auto-topup']);
+    expect(await complete('esim', 'esims', 're')).toEqual(['resume', 'revoke', 'replace']);
     expect(await complete('esim', 'topups', 'place', '--es')).toEqual(['--esim']);
     user.remove();
   });

@@ -48,6 +48,7 @@ describe.skipIf(missing !== null)('the Postman collection', () => {
       return (body.data as unknown[]).length > 0;
     });
     const { body } = await service.admin.get(`/internal/v1/partners/${id}/requests?method=POST`);
-    expect(body.data).toEqual([]);
+    const succeeded = (body.data as { status: number }[]).filter(({ status }) => status < 400);
+    expect(succeeded).toEqual([]);
   });
 });

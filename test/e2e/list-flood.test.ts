@@ -27,7 +27,7 @@ afterAll(async () => {
 /** Another partner's calls in the meantime, one after another. */
 async function work(partner: TestPartner, until: () => boolean): Promise<readonly number[]> {
   const statuses: number[] = [];
-  const paths = ['/v1/me', '/v1/esims', '/v1/balance', '/v1/events'];
+  const paths = ['/v1/me', '/v1/topups', '/v1/balance', '/v1/events'];
   for (let i = 0; i < 4 || !until(); i++) {
     statuses.push((await partner.sandbox.get(paths[i % 4]!)).status);
     await sleep(20);

@@ -52,8 +52,8 @@ const ONCE_UNSEEN: readonly Mutant[] = [
     also: [
       {
         file: ORDER_JOBS,
-        find: "WHERE id = $1 AND fence = $2 AND status = 'canceling'`",
-        replace: "WHERE id = $1 AND $2::bigint > 0 AND status = 'canceling'`",
+        find: "WHERE id = $1 AND fence = $2 AND status = 'canceling'\n",
+        replace: "WHERE id = $1 AND $2::bigint > 0 AND status = 'canceling'\n",
       },
     ],
     tests: ['test/orders-live/late-words.test.ts'],
@@ -451,7 +451,7 @@ const FURTHER: readonly Mutant[] = [
   {
     name: 'canceled-esim-refunded-again',
     file: 'src/orders/order.ts',
-    find: "if (esim.status === 'canceled' && byCancellation > 0) return 0;",
+    find: "if (esim.status === 'canceled' && esim.revokedAt === null && byCancellation > 0) return 0;",
     replace: '',
     tests: ['test/refunds/refund-requests.test.ts'],
   },

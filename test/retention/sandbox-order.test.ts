@@ -105,7 +105,7 @@ it('completely deletes an order of 20 eSIMs, its top-up, rule, refund request, w
     'api_calls',
   ])
     expect(before[`public.${table}`], table).toBeGreaterThan(0);
-  expect(before['public.events_sandbox']).toBe(3);
+  expect(before['public.events_sandbox']).toBe(4);
   expect(before['public.webhook_deliveries_sandbox']).toBe(3);
   await ownSweepsHaveRun(service, 'retention.sandbox_orders', 'idempotency.purge', 'database.partitions');
   await letTimePass();

@@ -18,6 +18,9 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 afterEach(closeReceivers);
 
+/** With the level of the documented example of `esim.usage.level`. */
+const LEVELS = [90];
+
 /** Records the documented example of each type in one transaction. */
 async function recordEach(partnerId: string): Promise<void> {
   const app = service.process.admin!.nest;
@@ -47,7 +50,7 @@ describe('event_types of an endpoint', () => {
     const receivers = await Promise.all(
       wanted.map(async ({ event_types, received }) => {
         const receiver = await receiverThatAnswers(200);
-        const fields = { url: receiver.url, ...(event_types ? { event_types } : {}) };
+        const fields = { url: receiver.url, usage_levels: LEVELS, ...(event_types ? { event_types } : {}) };
         const endpoint = await registerEndpoint(service, partner.id, fields);
         return { receiver, endpoint, received };
       }),

@@ -16,7 +16,10 @@ interface TableColumn {
 /** Columns that only hand-written SQL uses, by table. */
 const NOT_MAPPED: Readonly<Record<string, readonly string[]>> = {
   alerts: ['once_key'],
-  catalog_syncs: ['lease_until', 'settings', 'worker_since', 'attempt'],
+  catalog_syncs: [
+    ...['lease_until', 'settings', 'worker_since', 'attempt'],
+    ...['changes_after', 'changes_up_to', 'announced_to'],
+  ],
   esims: ['poll_hint_at', 'polled_at', 'poll_lease_until', 'poll_fence'],
   ledger_transactions: ['wallet_id'],
   portal_sessions: ['code_hash', 'token_hash'],

@@ -16,6 +16,10 @@ import type { OrderFilters } from '../../../src/orders/order.js';
 import { OrdersRepository } from '../../../src/orders/orders.repository.js';
 import { PartnersRepository } from '../../../src/partners/partners.repository.js';
 import { PortalSessionsRepository } from '../../../src/portal-sessions/portal-sessions.repository.js';
+import {
+  type RefundFilters,
+  RefundRequestsRepository,
+} from '../../../src/refunds/refund-requests.repository.js';
 import { OrdersNeedingReview, TopupsNeedingReview } from '../../../src/support/needs-review.js';
 import type { TopupFilters } from '../../../src/topups/topup.js';
 import { TopupsRepository } from '../../../src/topups/topups.repository.js';
@@ -59,6 +63,10 @@ const ESIMS: Samples<EsimFilters> = {
 const TOPUPS: Samples<TopupFilters> = {
   status: ['completed', 'failed', 'processing'],
   reference: [RARE, 'unknown'],
+  esimId: [RARE, 'unknown'],
+};
+const REFUNDS: Samples<RefundFilters> = {
+  status: ['pending', 'approved'],
   esimId: [RARE, 'unknown'],
 };
 const DELIVERIES: Samples<DeliveryFilters> = {
@@ -136,6 +144,7 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
   const partners = new PartnersRepository(manager, pages);
   const endpoints = new WebhookEndpointsRepository(manager, pages);
   const deliveries = new WebhookDeliveriesRepository(manager, pages);
+  const refunds = new RefundRequestsRepository(manager, pages);
   const types = { type: [undefined, 'order.issued', 'esim.expired', 'esim.activated'] } as const;
   const modes = { mode: [undefined, 'sandbox', 'live'] } as const;
   const perMode = [live, sandbox, both].flatMap((scope) => {
@@ -188,6 +197,12 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
       (filters, options) => new CallLogRepository(manager, pages).list(PARTNER, filters, options),
       // Merging the days reads the first row of each.
     ).map((call) => ({ mostRows: 2 * (SEARCHED_AT_ONCE + DAYS), ...call })),
+    ...casesOf('refund requests', REFUNDS, (filters, options) =>
+      refunds.list({ partnerId: PARTNER, mode: 'live' }, filters, options),
+    ),
+    ...casesOf('refund requests of all partners', REFUNDS, (filters, options) =>
+      refunds.listOfAll(filters, options),
+    ),
     ...casesOf('orders that need review', {}, (_none, options) =>
       new OrdersNeedingReview(manager, cursors, config).list(options),
     ),
