@@ -127,6 +127,24 @@ describe('an action at eSIM Access', () => {
     expect(await controlEvents(esim)).toEqual([]);
   });
 
+  it('fails visibly when a lost call leaves an eSIM that the wholesaler no longer describes', async () => {
+    const esim = await inUseEsim();
+    const before = calls('suspend');
+    world.esimAccess.control({ faults: { dropAfterCommit: 1 } });
+    await request(esim, 'suspend');
+    await eventually('the call was sent', () => calls('suspend') > before);
+    // A status that the contract does not name.
+    world.change(esim, { esimStatus: 'MISLAID' });
+    // As a day later.
+    await world.database.pool.query(
+      `UPDATE esims SET action_sent_at = action_sent_at - interval '1 day', action_due_at = now() WHERE id = $1`,
+      [esim.id],
+    );
+    expect(await settled(esim)).toMatchObject({
+      action_failure: { action: 'suspend', code: 'provider_unavailable' },
+    });
+  });
+
   it('waits while the wholesaler is busy', async () => {
     const esim = await inUseEsim();
     world.esimAccess.control({ faults: { busy: 2 } });

@@ -5,6 +5,7 @@ import {
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import type { Logger } from 'pino';
+import { DAY_MS } from '../../common/durations.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { ChangeEsim, type ControlAction, type EsimEntity } from '../../esims/index.js';
 import { Transactions } from '../../infra/database/index.js';
@@ -26,6 +27,8 @@ const AT_ONCE = 4;
 const MAX_PROVIDERS = 64;
 /** Bounds of the wait between two readings, which grows with the time since the call. */
 const LOOK_AFTER_MS = { min: 2_000, max: 300_000 };
+/** An eSIM that the wholesaler does not describe for so long would otherwise be blocked by its action for ever. */
+const WITHOUT_READING_MS = DAY_MS;
 
 const WITHOUT_EFFECT: ProviderFailure = {
   code: 'provider_unavailable',
@@ -45,7 +48,7 @@ const HAS_EFFECT: Readonly<Record<ControlAction, (status: string) => boolean>> =
 
 /**
  * Carries out the actions that partners request for eSIMs (D70). Each is sent at most once. If its outcome is unknown,
- * readings decide: the action took effect, or it failed once the read lag is over.
+ * readings decide: the action took effect, or it failed once the read lag is over, or after a day without a reading.
  */
 @Injectable()
 export class EsimActionWorker implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -142,7 +145,7 @@ export class EsimActionWorker implements OnApplicationBootstrap, BeforeApplicati
     const provider = this.providers.getLiveProvider(name);
     const [reading] = await callProvider(provider, (signal) => provider.fetchUsage([toRef(esim)], signal));
     if (reading && HAS_EFFECT[actionOf(esim)](reading.status)) return null;
-    return reading && sentForMs > timeoutMs + readLagMs ? WITHOUT_EFFECT : 'unknown';
+    return sentForMs > (reading ? timeoutMs + readLagMs : WITHOUT_READING_MS) ? WITHOUT_EFFECT : 'unknown';
   }
 }
 
