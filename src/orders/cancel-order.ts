@@ -132,7 +132,8 @@ export class CompleteCancellation {
       await this.esims.update(tx, esim.id, { status: 'canceled', pendingAction: null });
     const subject = { orderId: order.id };
     // The replacement spends the same amount, and counts for no key.
-    const returned = taken[0]!.replacedBy === null ? returnedSpending(order, amount) : null;
-    await this.wallet.refund(tx, { mode: order.mode, subject, amount, returned });
+    const isHeldAgain = taken[0]!.replacedBy !== null;
+    const returned = isHeldAgain ? null : returnedSpending(order, amount);
+    await this.wallet.refund(tx, { mode: order.mode, subject, amount, returned, isHeldAgain });
   }
 }

@@ -83,7 +83,7 @@ const refundStatement = (column: string): string => `
     WHERE ${column} = $1 AND status = 'captured' AND refunded + $2::bigint <= captured
     RETURNING wallet_id, order_id, topup_id, reference
   ), wallet AS (
-    UPDATE wallets SET ${postedBy('$2::bigint')}, ${lowSince('posted - held + $2::bigint')}
+    UPDATE wallets SET ${postedBy('$2::bigint')}, ${lowSince('posted - held + $2::bigint', '$4::boolean')}
     FROM hold WHERE wallets.id = hold.wallet_id
     RETURNING ${CHANGED_WALLET}
   ), ${ledgerRows({
@@ -147,10 +147,13 @@ export class WalletHoldsRepository {
     return rows.map((row) => row.subject_id);
   }
 
-  /** Refunds `amount` of a capture. Returns false and writes nothing if the refunds would exceed the capture. */
-  async refund(tx: Tx, subject: ChargeSubject, amount: number): Promise<boolean> {
+  /**
+   * Refunds `amount` of a capture. Returns false and writes nothing if the refunds would exceed the capture.
+   * @param isHeldAgain whether `tx` holds the amount again, so that the wallet is low afterwards if it was low before
+   */
+  async refund(tx: Tx, subject: ChargeSubject, amount: number, isHeldAgain: boolean): Promise<boolean> {
     const { column, id } = subjectOf(subject);
-    const { rows } = await sql(tx.manager, REFUND[column], [id, amount, newId('txn')]);
+    const { rows } = await sql(tx.manager, REFUND[column], [id, amount, newId('txn'), isHeldAgain]);
     return rows.length === 1;
   }
 }

@@ -14,9 +14,11 @@ const COUNTER_ACCOUNTS: Readonly<Record<TransactionType, string>> = {
 /**
  * SQL that sets `low_since`, for a statement that also changes the available amount. `now()` identifies the change, so
  * a wallet signals once each time it becomes low.
+ * @param keptIf SQL condition under which nothing changes, because a later statement of the transaction decides
  */
-export function lowSince(available: string): string {
-  return `low_since = CASE WHEN ${available} < low_balance_amount THEN coalesce(low_since, now()) END`;
+export function lowSince(available: string, keptIf = 'false'): string {
+  return `low_since = CASE WHEN ${keptIf} THEN low_since
+    WHEN ${available} < low_balance_amount THEN coalesce(low_since, now()) END`;
 }
 
 /** Columns that every statement returns from the changed wallet; the parts below read them as `wallet`. */

@@ -78,6 +78,7 @@ export class Wallet {
 
   /**
    * Refunds part of a capture as a separate transaction. The caller ensures that it happens once.
+   * @param refund.isHeldAgain whether `tx` then holds the amount again, which does not make the wallet low once more
    * @throws Error when the refunds would exceed the capture
    */
   async refund(
@@ -87,12 +88,19 @@ export class Wallet {
       subject,
       amount,
       returned,
-    }: { mode: Mode; subject: ChargeSubject; amount: number; returned?: ReturnedSpending | null },
+      isHeldAgain = false,
+    }: {
+      mode: Mode;
+      subject: ChargeSubject;
+      amount: number;
+      returned?: ReturnedSpending | null;
+      isHeldAgain?: boolean;
+    },
   ): Promise<void> {
     assertAmount(amount);
     if (returned) await this.spending.giveBack(tx, [returned]);
     if (mode === 'sandbox' || amount === 0) return;
-    if (!(await this.holds.refund(tx, subject, amount)))
+    if (!(await this.holds.refund(tx, subject, amount, isHeldAgain)))
       throw new Error('more would be refunded than was captured');
   }
 }

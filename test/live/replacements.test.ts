@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../harness/index.js';
 import { type Json, readFeed } from '../harness/order-steps.js';
 import { expectBooksInOrder } from './books.js';
 import { EsimAccessUpstream } from './esim-access-upstream.js';
@@ -63,6 +64,23 @@ describe.each([
     ]);
     const issued = (await readFeed(buyer.api)).filter(({ type }) => type === 'order.issued');
     expect(issued).toHaveLength(2);
+  });
+
+  it('does not announce once more that the wallet is low', async () => {
+    const buyer = await shop.buyer(price);
+    const body = { currency: 'USD', low_balance_amount: price };
+    await shop.office.admin.call('PATCH', `/internal/v1/partners/${buyer.id}/wallet`, { body });
+    const old = await buy(buyer, upstream.packageId);
+    const lows = async (): Promise<number> => {
+      await eventually('no signal waits', async () => {
+        const { rows } = await shop.database.pool.query('SELECT 1 FROM wallet_low_signals');
+        return rows.length === 0;
+      });
+      return (await readFeed(buyer.api)).filter(({ type }) => type === 'wallet.low').length;
+    };
+    expect(await lows()).toBe(1);
+    await settled(buyer, await replace(buyer, esimIdsOf(old)[0]!));
+    expect(await lows()).toBe(1);
   });
 
   it('leaves the old eSIM if it is in use, and costs nothing', async () => {
