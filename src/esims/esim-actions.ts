@@ -29,6 +29,8 @@ export interface OrderSituation {
   readonly esims: readonly ActedEsim[];
   /** Ids of those that have a top-up which has not failed. */
   readonly toppedUp: ReadonlySet<string>;
+  /** Ids of those that an approved request refunded: that money cannot pay for a replacement. */
+  readonly refunded: ReadonlySet<string>;
   /** The database's time of reading (D40). */
   readonly readAt: Date;
 }
@@ -63,8 +65,8 @@ export function canCancel({ isIssued, esims, toppedUp, readAt }: OrderSituation)
   );
 }
 
-function canReplace(esim: ActedEsim, { isIssued, toppedUp, readAt }: OrderSituation): boolean {
-  return isIssued && !toppedUp.has(esim.id) && isFree(esim, readAt);
+function canReplace(esim: ActedEsim, { isIssued, toppedUp, refunded, readAt }: OrderSituation): boolean {
+  return isIssued && !toppedUp.has(esim.id) && !refunded.has(esim.id) && isFree(esim, readAt);
 }
 
 function canControl(esim: ActedEsim, { isIssued, readAt }: OrderSituation, action: ControlAction): boolean {

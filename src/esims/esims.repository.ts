@@ -113,6 +113,7 @@ export class EsimsRepository {
     this.readSituations = prepared(`
       SELECT o.status IN ('issued', 'partially_issued') AS is_issued,
              EXISTS (SELECT 1 FROM topups t WHERE t.esim_id = e.id AND t.status <> 'failed') AS topped_up,
+             EXISTS (SELECT 1 FROM refund_requests r WHERE r.esim_id = e.id AND r.status = 'approved') AS refunded,
              clock_timestamp() AS situation_at, ${selectList(manager, EsimEntity, 'e')}
       FROM orders o JOIN esims e ON e.order_id = o.id WHERE o.id = ANY ($1) ORDER BY e.id`);
   }
@@ -201,6 +202,7 @@ export class EsimsRepository {
     interface Row extends Record<string, unknown> {
       readonly is_issued: boolean;
       readonly topped_up: boolean;
+      readonly refunded: boolean;
       readonly situation_at: Date;
       readonly order_id: string;
       readonly id: string;
@@ -215,6 +217,7 @@ export class EsimsRepository {
           esims: some.map((row) => rowToEntity(manager, EsimEntity, row)),
           readAt: some[0]!.situation_at,
           toppedUp: new Set(some.flatMap(({ id, topped_up: isToppedUp }) => (isToppedUp ? [id] : []))),
+          refunded: new Set(some.flatMap(({ id, refunded }) => (refunded ? [id] : []))),
         },
       ]),
     );

@@ -37,8 +37,8 @@ export class DecideRefund {
   /**
    * Refunds the eSIM's share of its order. Locks the order before the request and the wallet (D40), as a cancellation
    * does (B15). All refunds of an eSIM are therefore decided one after another, and never exceed its price.
-   * @throws NotFound, ValidationFailed for another currency, AppError `conflict` unless it is pending, and when the
-   * amount exceeds what is left
+   * @throws NotFound, ValidationFailed for another currency, AppError `conflict` unless it is pending, while the eSIM is
+   * being replaced, and when the amount exceeds what is left
    */
   async approve(tx: Tx, by: ChangeAuthor, { id, amount, note }: Approval): Promise<RefundRequestEntity> {
     const { orderId } = await this.requests.getOfAny(tx.manager, id);
@@ -84,6 +84,11 @@ export class DecideRefund {
   ): Promise<number> {
     const esim = await this.esims.find({ partnerId, mode }, esimId, tx.manager);
     if (!esim) throw new NotFound();
+    // The refund of a replaced eSIM pays for the new one.
+    if (esim.pendingAction === 'replace')
+      throw new AppError('conflict', {
+        detail: 'The eSIM is being replaced. Fetch the request again once its order is not `canceling`.',
+      });
     return refundableOf(order, esim, await this.orders.listRefunds(tx.manager, [order.id]));
   }
 

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { BOOK_CHECKS } from '../../src/reconciliation/index.js';
+import { ProviderUnavailable } from '../../src/providers/index.js';
 import { type ApiAnswer, eventually, type HttpClient } from '../harness/index.js';
 import { expectProblem, invalidFields } from '../harness/expect-problem.js';
 import { type Json, orderEnded, placeOrder, readFeed } from '../harness/order-steps.js';
@@ -389,6 +390,37 @@ describe('the refunds of an eSIM', () => {
     expect(await remaining()).toEqual(usd(0));
     await approved((await request(buyer.live, idsOf(order)[0]!))['id'], usd(100));
     expect(await remaining()).toEqual(usd(100));
+  });
+});
+
+describe('the money of a replaced eSIM', () => {
+  it('is its refund, so an eSIM with an approved refund is not replaced', async () => {
+    const { buyer, esimIds } = await buy(2);
+    const [first, second] = esimIds;
+    await approved((await request(buyer.live, first!))['id'], usd(100));
+    expectProblem(await buyer.live.post(`/v1/esims/${first}/replace`), 409, 'not_supported');
+    const actionsOf = async (id: string): Promise<unknown> =>
+      (await buyer.live.get(`/v1/esims/${id}`)).body.data.actions;
+    expect(await actionsOf(first!)).toEqual(['cancel']);
+    expect(await actionsOf(second!)).toEqual(['cancel', 'replace']);
+  });
+
+  it('is not refunded by a request while the eSIM is being replaced', async () => {
+    const { buyer, esimIds, orderId } = await buy();
+    let isCanceled = false;
+    shop.liveProvider.cancelState = () => {
+      if (!isCanceled) throw new ProviderUnavailable(100);
+      return { state: 'canceled' };
+    };
+    const { id } = await request(buyer.live, esimIds[0]!);
+    const replacement = await buyer.live.post(`/v1/esims/${esimIds[0]}/replace`);
+    expect(replacement.status, replacement.text).toBe(202);
+    expectProblem(await approve(id), 409, 'conflict');
+    isCanceled = true;
+    await shop.database.pool.query('UPDATE orders SET next_attempt_at = now() WHERE id = $1', [orderId]);
+    expect(await shop.settled(buyer, replacement.body.data.id as string)).toMatchObject({ status: 'issued' });
+    expect(await balance(buyer)).toEqual({ posted: 0, held: 0, available: 0 });
+    expectProblem(await approve(id), 409, 'conflict');
   });
 });
 
