@@ -3,7 +3,13 @@ import { exampleOf } from './open-api.mjs';
 const SCHEMA = 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json';
 
 /** Variables for ids, by the path segment before the id. */
-const ID_VARIABLES = { orders: 'order_id', esims: 'esim_id', topups: 'topup_id', events: 'event_id' };
+const ID_VARIABLES = {
+  orders: 'order_id',
+  esims: 'esim_id',
+  topups: 'topup_id',
+  events: 'event_id',
+  'refund-requests': 'refund_request_id',
+};
 
 /** Body fields that must differ between calls, or whose values come from an earlier response. */
 const BODY_VALUES = { reference: 'booking-{{$guid}}', esim_id: '{{esim_id}}' };
@@ -16,7 +22,10 @@ const KEEPS = {
   ],
   placeTopup: ["pm.collectionVariables.set('topup_id', data.id);"],
   listEvents: ["if (data.length > 0) pm.collectionVariables.set('event_id', data[0].id);"],
+  requestRefund: ["pm.collectionVariables.set('refund_request_id', data.id);"],
   cancelOrder: forgetOrder(),
+  replaceEsim: forgetOrder(),
+  revokeEsim: forgetOrder(),
   expireEsim: forgetOrder(),
 };
 
@@ -24,11 +33,8 @@ function forgetOrder() {
   return ["pm.collectionVariables.unset('order_id');", "pm.collectionVariables.unset('esim_id');"];
 }
 
-/** Runs before each request. It never orders with a Live key, because that would cost money. */
-const ORDER_FIRST = String.raw`
-// A request that needs an order or an eSIM waits for one. Without one, a Sandbox key orders it.
-const variables = pm.collectionVariables;
-const needs = (name) => JSON.stringify(pm.request).includes('{{' + name + '}}');
+/** Defines `call(method, path, body, done)` in a script. */
+const CALL = String.raw`const variables = pm.collectionVariables;
 const call = (method, path, body, done) =>
   pm.sendRequest(
     {
@@ -42,7 +48,13 @@ const call = (method, path, body, done) =>
       body: body && { mode: 'raw', raw: JSON.stringify(body) },
     },
     (error, answer) => !error && done(answer.json().data),
-  );
+  );`;
+
+/** Runs before each request. It never orders with a Live key, because that would cost money. */
+const ORDER_FIRST = String.raw`
+// A request that needs an order or an eSIM waits for one. Without one, a Sandbox key orders it.
+const needs = (name) => JSON.stringify(pm.request).includes('{{' + name + '}}');
+${CALL}
 const waitForEsim = (triesLeft) =>
   call('GET', '/v1/orders/' + variables.get('order_id'), null, ({ esims }) => {
     if (esims.length > 0) variables.set('esim_id', esims[0].esim_id);
@@ -56,6 +68,39 @@ if ((needs('order_id') || needs('esim_id')) && !variables.get('esim_id')) {
       waitForEsim(60);
     });
 }`;
+
+/** Scripts that run before one request, by operation; only with a Sandbox key, as the order before it. */
+const FIRST = {
+  resumeEsim: waitForAction('resume'),
+  revokeEsim: waitForAction('revoke'),
+  getAutoTopup: String.raw`
+// Without a rule, there would be nothing to get.
+const rule = {
+  at_percent: 80,
+  package_id: 'pkg_fr_topup_1gb_7d',
+  max_times: 1,
+  max_price: { amount: 1000, currency: 'USD' },
+};
+${CALL}
+if (pm.variables.get('api_key').includes('_test_'))
+  call('PUT', '/v1/esims/' + variables.get('esim_id') + '/auto-topup', rule, () => {});`,
+};
+
+function waitForAction(action) {
+  return String.raw`
+// Waits until the eSIM offers the action. A working eSIM is suspended before it is resumed.
+${CALL}
+const waitFor = (triesLeft) => {
+  const path = '/v1/esims/' + variables.get('esim_id');
+  const next = () => setTimeout(() => waitFor(triesLeft - 1), 500);
+  call('GET', path, null, ({ actions }) => {
+    if (actions.includes('${action}') || triesLeft === 0) return;
+    if ('${action}' === 'resume' && actions.includes('suspend')) call('POST', path + '/suspend', null, next);
+    else next();
+  });
+};
+if (pm.variables.get('api_key').includes('_test_')) waitFor(60);`;
+}
 
 /** Renders docs/postman.json with one folder per tag. The requests pass from top to bottom, and also individually. */
 export function renderPostmanCollection(api) {
@@ -81,7 +126,12 @@ export function renderPostmanCollection(api) {
       name: api.labelOf(tag),
       item: operations.map((operation) => ({
         name: operation.summary,
-        event: [script('test', testOf(operation))],
+        event: [
+          ...(FIRST[operation.operationId]
+            ? [script('prerequest', FIRST[operation.operationId].trim().split('\n'))]
+            : []),
+          script('test', testOf(operation)),
+        ],
         request: requestOf(api, operation),
       })),
     })),
