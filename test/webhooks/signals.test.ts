@@ -115,8 +115,9 @@ describe.each([
       'reaches all workers, and others claim when the first one is dead or frozen',
       { timeout: TEST_MS },
       async () => {
-        // This connection announces itself as a worker and does nothing.
-        const text = JSON.stringify({ from: 'frozen', works: { 'delivery-jobs': 0 } });
+        // This connection announces itself as a worker and does nothing. It looks busy, so that nobody hands it endpoints:
+        // only a sweep would find them again.
+        const text = JSON.stringify({ from: 'frozen', works: { 'delivery-jobs': 1_000 } });
         const client = redis ? new Redis(redis.url) : null;
         for (let nth = 1; nth <= 8; nth++) {
           if (client) await client.publish('partner_esim_work', text);
