@@ -82,9 +82,6 @@ export class ReadOrders {
 
   /** @throws NotFound */
   async getById(scope: ReadScope, id: string): Promise<OrderWithEsims> {
-    const order = await this.orders.getById(scope, id);
-    // It has no eSIMs yet, and a call that waits for it reads it often.
-    if (order.status === 'pending' || order.status === 'processing') return { order, esims: [] };
     return this.manager.transaction('REPEATABLE READ', async (manager) => {
       return this.withEsims(await this.orders.getById(scope, id, manager), manager);
     });

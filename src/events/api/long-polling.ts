@@ -42,24 +42,19 @@ export class LongPolling {
   /**
    * Reads once if the call does not ask to wait. Otherwise `Preference-Applied` confirms the wait, unless too many calls
    * are waiting.
-   * @param read its parameter says whether there may be events after the position of the previous read
    * @param orderId wakes only for events of this order
    */
-  async readUntil<T>(
-    call: WaitingCall,
-    read: (isNew: boolean) => Promise<Found<T>>,
-    orderId?: string,
-  ): Promise<T> {
+  async readUntil<T>(call: WaitingCall, read: () => Promise<Found<T>>, orderId?: string): Promise<T> {
     const waitSeconds = preferredWaitSeconds(call.request.headers.prefer);
-    if (waitSeconds === null) return (await read(true)).value;
+    if (waitSeconds === null) return (await read()).value;
     const endsAt = performance.now() + waitSeconds * 1_000;
     const gone = new AbortController();
     const hungUp = (): void => gone.abort();
     const { socket } = call.request.raw;
     socket.once('close', hungUp);
     try {
-      for (let isNew = true; ;) {
-        const found = await read(isNew);
+      for (;;) {
+        const found = await read();
         const leftMs = endsAt - performance.now();
         const end =
           found.isAwaited || leftMs <= 0
@@ -72,8 +67,7 @@ export class LongPolling {
                 forMs: Math.min(leftMs, found.readAgainMs ?? leftMs),
                 gone: gone.signal,
               });
-        isNew = end === 'new';
-        if (isNew || (end === 'time' && found.readAgainMs !== undefined)) continue;
+        if (end === 'new' || (end === 'time' && found.readAgainMs !== undefined)) continue;
         if (end !== 'no room') void call.reply.header('preference-applied', `wait=${waitSeconds}`);
         return found.value;
       }
@@ -91,9 +85,8 @@ export class LongPolling {
   ): Promise<T> {
     if (preferredWaitSeconds(call.request.headers.prefer) === null) return read();
     const subject = await this.subjects.find(call.caller, id);
-    let position = 0;
-    const readFromHead = async (isNew: boolean): Promise<Found<T>> => {
-      if (isNew) position = await this.feed.head(call.caller.mode);
+    const readFromHead = async (): Promise<Found<T>> => {
+      const position = await this.feed.head(call.caller.mode);
       const value = await read();
       const status = statusOf(value);
       const isAwaited = !['pending', 'processing', 'canceling'].includes(status);
