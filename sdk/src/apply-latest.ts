@@ -8,8 +8,8 @@ export interface Versioned {
 /**
  * Returns the newer of two states of one object, or of two events about it. Use it because webhooks can arrive in any
  * order and more than once. Events of one change share a version; the later one has the greater id. `esim.activated` has
- * no version, because it is always an eSIM's first event. Neither have `refund.settled`, `wallet.low` and
- * `catalog.changed`, of which the greater id is newer.
+ * no version, because it is always an eSIM's first event. `refund.settled`, `wallet.low` and
+ * `catalog.changed` have none either: the greater id is newer.
  */
 export function applyLatest<T extends Versioned>(known: T | null | undefined, incoming: T): T {
   if (known == null) return incoming;

@@ -98,9 +98,9 @@ export function profileEvents(
 }
 
 /**
- * The transition's events, with one per level in `levels` that it crosses; an expiry stays last. A level that is a threshold is crossed with its
- * threshold, under the same rules. Others compare the usage before and after, which only grows; a top-up that raises
- * the total opens a new cycle, as for thresholds (D24).
+ * The transition's events, with one per level in `levels` that it crosses; an expiry stays last. A level that is a
+ * threshold is crossed with its threshold, under the same rules. Others compare the usage before and after, which only
+ * grows; a top-up that raises the total opens a new cycle, as for thresholds (D24).
  */
 export function withLevels(
   esim: EsimEntity,

@@ -2,6 +2,7 @@ import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } fro
 import type { ActivationPolicy } from '../catalog/index.js';
 import type { Mode } from '../common/mode.js';
 import { bigintColumn } from '../infra/database/index.js';
+import type { ProviderEsimRef } from '../providers/index.js';
 import type {
   ActionFailure,
   EsimStatus,
@@ -167,4 +168,13 @@ export class EsimEntity {
 
   @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz' })
   updatedAt!: Date;
+}
+
+/** The eSIM in calls to its provider. */
+export function toProviderEsim({
+  providerEsimId,
+  iccid,
+  createdAt: issuedAt,
+}: Pick<EsimEntity, 'providerEsimId' | 'iccid' | 'createdAt'>): ProviderEsimRef {
+  return { providerEsimId, iccid, issuedAt };
 }

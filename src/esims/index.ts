@@ -20,7 +20,7 @@ export {
   takesTopups,
 } from './esim.js';
 export { actionsOf, canCancel } from './esim-actions.js';
-export { EsimEntity } from './esim.entity.js';
+export { EsimEntity, toProviderEsim } from './esim.entity.js';
 export { EsimObserver } from './esim-observer.js';
 export { EsimQueries } from './esim-queries.js';
 export { EXPIRING_HOURS, USAGE_THRESHOLDS } from './esim-transition.js';

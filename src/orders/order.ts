@@ -1,7 +1,7 @@
 import { Column, Entity } from 'typeorm';
 import type { ActivationPolicy } from '../catalog/index.js';
 import { type Money, multiplyMoney } from '../common/money.js';
-import type { EsimEntity } from '../esims/index.js';
+import { type EsimEntity, toProviderEsim } from '../esims/index.js';
 import { bigintColumn } from '../infra/database/index.js';
 import type { FailureCode, ProviderCancelRequest, ProviderOrderRequest } from '../providers/index.js';
 import { Purchase, type PurchaseFilters, type PurchaseKind, toProviderRequest } from '../purchases/index.js';
@@ -167,10 +167,6 @@ export function toProviderCancelRequest(
   return {
     reference: order.providerReference,
     quantity: order.quantity,
-    esims: esims.map(({ providerEsimId, iccid, createdAt }) => ({
-      providerEsimId,
-      iccid,
-      issuedAt: createdAt,
-    })),
+    esims: esims.map(toProviderEsim),
   };
 }

@@ -1,5 +1,5 @@
 import { Column, Entity } from 'typeorm';
-import type { EsimEntity } from '../esims/index.js';
+import { type EsimEntity, toProviderEsim } from '../esims/index.js';
 import { bigintColumn } from '../infra/database/index.js';
 import type { EsimPurchasesRepository, ProviderTopupRequest } from '../providers/index.js';
 import { Purchase, type PurchaseFilters, type PurchaseKind, toProviderRequest } from '../purchases/index.js';
@@ -60,7 +60,7 @@ export function toProviderTopupRequest(
 ): ProviderTopupRequest {
   return {
     ...toProviderRequest(topup),
-    esim: { providerEsimId: esim.providerEsimId, iccid: esim.iccid, issuedAt: esim.createdAt },
+    esim: toProviderEsim(esim),
     otherPurchases: () => purchases.getBesides(topup.providerReference),
   };
 }

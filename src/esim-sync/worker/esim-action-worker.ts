@@ -7,7 +7,7 @@ import {
 import type { Logger } from 'pino';
 import { DAY_MS } from '../../common/durations.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { ChangeEsim, type ControlAction, type EsimEntity } from '../../esims/index.js';
+import { ChangeEsim, type ControlAction, type EsimEntity, toProviderEsim } from '../../esims/index.js';
 import { Transactions } from '../../infra/database/index.js';
 import { JobRunner } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging.js';
@@ -127,7 +127,7 @@ export class EsimActionWorker implements OnApplicationBootstrap, BeforeApplicati
     const { controlEsim } = provider;
     if (controlEsim === null) return NOT_OFFERED;
     if (mayBeSent) return this.lookForEffect(claimed, provider);
-    const control = { action: actionOf(esim), esim: toRef(esim), reference: esim.orderId };
+    const control = { action: actionOf(esim), esim: toProviderEsim(esim), reference: esim.orderId };
     const result = await callProvider(
       provider,
       (signal) => controlEsim.call(provider, control, signal),
@@ -143,7 +143,9 @@ export class EsimActionWorker implements OnApplicationBootstrap, BeforeApplicati
     // The simulator never loses a call.
     if (esim.mode === 'sandbox') return null;
     const provider = this.providers.getLiveProvider(name);
-    const [reading] = await callProvider(provider, (signal) => provider.fetchUsage([toRef(esim)], signal));
+    const [reading] = await callProvider(provider, (signal) =>
+      provider.fetchUsage([toProviderEsim(esim)], signal),
+    );
     if (reading && HAS_EFFECT[actionOf(esim)](reading.status)) return null;
     return sentForMs > (reading ? timeoutMs + readLagMs : WITHOUT_READING_MS) ? WITHOUT_EFFECT : 'unknown';
   }
@@ -156,8 +158,4 @@ function lookAfterMs({ sentForMs }: ClaimedAction): number {
 function actionOf({ pendingAction }: EsimEntity): ControlAction {
   if (pendingAction === null || pendingAction === 'replace') throw new Error('no action is due');
   return pendingAction;
-}
-
-function toRef({ providerEsimId, iccid, createdAt }: EsimEntity) {
-  return { providerEsimId, iccid, issuedAt: createdAt };
 }
