@@ -12,7 +12,7 @@ import { type EndedEsim, EsimsRepository } from '../esims.repository.js';
 const BATCH = 200;
 /** A row locked for longer is left to the next run, so that it does not hold up the others. */
 const LOCK_WAIT_MS = 500;
-/** Number of eSIMs remembered as already logged. */
+/** Number of failures remembered as already logged. */
 const NAMED = 10_000;
 
 /**
@@ -21,8 +21,11 @@ const NAMED = 10_000;
  */
 @Injectable()
 export class EsimExpiry {
-  /** Reasons of failed expiries by eSIM id: a run every second must not fill the log with them. */
-  private readonly named = boundedCache<string>(NAMED);
+  /**
+   * Failed expiries by eSIM and reason: a run every second must not fill the log with them. The reason is part of the
+   * key, because a lock timeout in between does not make the first reason new.
+   */
+  private readonly named = boundedCache<number>(NAMED);
 
   constructor(
     private readonly esims: EsimsRepository,
@@ -71,9 +74,9 @@ export class EsimExpiry {
   }
 
   private nameOnce(esimId: string, error: unknown): void {
-    const reason = String(error);
-    if (this.named.get(esimId) === reason) return;
-    this.named.set(esimId, reason);
+    const failure = `${esimId} ${String(error)}`;
+    if (this.named.has(failure)) return;
+    this.named.set(failure, 1);
     const line = { event: 'esim.expiry_failed', esimId, err: error };
     this.logger.warn(line, 'failed to expire eSIM; the next run will retry');
   }
