@@ -9,6 +9,7 @@ import {
 } from '../auth/index.js';
 import { CallLogPortalModule } from '../call-log/index.js';
 import { EsimsPortalModule } from '../esims/index.js';
+import { InstallLinksPortalModule } from '../install-links/index.js';
 import { EventsPortalModule } from '../events/index.js';
 import { OrdersPortalModule } from '../orders/index.js';
 import { PortalSessionsPortalModule } from '../portal-sessions/index.js';
@@ -32,6 +33,7 @@ import type { ProcessResources } from './process-resources.js';
     CallLogPortalModule,
     OrdersPortalModule,
     EsimsPortalModule,
+    InstallLinksPortalModule,
     TopupsPortalModule,
     RefundsPortalModule,
     EventsPortalModule,
