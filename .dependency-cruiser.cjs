@@ -16,7 +16,7 @@ const MAY_USE = {
   'catalog-sync': ['auth', 'audit', 'alerts', 'catalog', 'events', 'partners', 'providers'],
   events: ['auth', 'partners'],
   esims: ['auth', 'audit', 'catalog', 'partners', 'events', 'providers'],
-  'install-links': ['auth', 'audit', 'catalog', 'esims', 'partners'],
+  'install-links': ['auth', 'audit', 'catalog', 'esims'],
   wallet: ['auth', 'audit', 'alerts', 'events', 'partners'],
   purchases: ['auth', 'providers'],
   orders: [

@@ -73,7 +73,9 @@ try {
     ADMIN_PORT: '0',
     OPS_PORT: '0',
     PORTAL_PORT: '0',
+    INSTALL_PORT: '0',
     PORTAL_URL: 'https://portal.example.com',
+    INSTALL_URL: 'https://install.example.com',
   };
   const migrated = start(env, 'migrate');
   assert.equal(migrated.status, 0, migrated.text);

@@ -43,7 +43,9 @@ try {
     PORT: String(await freePort()),
     ADMIN_PORT: String(await freePort()),
     PORTAL_PORT: '0',
+    INSTALL_PORT: '0',
     PORTAL_URL: 'https://portal.example.com',
+    INSTALL_URL: 'https://install.example.com',
   };
   proveTheWalls();
   proveTheCompiledCode();
