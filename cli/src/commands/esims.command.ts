@@ -128,7 +128,7 @@ export const esimsInstallLink: Command = {
     }
     const link = await context.writableApi.createInstallLink(id, {
       expires_in_days: wholeNumber(options, 'days', 30),
-      locale: (options.text('locale') ?? null) as NewInstallLink['locale'],
+      locale: (options.text('locale') ?? null) as NonNullable<NewInstallLink['locale']> | null,
       access_code: options.flag('access-code'),
     });
     output.line(link.url ?? link.id);
