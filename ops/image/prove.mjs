@@ -50,7 +50,7 @@ try {
   proveTheWalls();
   proveTheCompiledCode();
   await migrate(env);
-  for (const role of ['api', 'admin', 'worker', 'portal']) roles.push(await startRole(role, env));
+  for (const role of ['api', 'admin', 'worker', 'portal', 'install']) roles.push(await startRole(role, env));
   await proveAnOrder(env);
   for (const role of roles) await stopRole(role);
   console.log(

@@ -3,6 +3,8 @@ import { exportLines, type LiveDemo } from './demo.js';
 
 export interface BannerFacts {
   readonly apiUrl: string;
+  /** Where install links lead; it needs a link. */
+  readonly installUrl: string;
   /** Sign-in link to the portal for the demo partner. Works once, within five minutes. */
   readonly portalLink: string;
   /** Null when private webhook targets are refused, so that no demo receiver runs. */
@@ -75,8 +77,9 @@ function describeLive(live: LiveDemo | null): string {
     : ' Live: a SIMULATED wholesaler, play money.';
 }
 
-function placesOf({ receiverUrl, demoFile, logFile }: BannerFacts): string[] {
+function placesOf({ receiverUrl, installUrl, demoFile, logFile }: BannerFacts): string[] {
   return [
+    `install page: port ${new URL(installUrl).port}`,
     receiverUrl === null ? 'webhooks: off (WEBHOOK_ALLOW_PRIVATE_TARGETS=false)' : 'webhooks: printed here',
     `keys: . ${shellWord(demoFile)}`,
     ...(logFile === null ? [] : [`log: ${shellWord(logFile)}`]),
