@@ -41,12 +41,13 @@ describe('the formats of the install page', () => {
     expect(formats.days(15)).toMatch(/15/);
   });
 
-  it('never show more data or time than there is', () => {
+  it('never show more data than there is, and round days, but not the last hours', () => {
     const formats = new Formats('en');
     expect(formats.data(2_199_999_999)).toBe('2.1 GB');
     expect(formats.data(999_999_999)).toBe('999 MB');
     const now = new Date('2027-01-01T00:00:00Z');
-    expect(formats.timeLeft(now, new Date('2027-01-11T23:59:59Z'))).toBe('10 days');
+    expect(formats.timeLeft(now, new Date('2027-01-11T23:59:59Z'))).toBe('11 days');
+    expect(formats.timeLeft(now, new Date('2027-01-02T11:59:59Z'))).toBe('1 day');
     expect(formats.timeLeft(now, new Date('2027-01-01T05:59:59Z'))).toBe('5 hours');
     expect(formats.timeLeft(now, new Date('2026-01-01T00:00:00Z'))).toBe('0 hours');
   });

@@ -34,7 +34,7 @@ beforeAll(async () => {
   install = await startTestService({
     role: 'install',
     database: { ...all.database, url: proxy.url },
-    env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, DATABASE_POOL_WAIT_MS: '1000' },
+    env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
     logLines,
   });
   visitor = Visitor.of(install);

@@ -39,10 +39,10 @@ export class Formats {
     return this.unit(days, 'day');
   }
 
-  /** Time until `end` in days, or in hours on the last day. */
+  /** Time until `end` in days, rounded because the page shows the end as well, or in hours on the last day. */
   timeLeft(now: Date, end: Date): string {
     const ms = Math.max(0, end.getTime() - now.getTime());
-    return ms >= DAY_MS ? this.days(Math.floor(ms / DAY_MS)) : this.unit(Math.floor(ms / HOUR_MS), 'hour');
+    return ms >= DAY_MS ? this.days(Math.round(ms / DAY_MS)) : this.unit(Math.floor(ms / HOUR_MS), 'hour');
   }
 
   date(time: Date, zone: string): string {

@@ -236,29 +236,25 @@ class InstallPage {
   private left(): Html {
     const { facts } = this.view;
     const { texts } = this;
+    const date = this.formats.time(facts.usageAsOf, this.zone);
+    const measured = fill(isStale(facts) ? texts.stale : texts.asOf, { date });
     return html`<section class="left" aria-label="${texts.whatIsLeft}">
+      ${this.usage()}
       <div>
         <p class="label">${texts.timeLeft}</p>
         ${this.timeLeft()}
       </div>
-      ${
-        isStale(facts)
-          ? html`<p class="muted asof">
-              ${icon('clock')}<span
-                >${fill(texts.stale, { date: this.formats.time(facts.usageAsOf, this.zone) })}</span
-              >
-            </p>`
-          : html`<div>
-                <p class="label">${texts.dataLeft}</p>
-                ${this.dataLeft()}
-              </div>
-              <p class="muted asof">
-                ${icon('refresh')}<span
-                  >${fill(texts.asOf, { date: this.formats.time(facts.usageAsOf, this.zone) })}</span
-                >
-              </p>`
-      }
+      <p class="muted asof">${icon('refresh')}<span>${measured}</span></p>
     </section>`;
+  }
+
+  /** Null if the last measurement is too old to be shown. */
+  private usage(): Html | null {
+    if (isStale(this.view.facts)) return null;
+    return html`<div>
+      <p class="label">${this.texts.dataLeft}</p>
+      ${this.dataLeft()}
+    </div>`;
   }
 
   private dataLeft(): Html {

@@ -50,10 +50,12 @@ export function renderLayout({ language, title, brand, device, isTest, content, 
         ${accent === null ? null : html`<link rel="stylesheet" href="${accent}" />`}
       </head>
       <body class="${device}">
-        ${isTest ? html`<p class="sandbox">${texts.test}</p>` : null}
-        <header class="brand-bar">
-          ${brand ? html`<p class="brand">${logoOf(brand)}<span>${brand.name}</span></p>` : html`<span></span>`}
-          ${languages(language, texts)}
+        <header>
+          ${isTest ? html`<p class="sandbox">${texts.test}</p>` : null}
+          <div class="brand-bar">
+            ${brand ? html`<p class="brand">${logoOf(brand)}<span>${brand.name}</span></p>` : html`<span></span>`}
+            ${languages(language, texts)}
+          </div>
         </header>
         <main>${content}</main>
         ${footer === null ? null : html`<footer>${footer}</footer>`}
