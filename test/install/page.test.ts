@@ -34,7 +34,7 @@ async function openings({ id, esimId }: { id: string; esimId: string }): Promise
   return (await api.get(`/v1/esims/${esimId}/install-links/${id}`)).body.data.opened_count as number;
 }
 
-/** What distinguishes two responses: everything but the id and the time of the call. */
+/** Everything by which two responses could be told apart: all but the id and the time of the call. */
 function fingerprint({ status, headers, text }: Page): Json {
   const others = [...headers].filter(([name]) => name !== 'x-request-id' && name !== 'date');
   return { status, headers: others, text };

@@ -1,4 +1,4 @@
-/** What the visitor's device can install by. */
+/** A device by its ways to install an eSIM. */
 export type DeviceKind =
   /** iOS 17.4 and newer open an installation link. */
   | 'apple'

@@ -71,7 +71,7 @@ export class InstallPageController {
     return renderCodeForm(facts, language, problem);
   }
 
-  /** The outcome is told only after the try was counted. */
+  /** Returns the outcome only after the try was counted. */
   private async tryCode({ facts, token }: InstallVisit, code: string): Promise<CodeProblem> {
     if (facts.accessCodeHash === null) return null;
     const isCorrect = timingSafeEqual(facts.accessCodeHash, hashAccessCode(token, code));

@@ -5,7 +5,7 @@ import type { InstallFacts } from './install-page.repository.js';
 const FRESH_MS = DAY_MS;
 
 /**
- * What the page shows. `new`: nobody has installed the eSIM. `installed`: it is on a device. `ended`: it can no longer
+ * The main part of the page. `new`: nobody has installed the eSIM. `installed`: it is on a device. `ended`: it can no longer
  * be used. Decided by the clock as well as by the stored status, because the worker that writes the status may be down.
  */
 export type PageState = 'new' | 'installed' | 'ended';

@@ -120,7 +120,7 @@ export interface EdgeOptions {
   readonly listensAt?: string;
   /** Portal only: further GET paths that are neither authenticated nor recorded, by path without query. */
   readonly isPublicPath?: (path: string) => boolean;
-  /** What bodies contain: JSON, or the fields of an HTML form. Default JSON. */
+  /** Format of request bodies: JSON, or the fields of an HTML form. Default JSON. */
   readonly bodies?: 'json' | 'form';
   /** Renders refusals and errors for people; default: the one error body (D6). */
   readonly errorPage?: RenderErrorPage;
