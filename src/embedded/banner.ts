@@ -3,7 +3,7 @@ import { exportLines, type LiveDemo } from './demo.js';
 
 export interface BannerFacts {
   readonly apiUrl: string;
-  /** Where install links lead; it needs a link. */
+  /** Origin of install links. Without a link, it shows nothing. */
   readonly installUrl: string;
   /** Sign-in link to the portal for the demo partner. Works once, within five minutes. */
   readonly portalLink: string;
@@ -37,6 +37,7 @@ export function renderBanner(facts: BannerFacts): string {
     ...afterOrderLines('$ESIM_API_KEY', 'order'),
     ...(live === null ? [] : liveLines(live)),
     `  Paste the lines above (bash, zsh).${describeLive(live)}`,
+    `  Install page (POST /v1/esims/{id}/install-links): ${facts.installUrl}`,
     `  ${placesOf(facts).join('; ')}`,
   ].join('\n');
 }
@@ -77,9 +78,8 @@ function describeLive(live: LiveDemo | null): string {
     : ' Live: a SIMULATED wholesaler, play money.';
 }
 
-function placesOf({ receiverUrl, installUrl, demoFile, logFile }: BannerFacts): string[] {
+function placesOf({ receiverUrl, demoFile, logFile }: BannerFacts): string[] {
   return [
-    `install page: port ${new URL(installUrl).port}`,
     receiverUrl === null ? 'webhooks: off (WEBHOOK_ALLOW_PRIVATE_TARGETS=false)' : 'webhooks: printed here',
     `keys: . ${shellWord(demoFile)}`,
     ...(logFile === null ? [] : [`log: ${shellWord(logFile)}`]),

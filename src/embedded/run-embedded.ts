@@ -98,7 +98,7 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   console.log(
     renderBanner({
       apiUrl: running.api!.url,
-      installUrl: running.install!.url,
+      installUrl: config.install.url ?? running.install!.url,
       receiverUrl: receiver?.url ?? null,
       demoFile: directory.demoFile,
       logFile: toTerminal ? directory.logFile : null,

@@ -84,7 +84,7 @@ describe('npm start on a fresh machine', () => {
     expect(steps.map(([, , step]) => step)).toEqual([
       expect.stringContaining('PostgreSQL in '),
       'migrations',
-      'API, admin API, portal and worker',
+      'API, admin API, portal, install page and worker',
       'the demo partner and the catalogs',
     ]);
     const up = Number(/ up in (\d+\.\d) s /.exec(running.stdout)![1]);
