@@ -17,7 +17,7 @@ import {
 } from './generate/measured.mjs';
 import { OpenApi } from './generate/open-api.mjs';
 import { renderPostmanCollection } from './generate/postman.mjs';
-import { renderReference } from './generate/reference-page.mjs';
+import { renderReference } from './generate/reference-pages.mjs';
 
 const root = path.resolve(import.meta.dirname, '..');
 const ANSWERS = 'src/apps/recorded-answers.json';
@@ -113,7 +113,7 @@ function partnerPages() {
   const api = partnerApi();
   return {
     'docs/errors.md': renderErrorsPage(api),
-    'docs/reference/index.html': renderReference(api),
+    ...renderReference(api),
     'docs/postman.json': renderPostmanCollection(api),
     ...verifiers(read('docs/webhooks.md')),
   };
