@@ -50,7 +50,8 @@ function find(sections, asked) {
 function snippet({ text }, [word]) {
   const at = Math.max(0, text.toLowerCase().indexOf(word) - 30);
   const from = at === 0 ? 0 : text.indexOf(' ', at) + 1;
-  return `${from > 0 ? '… ' : ''}${text.slice(from, from + SNIPPET)}`;
+  const to = text.length <= from + SNIPPET ? text.length : text.lastIndexOf(' ', from + SNIPPET);
+  return `${from > 0 ? '… ' : ''}${text.slice(from, to)}${to < text.length ? ' …' : ''}`;
 }
 
 function element(name, className, text) {

@@ -45,8 +45,12 @@ const SDK_METHODS = {
   listRequests: 'requests.list',
 };
 
-/** Operations whose SDK method takes no filters, although the call has a query. */
-const WITHOUT_FILTERS = new Set(['listEsimPlans', 'listTopupPackages']);
+/** Arguments after the ids, where the SDK's method does not take the query as its filters. */
+const ARGUMENTS = {
+  listEsimPlans: [],
+  listTopupPackages: [],
+  listEvents: ['{}', typescriptOf({ limit: SHOWN.limit })],
+};
 
 /**
  * The same call in three languages, by the name of the language in a code fence. The samples read the variables of
@@ -95,9 +99,9 @@ function typescriptSample({ operationId, ids, query, body }) {
   const method = SDK_METHODS[operationId];
   if (method === undefined)
     throw new Error(`scripts/generate/samples.mjs names no method of the SDK for ${operationId}`);
-  const filters = WITHOUT_FILTERS.has(operationId) || Object.keys(query).length === 0 ? undefined : query;
-  const given = body ?? filters;
-  const args = [...ids.map((id) => `'${id}'`), ...(given === undefined ? [] : [typescriptOf(given)])];
+  const given = body ?? (Object.keys(query).length === 0 ? undefined : query);
+  const others = ARGUMENTS[operationId] ?? (given === undefined ? [] : [typescriptOf(given)]);
+  const args = [...ids.map((id) => `'${id}'`), ...others];
   const call = `await esim.${method}(${args.join(', ')})`;
   const result = operationId.startsWith('delete')
     ? `${call};`

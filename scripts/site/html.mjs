@@ -108,6 +108,7 @@ function renderMarkdown(markdown) {
   const headings = [];
   const html = [];
   let anchor = null;
+  let isErrorList = false;
   for (let at = 0; at < tokens.length; at++) {
     const token = tokens[at];
     const samples = tokens.slice(at, at + SAMPLE.length);
@@ -126,7 +127,10 @@ function renderMarkdown(markdown) {
     } else if (method !== undefined) {
       html.push(`<p class="call"><span>${method}</span> <code>${escapeHtml(path)}</code></p>\n`);
     } else {
-      if (token.type !== 'code') headings.at(-1)?.said.push(plain(token.raw.replaceAll(/[|]|-{3,}/g, ' ')));
+      // Every operation lists the same errors, which would hide the page that explains one.
+      if (token.type === 'html') isErrorList = token.raw.includes('<summary>Errors</summary>');
+      else if (token.type !== 'code' && !isErrorList)
+        headings.at(-1)?.said.push(plain(token.raw.replaceAll(/[|]|-{3,}/g, ' ')));
       html.push(marked.parser([token]));
     }
   }
@@ -136,6 +140,9 @@ function renderMarkdown(markdown) {
 const RENDERER = {
   link({ href, tokens }) {
     return `<a href="${escapeHtml(pageLink(href))}">${this.parser.parseInline(tokens)}</a>`;
+  },
+  codespan({ text }) {
+    return `<code>${escapeHtml(text).replaceAll(/[._/](?=\w)/g, '$&<wbr>')}</code>`;
   },
   code({ text, lang }) {
     return figure(text, lang);
