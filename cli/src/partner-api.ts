@@ -25,6 +25,7 @@ import {
 } from '@partner-esim/sdk';
 
 export type Money = Balance['available'];
+export type Account = Awaited<ReturnType<EsimClient['me']>>;
 export type {
   AutoTopup,
   Esim,
@@ -38,6 +39,7 @@ export type {
   Page,
   RefundRequest,
   Topup,
+  Usage,
 } from '@partner-esim/sdk';
 export {
   EsimApiError as ApiError,
@@ -96,7 +98,7 @@ export class PartnerApi {
     return Date.parse(this.firstDate ?? '') || Date.now();
   }
 
-  me(): ReturnType<EsimClient['me']> {
+  me(): Promise<Account> {
     return this.client.me(this.call);
   }
 

@@ -1,4 +1,4 @@
-import type { Esim, Order, Package, ServiceEvent, Topup } from '../partner-api.js';
+import type { Account, Esim, Money, Order, Package, ServiceEvent, Topup, Usage } from '../partner-api.js';
 
 /** JSON Schema, as far as the tools use it. */
 export interface Schema {
@@ -83,23 +83,33 @@ const oneOf = (values: readonly string[]): Schema => ({ type: 'string', enum: va
 const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: 'null' }] });
 const listOf = (items: Schema): Schema => ({ type: 'array', items });
 
-/** An object that always has these fields. It may have others, because the API grows. */
-const object = (properties: Readonly<Record<string, Schema>>): Schema => ({
+/**
+ * An object of type `T` that always has these fields, which are the ones that a model needs. It has others, and may get
+ * more, because the API grows.
+ */
+const object = <T = Readonly<Record<string, unknown>>>(
+  properties: Readonly<Partial<Record<keyof T & string, Schema>>>,
+): Schema => ({
   type: 'object',
-  properties,
+  properties: properties as Readonly<Record<string, Schema>>,
   required: Object.keys(properties),
 });
 
 const MODE = oneOf(['sandbox', 'live']);
-const MONEY = object({ amount: { type: 'integer', description: 'minor units' }, currency: STRING });
+const MONEY = object<Money>({ amount: { type: 'integer', description: 'minor units' }, currency: STRING });
 const FAILURE = orNull(object({ code: STRING, reason: STRING }));
 
 const page = (items: Schema): Schema =>
   object({ data: listOf(items), hasMore: BOOLEAN, nextCursor: orNull(STRING) });
 
-export const ACCOUNT = object({ partner_id: STRING, partner_name: STRING, mode: MODE, key_id: STRING });
+export const ACCOUNT = object<Account>({
+  partner_id: STRING,
+  partner_name: STRING,
+  mode: MODE,
+  key_id: STRING,
+});
 
-export const PACKAGE = object({
+export const PACKAGE = object<Package>({
   id: STRING,
   title: STRING,
   kind: oneOf(PACKAGE_KINDS),
@@ -112,7 +122,7 @@ export const PACKAGE = object({
 });
 export const PACKAGES = page(PACKAGE);
 
-export const ORDER = object({
+export const ORDER = object<Order>({
   id: STRING,
   mode: MODE,
   status: oneOf(ORDER_STATUSES),
@@ -128,7 +138,7 @@ export const ORDER = object({
 });
 export const ORDERS = page(ORDER);
 
-export const TOPUP = object({
+export const TOPUP = object<Topup>({
   id: STRING,
   mode: MODE,
   status: oneOf(TOPUP_STATUSES),
@@ -139,7 +149,7 @@ export const TOPUP = object({
   created_at: STRING,
 });
 
-export const ESIM = object({
+export const ESIM = object<Esim>({
   id: STRING,
   mode: MODE,
   status: oneOf(ESIM_STATUSES),
@@ -151,7 +161,7 @@ export const ESIM = object({
 });
 export const ESIMS = page(ESIM);
 
-export const USAGE = object({
+export const USAGE = object<Usage>({
   esim_id: STRING,
   unlimited: BOOLEAN,
   total_bytes: orNull(INTEGER),
@@ -161,7 +171,12 @@ export const USAGE = object({
 });
 
 export const EVENTS = page(
-  object({ id: STRING, type: oneOf(EVENT_TYPES), created: STRING, data: { type: 'object' } }),
+  object<ServiceEvent>({
+    id: STRING,
+    type: oneOf(EVENT_TYPES),
+    created_at: STRING,
+    data: { type: 'object' },
+  }),
 );
 
 export const BALANCES = object({
