@@ -141,28 +141,31 @@ document.addEventListener('keydown', (event) => {
   input.focus();
 });
 
-const stored = {
-  get: () => {
-    try {
-      return localStorage.getItem(LANGUAGE);
-    } catch {
-      return null; // Blocked storage.
-    }
-  },
-  set: (value) => {
-    try {
-      localStorage.setItem(LANGUAGE, value);
-    } catch {
-      // Blocked storage.
-    }
-  },
-};
+/** Null also if the browser forbids storage. */
+function stored(key) {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+function keep(key, value) {
+  try {
+    localStorage.setItem(key, value);
+  } catch {
+    // The choice then lasts for this page.
+  }
+}
+
+// The theme that the reader chose in the portal.
+document.documentElement.dataset.theme = stored('theme') ?? 'system';
 
 function choose(language) {
   for (const radio of document.querySelectorAll('.samples input')) radio.checked ||= radio.value === language;
 }
 
-const language = stored.get();
+const language = stored(LANGUAGE);
 if (language !== null) choose(language);
 document.addEventListener('change', (event) => {
   if (!event.target.closest('.samples')) return;
@@ -170,7 +173,7 @@ document.addEventListener('change', (event) => {
   const before = event.target.getBoundingClientRect().top;
   choose(event.target.value);
   window.scrollBy({ top: event.target.getBoundingClientRect().top - before, behavior: 'instant' });
-  stored.set(event.target.value);
+  keep(LANGUAGE, event.target.value);
 });
 
 for (const figure of document.querySelectorAll('figure.code')) {

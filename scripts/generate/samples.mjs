@@ -31,6 +31,10 @@ const SDK_METHODS = {
   suspendEsim: 'esims.suspend',
   resumeEsim: 'esims.resume',
   revokeEsim: 'esims.revoke',
+  createInstallLink: 'esims.createInstallLink',
+  listInstallLinks: 'esims.installLinks',
+  getInstallLink: 'esims.installLink',
+  revokeInstallLink: 'esims.revokeInstallLink',
   getQrCode: 'esims.qr',
   getUsage: 'esims.usage',
   listEsimPlans: 'esims.plans',
@@ -48,6 +52,7 @@ const SDK_METHODS = {
 /** Arguments after the ids, where the SDK's method does not take the query as its filters. */
 const ARGUMENTS = {
   listEsimPlans: [],
+  listInstallLinks: [],
   listTopupPackages: [],
   listEvents: ['{}', typescriptOf({ limit: SHOWN.limit })],
 };
@@ -95,17 +100,15 @@ function curlSample({ method, path, query, body }) {
   ].join(' \\\n  ');
 }
 
-function typescriptSample({ operationId, ids, query, body }) {
-  const method = SDK_METHODS[operationId];
-  if (method === undefined)
+function typescriptSample({ operationId, method, ids, query, body }) {
+  const name = SDK_METHODS[operationId];
+  if (name === undefined)
     throw new Error(`scripts/generate/samples.mjs names no method of the SDK for ${operationId}`);
   const given = body ?? (Object.keys(query).length === 0 ? undefined : query);
   const others = ARGUMENTS[operationId] ?? (given === undefined ? [] : [typescriptOf(given)]);
   const args = [...ids.map((id) => `'${id}'`), ...others];
-  const call = `await esim.${method}(${args.join(', ')})`;
-  const result = operationId.startsWith('delete')
-    ? `${call};`
-    : `const result = ${call};\nconsole.log(result);`;
+  const call = `await esim.${name}(${args.join(', ')})`;
+  const result = method === 'delete' ? `${call};` : `const result = ${call};\nconsole.log(result);`;
   return `import { EsimClient } from '@partner-esim/sdk';
 
 const esim = new EsimClient({

@@ -59,10 +59,16 @@ async function listTools(...args: string[]): Promise<ToolDescription[]> {
   return (answer!.result as { tools: ToolDescription[] }).tools;
 }
 
+interface Structured {
+  readonly preview: { readonly confirm_token: string; readonly unit_price: object } | null;
+  readonly order?: { readonly id: string } | null;
+  readonly topup?: object | null;
+}
+
 /** The structured result of a successful call, after a check against the tool's output schema. */
-function structured(answer: Answer | undefined, tool: ToolDescription | undefined): Record<string, any> {
+function structured(answer: Answer | undefined, tool: ToolDescription | undefined): Structured {
   const { structuredContent, content, isError } = answer!.result as {
-    structuredContent: Record<string, unknown>;
+    structuredContent: Structured;
     content: [{ text: string }];
     isError?: boolean;
   };
@@ -139,10 +145,11 @@ it('buys only when it is allowed to, after a preview, and never twice', async ()
   expect(await orders()).toEqual([]);
 
   // Also after a restart of the server.
-  const confirmed = { ...order, confirm_token: preview.confirm_token as string };
+  const { confirm_token } = preview!;
+  const confirmed = { ...order, confirm_token };
   const changed = [
     { ...confirmed, quantity: 3 },
-    { ...confirmed, confirm_token: `${preview.confirm_token}x` },
+    { ...confirmed, confirm_token: `${confirm_token}x` },
     { ...confirmed, confirm_token: 'x' },
   ];
   const refusals = await converse(
@@ -162,8 +169,8 @@ it('buys only when it is allowed to, after a preview, and never twice', async ()
     call(2, 'place_order', confirmed),
   );
   const [first, second] = placed.map((answer) => structured(answer, tool));
-  expect(second!['order'].id).toBe(first!['order'].id);
-  expect(await orders()).toMatchObject([{ id: first!['order'].id, quantity: 2 }]);
+  expect(second!.order!.id).toBe(first!.order!.id);
+  expect(await orders()).toMatchObject([{ id: first!.order!.id, quantity: 2 }]);
 });
 
 it('tops up within the previewed price', async () => {
@@ -172,9 +179,9 @@ it('tops up within the previewed price', async () => {
   const topup = { esim_id: issued['esims'][0].esim_id as string, package_id: 'pkg_fr_topup_1gb_7d' };
   const tool = (await listTools('--allow-writes')).find(({ name }) => name === 'place_topup');
   const [previewed] = await converse(['--allow-writes'], call(1, 'place_topup', topup));
-  const { confirm_token, unit_price } = structured(previewed, tool)['preview'];
+  const { confirm_token, unit_price } = structured(previewed, tool).preview!;
   const [bought] = await converse(['--allow-writes'], call(1, 'place_topup', { ...topup, confirm_token }));
-  expect(structured(bought, tool)['topup']).toMatchObject({ esim_id: topup.esim_id, price: unit_price });
+  expect(structured(bought, tool).topup).toMatchObject({ esim_id: topup.esim_id, price: unit_price });
 });
 
 it('refuses a confirmation after ten minutes, and one of another key', () => {

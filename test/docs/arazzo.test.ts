@@ -49,7 +49,7 @@ const description = readJson('docs/openapi/quick-start.arazzo.json') as Descript
 const openApi = readJson('docs/openapi/partner.json') as OpenApi;
 const [workflow] = description.workflows;
 
-/** What runtime expressions can refer to. */
+/** The values that runtime expressions can refer to. */
 interface Context {
   readonly inputs: Record<string, unknown>;
   readonly steps: Record<string, { readonly outputs: Record<string, unknown> }>;
@@ -115,7 +115,9 @@ async function send(step: Step, context: Context): Promise<Context> {
   const path = given('path').reduce((at, [name, value]) => at.replace(`{${name}}`, value), route);
   expect(path).not.toContain('{');
   const body = step.requestBody;
-  const response = await fetch(`${service.process.api!.url}${path}?${new URLSearchParams(given('query'))}`, {
+  const url = new URL(service.process.api!.url + path);
+  url.search = new URLSearchParams(given('query')).toString();
+  const response = await fetch(url, {
     method: method.toUpperCase(),
     headers: {
       authorization: `Bearer ${partner.sandboxKey}`,

@@ -50,7 +50,7 @@ async function crawl(...start: readonly string[]): Promise<{ pages: Map<string, 
   const links = new Set<string>(start);
   for (const link of links) {
     const [address = ''] = link.split('#');
-    // The portal itself answers at every other address.
+    // Every other address belongs to the portal's own page.
     if (!/^\/(docs|assets|llms|reference)/.test(address)) continue;
     if (!pages.has(address)) pages.set(address, await read(address));
     if (link === address) for (const next of linksOf(pages.get(address)!)) links.add(next);

@@ -1,5 +1,5 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -67,8 +67,10 @@ const samples = samplesOfPages();
 let calls: Call[] = [];
 let folder: string;
 
-/** Returns the documented response of the operation. */
-const server = createServer(async (request, response) => {
+const server = createServer((request, response) => void respond(request, response));
+
+/** Records the call, and returns the documented response of its operation. */
+async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const url = new URL(request.url!, 'http://service');
   const text = String(await buffer(request));
   url.searchParams.sort();
@@ -86,7 +88,7 @@ const server = createServer(async (request, response) => {
   const isAuthorized = request.headers.authorization === 'Bearer svc_sk_test_sample';
   response.writeHead(isAuthorized ? Number(status) : 401, { 'content-type': 'application/json' });
   response.end(JSON.stringify(documented?.content?.['application/json']?.example ?? {}));
-});
+}
 
 /** `{id}` matches one segment. A route without parameters is more specific, and precedes the others. */
 function matches(route: string, pathname: string): boolean {

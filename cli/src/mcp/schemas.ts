@@ -183,7 +183,7 @@ export const BALANCES = object({
   balances: listOf(object({ currency: STRING, posted: MONEY, held: MONEY, available: MONEY })),
 });
 
-/** What a write would do. Nothing has happened yet. */
+/** The purchase that a write would make. Nothing has happened yet. */
 export const PREVIEW = object({
   mode: MODE,
   package_id: STRING,
