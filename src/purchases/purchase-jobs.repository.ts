@@ -60,6 +60,13 @@ export interface ClaimedPurchase<P extends Purchase> extends PurchaseLease {
   readonly claimedIn: TraceContext | null;
 }
 
+/** A purchase that was inserted as claimed. @param sendWindowStart a time of `performance.now()` before the insert */
+export function bornClaimed<P extends Purchase>(purchase: P, sendWindowStart: number): ClaimedPurchase<P> {
+  const { id, fence } = purchase;
+  const firstPlacement = { waitMs: 0, sendWindowStart };
+  return { id, fence, purchase, neverPlaced: true, firstPlacement, sendWindowStart, claimedIn: null };
+}
+
 /** A purchase's state at the time of a provider query, while no worker held it. */
 export interface PurchaseVersion {
   readonly status: 'processing' | 'canceling';
