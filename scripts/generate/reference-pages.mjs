@@ -1,7 +1,4 @@
-import { samplesOf } from './samples.mjs';
-
-const FOLDER = 'docs/reference';
-const WRITTEN = '<!-- Written by `npm run generate` from docs/openapi/partner.json. -->';
+import { adminSample, samplesOf } from './samples.mjs';
 
 const slug = (text) => text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
 
@@ -11,27 +8,64 @@ const pageOf = (api, tag) => `${slug(api.labelOf(tag))}.md`;
 /** Types of events have a page of their own, because `events.md` describes the calls of the feed. */
 const EVENT_TYPES = 'event-types.md';
 
+/** The two references: for partners, and for the portal team. `docs` leads from the pages to the folder docs/. */
+const PARTNER = {
+  folder: 'docs/reference',
+  title: 'API reference',
+  source: 'partner.json',
+  docs: '..',
+  samplesOf,
+  note: `The examples show real responses of the service to the call above them. Only ids, times, cursors and install data
+are made up. Samples read \`ESIM_BASE_URL\` and \`ESIM_API_KEY\`, as in the [quick start](../guides/quick-start.md).`,
+  end: 'To use other tools, see [OpenAPI, Postman and AI tools](../guides/tools.md).',
+};
+const ADMIN = {
+  folder: 'docs/reference/admin',
+  title: 'Admin API reference',
+  source: 'admin.json',
+  docs: '../..',
+  samplesOf: adminSample,
+  note: `Samples read \`ADMIN_URL\` and \`ADMIN_TOKEN\`. With \`npm start\`, set them in the folder of the clone:
+
+\`\`\`bash
+export ADMIN_URL=http://127.0.0.1:3001
+export ADMIN_TOKEN=$(sed -n 's/^ADMIN_TOKENS=portal://p' .data/secrets.env)
+\`\`\``,
+  end: 'The listener of the admin API also serves its [OpenAPI document](../../openapi/admin.json), at `/openapi/admin.json`.',
+};
+
 /**
  * Renders docs/reference: an overview, one page per tag, and one with the types of events. Each operation has its
  * `operationId` as anchor, on its page and in the overview.
  */
 export function renderReference(api) {
+  return { ...render(api, PARTNER), [`${PARTNER.folder}/${EVENT_TYPES}`]: eventTypes(api) };
+}
+
+/** Renders docs/reference/admin, like the reference for partners. */
+export function renderAdminReference(api) {
+  return render(api, ADMIN);
+}
+
+function render(api, reference) {
   const groups = [...api.operationsByTag()];
   return Object.fromEntries([
-    [`${FOLDER}/README.md`, overview(api, groups)],
-    ...groups.map(([tag, operations]) => [`${FOLDER}/${pageOf(api, tag)}`, tagPage(api, tag, operations)]),
-    [`${FOLDER}/${EVENT_TYPES}`, eventTypes(api)],
+    [`${reference.folder}/README.md`, overview(api, groups, reference)],
+    ...groups.map(([tag, operations]) => [
+      `${reference.folder}/${pageOf(api, tag)}`,
+      tagPage(api, tag, operations, reference),
+    ]),
   ]);
 }
 
-function overview(api, groups) {
-  const { description } = api.document.info;
+const written = (source) => `<!-- Written by \`npm run generate\` from docs/openapi/${source}. -->`;
+
+function overview(api, groups, reference) {
   return page(
-    '# API reference',
-    WRITTEN,
-    description,
-    `The examples show real responses of the service to the call above them. Only ids, times, cursors and install data
-are made up. Samples read \`ESIM_BASE_URL\` and \`ESIM_API_KEY\`, as in the [quick start](../guides/quick-start.md).`,
+    `# ${reference.title}`,
+    written(reference.source),
+    api.document.info.description,
+    reference.note,
     ...groups.flatMap(([tag, operations]) => [
       `## [${api.labelOf(tag)}](${pageOf(api, tag)})`,
       tagDescription(api, tag),
@@ -43,23 +77,30 @@ are made up. Samples read \`ESIM_BASE_URL\` and \`ESIM_API_KEY\`, as in the [qui
         ]),
       ),
     ]),
-    `## [Event types](${EVENT_TYPES})`,
-    'The body of each webhook. The feed returns the same objects.',
-    Object.keys(api.document.webhooks)
-      .map((type) => `- ${anchor(`event-${slug(type)}`)}[\`${type}\`](${EVENT_TYPES}#${slug(type)})`)
-      .join('\n'),
+    ...(api.document.webhooks === undefined ? [] : [eventList(api)]),
     '## Errors',
-    `Every error has a code. [Errors](../errors.md) has the cause and the cure of each. To use other tools, see
-[OpenAPI, Postman and AI tools](../guides/tools.md).`,
+    `Every error has a code. [Errors](${reference.docs}/errors.md) has the cause and the cure of each.`,
+    reference.end,
   );
 }
 
-function tagPage(api, tag, operations) {
+function eventList(api) {
+  const types = Object.keys(api.document.webhooks).map(
+    (type) => `- ${anchor(`event-${slug(type)}`)}[\`${type}\`](${EVENT_TYPES}#${slug(type)})`,
+  );
+  return page(
+    `## [Event types](${EVENT_TYPES})`,
+    'The body of each webhook. The feed returns the same objects.',
+    types.join('\n'),
+  );
+}
+
+function tagPage(api, tag, operations, reference) {
   return page(
     `# ${api.labelOf(tag)}`,
-    WRITTEN,
+    written(reference.source),
     tagDescription(api, tag),
-    ...operations.map((operation) => operationSection(api, operation)),
+    ...operations.map((operation) => operationSection(api, operation, reference)),
   );
 }
 
@@ -67,7 +108,7 @@ function tagDescription(api, tag) {
   return api.document.tags.find(({ name }) => name === tag)?.description ?? '';
 }
 
-function operationSection(api, operation) {
+function operationSection(api, operation, { docs, samplesOf: samples }) {
   const { method, path, operationId, summary, description } = operation;
   const body = api.bodyOf(operation);
   return page(
@@ -78,9 +119,9 @@ function operationSection(api, operation) {
     parametersTable(api, operation),
     ...(body ? ['### Body', cell(api.follow(body.schema).description), fieldsTable(api, body.schema)] : []),
     '### Call',
-    ...Object.entries(samplesOf(api, operation)).map(([language, text]) => fence(language, text)),
+    ...Object.entries(samples(api, operation)).map(([language, text]) => fence(language, text)),
     ...successes(api, operation),
-    errorList(api, operation),
+    errorList(api, operation, docs),
   );
 }
 
@@ -113,10 +154,10 @@ function successes(api, operation) {
     });
 }
 
-function errorList(api, operation) {
+function errorList(api, operation, docs) {
   const codes = api
     .errorsOf(operation)
-    .map(({ status, code }) => `${status} [\`${code}\`](../errors.md#${code})`);
+    .map(({ status, code }) => `${status} [\`${code}\`](${docs}/errors.md#${code})`);
   return details('Errors', codes.join(' · '));
 }
 
@@ -125,7 +166,7 @@ function eventTypes(api) {
   const [[, { post: first }]] = types;
   return page(
     '# Event types',
-    WRITTEN,
+    written(PARTNER.source),
     first.description,
     'The [webhook reference](../webhooks.md) describes signatures, retries and the order of deliveries.',
     table(

@@ -63,7 +63,21 @@ const ARGUMENTS = {
  */
 export function samplesOf(api, operation) {
   const call = callOf(api, operation);
-  return { bash: curlSample(call), typescript: typescriptSample(call), python: pythonSample(call) };
+  return {
+    bash: curlSample(call, {
+      token: '$ESIM_API_KEY',
+      baseUrl: '$ESIM_BASE_URL',
+      needsKey: call.method === 'post',
+    }),
+    typescript: typescriptSample(call),
+    python: pythonSample(call),
+  };
+}
+
+/** A call of the admin API with curl. It has no SDK, and its idempotency keys are optional. */
+export function adminSample(api, operation) {
+  const variables = { token: '$ADMIN_TOKEN', baseUrl: '$ADMIN_URL', needsKey: false };
+  return { bash: curlSample(callOf(api, operation), variables) };
 }
 
 /** The example values of an operation. */
@@ -88,14 +102,14 @@ function callOf(api, { operationId, method, path }) {
   };
 }
 
-function curlSample({ method, path, query, body }) {
+function curlSample({ method, path, query, body }, { token, baseUrl, needsKey }) {
   const search = new URLSearchParams(query).toString();
   // With a body, curl sends a POST by default.
   const isSaid = method === 'get' || (method === 'post' && body !== undefined);
   return [
-    `curl -s ${isSaid ? '' : `-X ${method.toUpperCase()} `}-H "Authorization: Bearer $ESIM_API_KEY"`,
-    ...(method === 'post' ? ['-H "Idempotency-Key: $(date +%s)-$RANDOM"'] : []),
-    `"$ESIM_BASE_URL${path}${search && `?${search}`}"`,
+    `curl -s ${isSaid ? '' : `-X ${method.toUpperCase()} `}-H "Authorization: Bearer ${token}"`,
+    ...(needsKey ? ['-H "Idempotency-Key: $(date +%s)-$RANDOM"'] : []),
+    `"${baseUrl}${path}${search && `?${search}`}"`,
     ...(body === undefined ? [] : [`-H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`]),
   ].join(' \\\n  ');
 }

@@ -6,16 +6,26 @@ import { ERROR_CODES } from '../../src/common/errors/index.js';
 interface Operation {
   readonly operationId: string;
 }
-const document = JSON.parse(readFileSync('docs/openapi/partner.json', 'utf8')) as {
-  paths: Record<string, Record<string, Operation>>;
-};
-const operations = Object.entries(document.paths).flatMap(([route, item]) =>
-  Object.entries(item).map(([method, { operationId }]) => ({
-    method: method.toUpperCase(),
-    route,
-    operationId,
-  })),
-);
+
+function operationsOf(api: 'partner' | 'admin'): (Operation & { method: string; route: string })[] {
+  const { paths } = JSON.parse(readFileSync(`docs/openapi/${api}.json`, 'utf8')) as {
+    paths: Record<string, Record<string, Operation>>;
+  };
+  return Object.entries(paths).flatMap(([route, item]) =>
+    Object.entries(item).map(([method, { operationId }]) => ({
+      method: method.toUpperCase(),
+      route,
+      operationId,
+    })),
+  );
+}
+
+/** The Markdown files directly in a folder. */
+function pagesIn(folder: string): string[] {
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => path.join(folder, name));
+}
 
 describe('a generated page', () => {
   it('describes a cause and a fix for every error code', () => {
@@ -27,10 +37,13 @@ describe('a generated page', () => {
     }
   });
 
-  it('lists every operation in the overview of the reference, and on a page', () => {
-    const pages = readdirSync('docs/reference').map((name) => readFileSync(`docs/reference/${name}`, 'utf8'));
-    const overview = readFileSync('docs/reference/README.md', 'utf8');
-    for (const { operationId, method, route } of operations) {
+  it.each([
+    ['partner', 'docs/reference'],
+    ['admin', 'docs/reference/admin'],
+  ] as const)('lists every operation of the %s API in the overview %s, and on a page', (api, folder) => {
+    const pages = pagesIn(folder).map((name) => readFileSync(name, 'utf8'));
+    const overview = readFileSync(`${folder}/README.md`, 'utf8');
+    for (const { operationId, method, route } of operationsOf(api)) {
       expect(overview).toContain(`<a id="${operationId}"></a>`);
       const section = new RegExp(`^<a id="${operationId}"></a>\n\n## .+\n\n\`(.+)\`$`, 'm');
       expect(pages.map((page) => section.exec(page)?.[1]).filter(Boolean)).toEqual([`${method} ${route}`]);
@@ -47,7 +60,7 @@ describe('a generated page', () => {
       item: { item: { request: Request }[] }[];
     };
     const requests = collection.item.flatMap(({ item }) => item.map(({ request }) => request));
-    const inPostman = operations.map(
+    const inPostman = operationsOf('partner').map(
       ({ method, route }) => `${method} {{base_url}}${route.replaceAll(/\{(\w+)\}/g, ':$1')}`,
     );
     expect(requests.map(({ method, url }) => `${method} ${url.raw}`).toSorted()).toEqual(
@@ -62,11 +75,7 @@ describe('a generated page', () => {
 });
 
 describe('a link between pages', () => {
-  const pages = ['docs', 'docs/guides', 'docs/reference'].flatMap((folder) =>
-    readdirSync(folder)
-      .filter((name) => name.endsWith('.md'))
-      .map((name) => path.join(folder, name)),
-  );
+  const pages = ['docs', 'docs/guides', 'docs/reference', 'docs/reference/admin'].flatMap(pagesIn);
 
   it.each(pages)('leads from %s to an existing file', (page) => {
     const links = [...readFileSync(page, 'utf8').matchAll(/\]\(([^)#\s]+)[^)\s]*\)/g)].map(

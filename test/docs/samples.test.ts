@@ -50,7 +50,7 @@ const operations = Object.entries(paths).flatMap(([route, item]) =>
 /** The samples of each operation, in the order of the reference's pages. */
 function samplesOfPages(): Map<string, Samples> {
   const samples = new Map<string, Samples>();
-  for (const name of readdirSync('docs/reference')) {
+  for (const name of readdirSync('docs/reference').filter((each) => each.endsWith('.md'))) {
     const sections = readFileSync(path.join('docs/reference', name), 'utf8').split(/^<a id="(\w+)"><\/a>$/m);
     for (let i = 1; i < sections.length; i += 2) {
       const code = (language: Language): string =>
