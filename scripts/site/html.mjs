@@ -81,8 +81,10 @@ function navigation({ label, pages }, current, headings) {
   const [first] = pages;
   const items = pages.map((page) => {
     const isCurrent = page.address === current;
-    const name = page === first && label !== 'More' ? 'Overview' : page.title;
-    const inside = isCurrent ? sectionList(headings) : '';
+    const isOverview = page === first && label !== 'More';
+    const name = isOverview ? 'Overview' : page.title;
+    // The sections of an overview are the pages below it.
+    const inside = isCurrent && !isOverview ? sectionList(headings) : '';
     return `<li><a href="${page.address}"${isCurrent ? ' aria-current="page"' : ''}>${inline(name)}</a>${inside}</li>`;
   });
   return `<h2>${label}</h2>\n<ul>${items.join('\n')}</ul>`;

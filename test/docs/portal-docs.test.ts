@@ -176,10 +176,15 @@ describe.skipIf(missing !== null)('a documentation page in a browser', { timeout
     expect(await page.getByRole('option').first().innerText()).toMatch(/Daily spend limit/i);
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/docs\/guides\/api-keys#daily-spend-limit$/);
+    await page.setViewportSize({ width: 320, height: 640 });
+    await page.getByRole('combobox').fill('spend limit');
+    const { x, width } = (await page.getByRole('option').first().boundingBox())!;
+    expect([x >= 0, x + width <= 320]).toEqual([true, true]);
     await page.getByRole('combobox').fill('xyzzy');
     await page.getByText('Nothing found. Try fewer words.').waitFor();
     await page.keyboard.press('Escape');
     await page.getByText('Nothing found. Try fewer words.').waitFor({ state: 'hidden' });
+    await page.setViewportSize({ width: 1280, height: 900 });
   });
 
   it('shows all samples in the chosen language, also on the next page', async () => {
