@@ -167,5 +167,8 @@ describe('the samples of the reference', { timeout: TEST_MS }, () => {
 
 /** Methods of the SDK for the lists of one eSIM page through everything, so they take no `limit`. */
 function withoutFilters(all: readonly Call[]): Call[] {
-  return all.map((each) => ({ ...each, call: each.call.replace(/\/(plans|topup-packages|install-links)\?.*/, '/$1') }));
+  return all.map((each) => ({
+    ...each,
+    call: each.call.replace(/\/(plans|topup-packages|install-links)\?.*/, '/$1'),
+  }));
 }
