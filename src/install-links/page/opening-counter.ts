@@ -1,7 +1,9 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
 import { Batcher } from '../../infra/batcher.js';
 import { LOGGER } from '../../infra/logging.js';
+import { METRICS, observeBatches } from '../../infra/metrics.js';
 import { InstallPageRepository } from './install-page.repository.js';
 
 const GATHER_MS = 200;
@@ -14,12 +16,17 @@ const MAX_WAITING = 20_000;
 export class OpeningCounter implements OnApplicationShutdown {
   private readonly openings: Batcher<string>;
 
-  constructor(links: InstallPageRepository, @Inject(LOGGER) logger: Logger) {
+  constructor(
+    links: InstallPageRepository,
+    @Inject(LOGGER) logger: Logger,
+    @Inject(METRICS) metrics: Registry,
+  ) {
     this.openings = new Batcher<string>({
       maxItems: MAX_OPENINGS,
       gather: GATHER_MS,
       maxWaiting: MAX_WAITING,
       handle: (linkIds) => links.countOpenings(linkIds),
+      sized: observeBatches(metrics, 'install_openings'),
       failed: (linkIds, error) =>
         logger.warn(
           { event: 'install.not_counted', openings: linkIds.length, err: error },
