@@ -8,6 +8,7 @@ import {
   PortalSessionGuard,
 } from '../auth/index.js';
 import { CallLogPortalModule } from '../call-log/index.js';
+import { CatalogPortalModule } from '../catalog/index.js';
 import { EsimsPortalModule } from '../esims/index.js';
 import { EventsPortalModule } from '../events/index.js';
 import { OrdersPortalModule } from '../orders/index.js';
@@ -30,6 +31,7 @@ import type { ProcessResources } from './process-resources.js';
     PortalSessionsPortalModule,
     ApiKeysPortalModule,
     CallLogPortalModule,
+    CatalogPortalModule,
     OrdersPortalModule,
     EsimsPortalModule,
     TopupsPortalModule,
