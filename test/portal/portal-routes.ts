@@ -11,7 +11,10 @@ export interface PortalRoute extends KnownRoute {
 
 export async function portalRoutes(): Promise<PortalRoute[]> {
   const routes = await knownRoutes(PortalModule.of(previewProcess()), '/portal/v1/');
-  return routes.map((route) => ({ ...route, noun: /([\w-]+)\/:(?!package_id)/.exec(route.path)?.[1] ?? null }));
+  return routes.map((route) => ({
+    ...route,
+    noun: /([\w-]+)\/:(?!package_id)/.exec(route.path)?.[1] ?? null,
+  }));
 }
 
 const BODIES: Readonly<Record<string, object>> = {

@@ -66,6 +66,44 @@ export type ApiKeyResponse = {
     data: ApiKey;
 };
 
+export type AttemptCounts = {
+    succeeded: number;
+    failed: number;
+};
+
+export type Attention = {
+    kind: 'endpoint_disabled' | 'endpoint_failing' | 'low_balance' | 'key_expiring' | 'order_needs_review' | 'refund_requested' | 'refund_decided';
+    /**
+     * The endpoint, key, order or refund request (of several the first), or the partner.
+     */
+    subject_id: string;
+    since: string;
+    /**
+     * URL of an endpoint, or name of a key.
+     */
+    name: string | null;
+    /**
+     * Why an endpoint fails.
+     */
+    cause: 'delivered' | 'not_tried' | 'dns' | 'dns_unanswered' | 'refused' | 'reset' | 'unreachable' | 'tls_expired' | 'tls_wrong_host' | 'tls_untrusted' | 'tls_handshake' | 'too_much_before_status' | 'timeout' | 'redirect' | 'unauthorized' | 'not_found' | 'gone' | 'rate_limited' | 'client_error' | 'server_error' | 'protocol' | 'target_refused' | 'our_side' | 'interrupted' | 'switched_off' | null;
+    /**
+     * Number of orders or refund requests, or of an endpoint's waiting deliveries.
+     */
+    count: number | null;
+    /**
+     * When an endpoint's block ends, or a key expires.
+     */
+    until: string | null;
+    /**
+     * Of a low balance.
+     */
+    available: Money | null;
+    /**
+     * Of a low balance.
+     */
+    threshold: Money | null;
+};
+
 export type AutoTopup = {
     esim_id: string;
     /**
@@ -142,6 +180,21 @@ export type BalancePage = {
     next_cursor: string | null;
 };
 
+export type BalanceStep = {
+    /**
+     * Beginning of the hour or day, in UTC.
+     */
+    at: string;
+    /**
+     * The total at its end, including what is reserved.
+     */
+    balance: Money;
+    /**
+     * The sum of the deposits and adjustments in it.
+     */
+    deposited: Money;
+};
+
 export type Branding = {
     name: string;
     logo_url: string | null;
@@ -174,11 +227,54 @@ export type CatalogChangedEventData = {
     withdrawn: number;
 };
 
+export type ChecklistStep = {
+    step: 'first_sandbox_order' | 'endpoint_created' | 'endpoint_received_2xx' | 'live_key_created' | 'wallet_funded' | 'first_live_order';
+    done: boolean;
+};
+
 export type ControlEsimRequest = {
     /**
      * Your own reason, returned in the event.
      */
     reason?: string | null;
+};
+
+export type CostSeries = {
+    /**
+     * Oldest first; the last step has begun.
+     */
+    current: Array<CostStep>;
+    /**
+     * The steps before, as many.
+     */
+    previous: Array<CostStep>;
+};
+
+export type CostStep = {
+    /**
+     * Beginning of the hour or day, in UTC.
+     */
+    at: string;
+    cost: Money;
+};
+
+export type CountSeries = {
+    /**
+     * Oldest first; the last step has begun.
+     */
+    current: Array<CountStep>;
+    /**
+     * The steps before, as many.
+     */
+    previous: Array<CountStep>;
+};
+
+export type CountStep = {
+    /**
+     * Beginning of the hour or day, in UTC.
+     */
+    at: string;
+    count: number;
 };
 
 export type CreateApiKeyRequest = {
@@ -258,6 +354,22 @@ export type CreatedWebhookEndpoint = {
      */
     last_success_at: string | null;
     /**
+     * The first failed attempt after the last success; null if no attempt has failed since. Tests do not count.
+     */
+    failing_since: string | null;
+    /**
+     * The cause of the failure at `failing_since`, as `cause` of an explanation.
+     */
+    failing_cause: 'delivered' | 'not_tried' | 'dns' | 'dns_unanswered' | 'refused' | 'reset' | 'unreachable' | 'tls_expired' | 'tls_wrong_host' | 'tls_untrusted' | 'tls_handshake' | 'too_much_before_status' | 'timeout' | 'redirect' | 'unauthorized' | 'not_found' | 'gone' | 'rate_limited' | 'client_error' | 'server_error' | 'protocol' | 'target_refused' | 'our_side' | 'interrupted' | 'switched_off' | null;
+    /**
+     * Attempts of the last 24 hours, without tests.
+     */
+    attempts_24h: AttemptCounts;
+    /**
+     * Deliveries that ended in the last 24 hours, without tests. One delivery may take several attempts.
+     */
+    deliveries_24h: DeliveryCounts;
+    /**
      * Number of deliveries; 10000 means that many or more.
      */
     pending_count: number;
@@ -305,6 +417,41 @@ export type DeletedWebhookEndpoint = {
 export type DeletedWebhookEndpointResponse = {
     request_id: RequestId;
     data: DeletedWebhookEndpoint;
+};
+
+export type DeliveryCounts = {
+    delivered: number;
+    /**
+     * Deliveries whose last attempt failed.
+     */
+    failed: number;
+    /**
+     * Deliveries that are pending or held now, whatever their age.
+     */
+    pending: number;
+};
+
+export type DeliverySeries = {
+    /**
+     * Oldest first; the last step has begun.
+     */
+    current: Array<DeliveryStep>;
+    /**
+     * The steps before, as many.
+     */
+    previous: Array<DeliveryStep>;
+};
+
+export type DeliveryStep = {
+    /**
+     * Beginning of the hour or day, in UTC.
+     */
+    at: string;
+    delivered: number;
+    /**
+     * Deliveries whose last attempt failed.
+     */
+    failed: number;
 };
 
 export type Destination = {
@@ -1474,6 +1621,67 @@ export type OrderTopupFailedEventData = {
     version: number;
 };
 
+export type Overview = {
+    window: '24h' | '7d' | '30d';
+    /**
+     * Orders by the time of their acceptance. Null without `orders:read`.
+     */
+    orders: CountSeries | null;
+    /**
+     * Price of the issued eSIMs and completed top-ups, by the time of the acceptance. Later refunds do not reduce it. Null without orders, or without `orders:read`.
+     */
+    cost: CostSeries | null;
+    /**
+     * Those of `orders` that failed. Null without `orders:read`.
+     */
+    failed_orders: CountSeries | null;
+    /**
+     * Webhook deliveries by the time of their end. Null without `webhooks:read`.
+     */
+    deliveries: DeliverySeries | null;
+    /**
+     * Null in Sandbox, without a wallet, or without `wallet:read`.
+     */
+    wallet: OverviewWallet | null;
+    /**
+     * What the session may see, most urgent first.
+     */
+    attention: Array<Attention>;
+    /**
+     * The steps to go live that the session may see, in their order.
+     */
+    checklist: Array<ChecklistStep>;
+};
+
+export type OverviewResponse = {
+    request_id: RequestId;
+    data: Overview;
+};
+
+export type OverviewWallet = {
+    available: Money;
+    /**
+     * Reserved for open orders and top-ups.
+     */
+    reserved: Money;
+    /**
+     * The amount below which the balance counts as low; null if none is set.
+     */
+    low_balance: Money | null;
+    /**
+     * Average spending per day in the last 7 days, without refunds.
+     */
+    average_per_day: Money;
+    /**
+     * Whole days that the available amount lasts at this rate; null without spending.
+     */
+    days_left: number | null;
+    /**
+     * The steps of `current`, oldest first.
+     */
+    history: Array<BalanceStep>;
+};
+
 export type PackageNetwork = {
     country: string;
     operator: string;
@@ -1692,6 +1900,22 @@ export type RotatedWebhookSecret = {
      * The time of the last 2xx. Tests do not count.
      */
     last_success_at: string | null;
+    /**
+     * The first failed attempt after the last success; null if no attempt has failed since. Tests do not count.
+     */
+    failing_since: string | null;
+    /**
+     * The cause of the failure at `failing_since`, as `cause` of an explanation.
+     */
+    failing_cause: 'delivered' | 'not_tried' | 'dns' | 'dns_unanswered' | 'refused' | 'reset' | 'unreachable' | 'tls_expired' | 'tls_wrong_host' | 'tls_untrusted' | 'tls_handshake' | 'too_much_before_status' | 'timeout' | 'redirect' | 'unauthorized' | 'not_found' | 'gone' | 'rate_limited' | 'client_error' | 'server_error' | 'protocol' | 'target_refused' | 'our_side' | 'interrupted' | 'switched_off' | null;
+    /**
+     * Attempts of the last 24 hours, without tests.
+     */
+    attempts_24h: AttemptCounts;
+    /**
+     * Deliveries that ended in the last 24 hours, without tests. One delivery may take several attempts.
+     */
+    deliveries_24h: DeliveryCounts;
     /**
      * Number of deliveries; 10000 means that many or more.
      */
@@ -1981,13 +2205,19 @@ export type WebhookAttempt = {
 
 export type WebhookAttemptPhases = {
     /**
-     * Null if the attempt reused an open connection.
+     * Null if the attempt did not reach this phase, or reused an open connection.
      */
     dns_ms: number | null;
+    /**
+     * Null in the same cases.
+     */
     connect_ms: number | null;
+    /**
+     * Null in the same cases.
+     */
     tls_ms: number | null;
     /**
-     * Measured from the start of the attempt.
+     * Measured from the start of the attempt. Null if no byte arrived.
      */
     first_byte_ms: number | null;
     /**
@@ -2124,6 +2354,22 @@ export type WebhookEndpoint = {
      * The time of the last 2xx. Tests do not count.
      */
     last_success_at: string | null;
+    /**
+     * The first failed attempt after the last success; null if no attempt has failed since. Tests do not count.
+     */
+    failing_since: string | null;
+    /**
+     * The cause of the failure at `failing_since`, as `cause` of an explanation.
+     */
+    failing_cause: 'delivered' | 'not_tried' | 'dns' | 'dns_unanswered' | 'refused' | 'reset' | 'unreachable' | 'tls_expired' | 'tls_wrong_host' | 'tls_untrusted' | 'tls_handshake' | 'too_much_before_status' | 'timeout' | 'redirect' | 'unauthorized' | 'not_found' | 'gone' | 'rate_limited' | 'client_error' | 'server_error' | 'protocol' | 'target_refused' | 'our_side' | 'interrupted' | 'switched_off' | null;
+    /**
+     * Attempts of the last 24 hours, without tests.
+     */
+    attempts_24h: AttemptCounts;
+    /**
+     * Deliveries that ended in the last 24 hours, without tests. One delivery may take several attempts.
+     */
+    deliveries_24h: DeliveryCounts;
     /**
      * Number of deliveries; 10000 means that many or more.
      */
@@ -7197,3 +7443,81 @@ export type DiagnoseSignatureResponses = {
 };
 
 export type DiagnoseSignatureResponse = DiagnoseSignatureResponses[keyof DiagnoseSignatureResponses];
+
+export type GetOverviewData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * A mode that the session includes.
+         */
+        mode: 'sandbox' | 'live';
+        /**
+         * 24 hours in steps of one, or 7 or 30 days. Default: `24h`.
+         */
+        window?: '24h' | '7d' | '30d';
+    };
+    url: '/portal/v1/overview';
+};
+
+export type GetOverviewErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `session_changed`: You signed in again in another tab.
+     */
+    409: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type GetOverviewError = GetOverviewErrors[keyof GetOverviewErrors];
+
+export type GetOverviewResponses = {
+    /**
+     * Done.
+     */
+    200: OverviewResponse;
+};
+
+export type GetOverviewResponse = GetOverviewResponses[keyof GetOverviewResponses];
