@@ -27,7 +27,7 @@ const BUCKET = `interval '15 minutes'`;
 /** A transaction that accepts an order commits within this time, because each of its statements has a timeout. */
 const LATE_COMMITS = `interval '5 minutes'`;
 /** Limits what one statement counts after a long pause. */
-const MAX_STEP = `interval '1 day'`;
+const MAX_STEP = `interval '1 hour'`;
 
 /**
  * Counts whole quarter-hours anew and overwrites their rows, so that a repeated count changes nothing: those since the

@@ -68,7 +68,8 @@ async function age({ id }: TestPartner, ms: number): Promise<void> {
   );
   await service.database.pool.query(`DELETE FROM partner_activity WHERE partner_id = $1`, [id]);
   await service.database.pool.query(
-    `UPDATE partner_activity_progress SET counted_to = now() - interval '61 days'`,
+    `UPDATE partner_activity_progress SET counted_to = now() - ($1::bigint + 3600000) * interval '1 millisecond'`,
+    [ms],
   );
   await count();
 }
