@@ -217,6 +217,27 @@ describe('the page of a new eSIM', () => {
     expect(text).not.toContain('<b>Co');
   });
 
+  it("has the partner's brand, from https addresses only", async () => {
+    const { path } = await newLink();
+    const brand = (values: object): Promise<void> =>
+      sql('UPDATE partners SET brand = $2 WHERE id = $1', [partner.id, JSON.stringify(values)]);
+    await sql('ALTER TABLE partners ADD COLUMN IF NOT EXISTS brand jsonb', []);
+    const [logo, help] = ['https://cdn.kestrel.example/logo.svg', 'https://kestrel.example/help'];
+    await brand({ name: 'Kestrel', logo_url: logo, accent: '#0B6E63', help_url: help });
+    const branded = await phone.open(path);
+    expect(branded.text).toContain('Your eSIM for Japan · Kestrel</title>');
+    expect(branded.text).toContain(`<img class="logo" src="${logo}"`);
+    expect(branded.text).toContain('href="/assets/accent-0b6e63.css"');
+    expect(branded.text).toContain(`<a href="${help}" rel="noreferrer">Contact Kestrel</a>`);
+    expect(branded.headers.get('content-security-policy')).toContain(
+      '; img-src https://cdn.kestrel.example;',
+    );
+    await brand({ name: null, logo_url: 'http://x/', accent: 'red;', help_url: 'javascript:alert(1)' });
+    const plain = await phone.open(path);
+    expect(plain.text).not.toMatch(/javascript:|<img|accent-|red;/);
+    await brand({});
+  });
+
   it.each(LANGUAGES)('is complete in %s, by query, by link and by browser', async (language) => {
     const { path } = await newLink({ locale: language });
     const byLink = await phone.open(path);

@@ -83,7 +83,7 @@ interface FactsRow {
   locale: Language | null;
   access_code_hash: Buffer | null;
   partner_name: string;
-  brand: { name?: string; logo_url?: string; accent?: string; help_url?: string } | null;
+  brand: Partial<Record<'name' | 'logo_url' | 'accent' | 'help_url', string | null>> | null;
   esim_id: string;
   install_secrets: string;
   status: EsimStatus;
@@ -164,8 +164,13 @@ function toFacts(row: FactsRow): InstallFacts {
 function toBrand({ brand, partner_name: name }: FactsRow): Brand {
   return {
     name: brand?.name ?? name,
-    logoUrl: brand?.logo_url ?? null,
+    logoUrl: httpsOnly(brand?.logo_url),
     accent: brand?.accent ?? null,
-    helpUrl: brand?.help_url ?? null,
+    helpUrl: httpsOnly(brand?.help_url),
   };
+}
+
+/** The page links to these, so a `javascript:` URL in the database must have no effect. */
+function httpsOnly(url: string | null | undefined): string | null {
+  return url != null && URL.canParse(url) && new URL(url).protocol === 'https:' ? url : null;
 }
