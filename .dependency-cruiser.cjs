@@ -1,8 +1,8 @@
 /** The import direction of docs: main, apps, features, infra, common. A breach fails `npm run check` and `npm test`. */
 const FEATURES =
-  'auth|api-keys|partners|portal-sessions|audit|alerts|call-log|catalog|purchases|orders|esims|topups|wallet|providers|catalog-sync|support|esim-sync|reconciliation|restore|retention|events|webhooks';
+  'auth|api-keys|partners|portal-sessions|audit|alerts|call-log|catalog|purchases|orders|esims|topups|wallet|providers|catalog-sync|support|esim-sync|reconciliation|restore|retention|events|webhooks|lookups';
 
-/** Which features a feature may use; nobody uses webhooks, and webhooks uses only events (and who is calling, and what people are told). */
+/** Which features a feature may use; only lookups uses webhooks, and webhooks uses only events (and who is calling, and what people are told). */
 const MAY_USE = {
   auth: [],
   audit: ['auth'],
@@ -47,6 +47,7 @@ const MAY_USE = {
   restore: ['catalog', 'events', 'providers', 'reconciliation'],
   retention: ['auth', 'alerts', 'catalog', 'catalog-sync', 'esims', 'orders', 'providers', 'topups'],
   webhooks: ['auth', 'audit', 'alerts', 'events', 'partners'],
+  lookups: ['auth', 'esims', 'events', 'orders', 'topups', 'webhooks'],
 };
 
 const featureRules = Object.entries(MAY_USE).map(([feature, allowed]) => ({

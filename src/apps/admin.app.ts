@@ -17,6 +17,7 @@ import { CatalogAdminModule } from '../catalog/index.js';
 import { EsimsAdminModule } from '../esims/index.js';
 import { EventsAdminModule } from '../events/index.js';
 import { PACKAGE_ROOT } from '../infra/package-root.js';
+import { LookupsAdminModule } from '../lookups/index.js';
 import { PartnersAdminModule } from '../partners/index.js';
 import { PortalSessionsAdminModule } from '../portal-sessions/index.js';
 import { RefundsAdminModule } from '../refunds/index.js';
@@ -45,6 +46,7 @@ import type { ProcessResources } from './process-resources.js';
     RefundsAdminModule,
     EsimsAdminModule,
     EventsAdminModule,
+    LookupsAdminModule,
     WalletAdminModule,
     CatalogAdminModule,
     CatalogSyncAdminModule,

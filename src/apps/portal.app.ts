@@ -10,6 +10,7 @@ import {
 import { CallLogPortalModule } from '../call-log/index.js';
 import { EsimsPortalModule } from '../esims/index.js';
 import { EventsPortalModule } from '../events/index.js';
+import { LookupsPortalModule } from '../lookups/index.js';
 import { OrdersPortalModule } from '../orders/index.js';
 import { PortalSessionsPortalModule } from '../portal-sessions/index.js';
 import { RefundsPortalModule } from '../refunds/index.js';
@@ -34,6 +35,7 @@ import type { ProcessResources } from './process-resources.js';
     EsimsPortalModule,
     TopupsPortalModule,
     RefundsPortalModule,
+    LookupsPortalModule,
     EventsPortalModule,
     WalletPortalModule,
     WebhooksCoreModule,

@@ -57,6 +57,10 @@ export class AdminPrincipal implements IdempotencyOwner {
 
   assertYoung(): void {}
 
+  holds(scope: AdminScope): boolean {
+    return this.scopes.includes(scope);
+  }
+
   locationOf(path: string): { readonly location: string } {
     return { location: `/internal/v1/${path}` };
   }
@@ -129,6 +133,10 @@ export class PortalPrincipal implements IdempotencyOwner {
   assertReaches({ partnerId, mode }: TenantScope): void {
     if (partnerId !== this.partnerId) throw new NotFound();
     this.assertSees(mode);
+  }
+
+  holds(scope: PortalScope): boolean {
+    return this.session.scopes.includes(scope);
   }
 
   /** Empty, because the portal's pages follow no `Location`. */

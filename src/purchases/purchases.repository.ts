@@ -96,8 +96,8 @@ export abstract class PurchasesRepository<
   }
 
   /** Any partner's purchase in any mode, for support. */
-  async findById(id: string): Promise<P | null> {
-    return this.findOne(this.manager, { id });
+  async findById(id: string, manager: EntityManager = this.manager): Promise<P | null> {
+    return this.findOne(manager, { id });
   }
 
   /** Like `findById`, with the row locked for `tx`. */

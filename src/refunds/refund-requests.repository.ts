@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import type { EntityManager, FindOptionsWhere, SelectQueryBuilder } from 'typeorm';
+import { type EntityManager, type FindOptionsWhere, In, type SelectQueryBuilder } from 'typeorm';
 import { AppError, NotFound } from '../common/errors/index.js';
 import type { Page } from '../common/page.js';
 import type { ReadScope, TenantScope } from '../common/tenant-scope.js';
@@ -88,6 +88,15 @@ export class RefundRequestsRepository {
 
   async countOfEsim(tx: Tx, esimId: string): Promise<number> {
     return tx.manager.countBy(RefundRequestEntity, { esimId });
+  }
+
+  /** The latest requests for these eSIMs, newest first. */
+  async listOfEsims(esimIds: readonly string[], limit: number): Promise<readonly RefundRequestEntity[]> {
+    return this.manager.find(RefundRequestEntity, {
+      where: { esimId: In([...esimIds]) },
+      order: { createdAt: 'DESC', id: 'DESC' },
+      take: limit,
+    });
   }
 
   async list(

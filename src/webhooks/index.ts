@@ -11,6 +11,7 @@ import { WebhookDeliveryEntity } from './webhook-delivery.entity.js';
 import { WebhookEndpointEntity } from './webhook-endpoint.entity.js';
 
 export {
+  toDeliveryResponse,
   WebhookAttemptResponse,
   WebhookDeliveryResponse,
   WebhookDeliveryWithAttemptsResponse,
@@ -28,6 +29,8 @@ export {
   type VerificationInput,
   verifyWebhookSignature,
 } from './signature.js';
+export { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
+export { deliveryStatus, type WebhookDeliveryEntity } from './webhook-delivery.entity.js';
 export {
   WebhooksAdminModule,
   WebhooksCoreModule,

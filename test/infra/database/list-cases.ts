@@ -128,6 +128,15 @@ function casesOf<Filters>(
   ];
 }
 
+/** Reads that return one page and no cursor. */
+function lookup(name: string, read: (limit: number) => Promise<unknown>, mostRows?: number): ListCase {
+  const run = async ({ limit }: ListOptions): Promise<Page<unknown>> => {
+    await read(limit);
+    return { items: [], hasMore: false, nextCursor: null };
+  };
+  return { name, run, ...(mostRows === undefined ? {} : { mostRows }) };
+}
+
 /** The lists of all repositories, by source file. */
 export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCase[] {
   const { manager } = dataSource;
@@ -203,6 +212,18 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
     ...casesOf('refund requests of all partners', REFUNDS, (filters, options) =>
       refunds.listOfAll(filters, options),
     ),
+    ...[RARE_ORDER, 'ord_none'].map((orderId) =>
+      lookup(`latest events of ${orderId}`, (limit) =>
+        events.listOfOrder(live, { orderId, since: new Date(0) }, limit),
+      ),
+    ),
+    ...[live, sandbox].map((scope) =>
+      lookup(`deliveries of events (${scope.mode})`, (limit) =>
+        deliveries.listOfEvents(scope, [RARE, 'unknown'], limit),
+      ),
+    ),
+    lookup('top-ups of eSIMs', (limit) => topups.listOfEsims([RARE, 'unknown'], limit)),
+    lookup('refund requests of eSIMs', (limit) => refunds.listOfEsims([RARE, 'unknown'], limit)),
     ...casesOf('orders that need review', {}, (_none, options) =>
       new OrdersNeedingReview(manager, cursors, config).list(options),
     ),
