@@ -48,6 +48,7 @@ import { OptIntoEvents1763700000081 } from './1763700000081-opt-into-events.js';
 import { ControlEsims1763700000082 } from './1763700000082-control-esims.js';
 import { CreateRefundRequests1763700000083 } from './1763700000083-create-refund-requests.js';
 import { TopUpAutomatically1763700000084 } from './1763700000084-top-up-automatically.js';
+import { ResolveAlerts1763700000087 } from './1763700000087-resolve-alerts.js';
 
 /** Every migration, oldest first. Listed explicitly: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -101,4 +102,5 @@ export const MIGRATIONS = [
   ControlEsims1763700000082,
   CreateRefundRequests1763700000083,
   TopUpAutomatically1763700000084,
+  ResolveAlerts1763700000087,
 ];

@@ -1,5 +1,6 @@
 import { AppError, NotFound, ValidationFailed } from '../common/errors/index.js';
 import { MODES, type Mode } from '../common/mode.js';
+import type { PartnerBrand } from '../common/partner-brand.js';
 import type { AdminScope, KeyScope, PortalScope } from '../common/scopes.js';
 import type { ReadScope, TenantScope } from '../common/tenant-scope.js';
 import type { IdempotencyOwner } from '../infra/idempotency/index.js';
@@ -72,6 +73,7 @@ export interface PortalSession {
   readonly partnerId: string;
   readonly partnerName: string;
   readonly partnerStatus: string;
+  readonly partnerBrand: PartnerBrand;
   /** Name of the admin token that created it. */
   readonly mintedBy: string;
   readonly actorId: string;

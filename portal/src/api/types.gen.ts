@@ -83,10 +83,14 @@ export type BalancePage = {
     next_cursor: string | null;
 };
 
-export type Branding = {
-    name: string;
+export type Brand = {
+    /**
+     * Null shows the partner's name.
+     */
+    name: string | null;
     logo_url: string | null;
     accent: string | null;
+    help_url: string | null;
 };
 
 /**
@@ -1214,6 +1218,12 @@ export type PortalActor = {
     name: string | null;
 };
 
+export type PortalBranding = {
+    name: string;
+    logo_url: string | null;
+    accent: string | null;
+};
+
 /**
  * The body of every error (RFC 9457).
  */
@@ -1434,13 +1444,17 @@ export type Session = {
      * The address of the API for the partner's programs; null if not configured.
      */
     api_url: string | null;
-    branding: Branding;
+    branding: PortalBranding;
 };
 
 export type SessionPartner = {
     id: string;
     name: string;
     status: 'active' | 'suspended';
+    /**
+     * The brand on the pages that the travelers see.
+     */
+    brand: Brand;
 };
 
 export type SessionResponse = {

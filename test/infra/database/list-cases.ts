@@ -86,6 +86,7 @@ const AUDIT: Samples<AuditFilters> = {
 };
 const ALERTS: Samples<AlertFilters> = {
   type: ['endpoint.blocked', 'balance.low', 'key.expiring'],
+  state: ['open', 'resolved'],
   partnerId: [PARTNER, RARE, 'unknown'],
   subjectId: [RARE, 'unknown'],
   ...CREATED,
