@@ -48,7 +48,7 @@ const MAY_USE = {
   retention: ['auth', 'alerts', 'catalog', 'catalog-sync', 'esims', 'orders', 'providers', 'topups'],
   webhooks: ['auth', 'audit', 'alerts', 'events', 'partners'],
   'partner-admin': ['auth', 'audit', 'partners', 'wallet'],
-  lookups: ['auth', 'esims', 'events', 'orders', 'topups', 'webhooks'],
+  lookups: ['auth', 'call-log', 'esims', 'events', 'orders', 'partners', 'topups', 'webhooks'],
 };
 
 const featureRules = Object.entries(MAY_USE).map(([feature, allowed]) => ({

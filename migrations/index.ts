@@ -49,6 +49,7 @@ import { ControlEsims1763700000082 } from './1763700000082-control-esims.js';
 import { CreateRefundRequests1763700000083 } from './1763700000083-create-refund-requests.js';
 import { TopUpAutomatically1763700000084 } from './1763700000084-top-up-automatically.js';
 import { ResolveAlerts1763700000087 } from './1763700000087-resolve-alerts.js';
+import { SearchAcrossPartners1763700000088 } from './1763700000088-search-across-partners.js';
 
 /** Every migration, oldest first. Listed explicitly: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -103,4 +104,5 @@ export const MIGRATIONS = [
   CreateRefundRequests1763700000083,
   TopUpAutomatically1763700000084,
   ResolveAlerts1763700000087,
+  SearchAcrossPartners1763700000088,
 ];

@@ -62,6 +62,9 @@ export class AdminPrincipal implements IdempotencyOwner {
     return this.scopes.includes(scope);
   }
 
+  /** No restriction: a token reads every partner's rows. */
+  readonly anyMode = null;
+
   locationOf(path: string): { readonly location: string } {
     return { location: `/internal/v1/${path}` };
   }
@@ -117,7 +120,7 @@ export class PortalPrincipal implements IdempotencyOwner {
   }
 
   /** Scope of a read by id: the partner's rows in every mode of the session. */
-  get anyMode(): ReadScope {
+  get anyMode(): ReadScope & { readonly mode: readonly Mode[] } {
     return { partnerId: this.partnerId, mode: this.session.modes };
   }
 
@@ -137,8 +140,8 @@ export class PortalPrincipal implements IdempotencyOwner {
     this.assertSees(mode);
   }
 
-  holds(scope: PortalScope): boolean {
-    return this.session.scopes.includes(scope);
+  holds(scope: AdminScope): boolean {
+    return (this.session.scopes as readonly AdminScope[]).includes(scope);
   }
 
   /** Empty, because the portal's pages follow no `Location`. */

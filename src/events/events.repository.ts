@@ -115,6 +115,11 @@ export class EventsRepository {
     return this.manager.findOneBy(EventEntity, { partnerId, mode: modeIn(mode), id });
   }
 
+  /** Any partner's event in any mode, for a caller that checks whether it may see the event. */
+  async findOfAny(id: string): Promise<EventEntity | null> {
+    return this.manager.findOneBy(EventEntity, { id });
+  }
+
   /** The latest events that name the order, newest first. The partner and mode are the order's. */
   async listOfOrder(
     { partnerId, mode }: TenantScope,

@@ -6,7 +6,7 @@ import type { RefundRequestEntity } from '../refunds/index.js';
 import type { TopupEntity } from '../topups/index.js';
 import { deliveryStatus, type WebhookDeliveryEntity } from '../webhooks/index.js';
 
-/** What happened to an order, its eSIMs, its top-ups and its webhooks; entries of one moment keep this order. */
+/** Changes of an order, its eSIMs, its top-ups and its webhooks. Entries of one moment keep this order. */
 export const TIMELINE_KINDS = [
   'accepted',
   'provisioned',

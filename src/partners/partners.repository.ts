@@ -60,6 +60,9 @@ export interface NewPartner {
 
 export type PartnerChanges = Partial<Pick<PartnerEntity, 'name' | 'email' | 'brand'>>;
 
+/** Sorts after every other character. */
+const GREATEST_CHARACTER = '\u{10FFFF}';
+
 /** SQL of `partners`. */
 @Injectable()
 export class PartnersRepository {
@@ -122,6 +125,22 @@ export class PartnersRepository {
       select: { id: true },
     });
     return found.map(({ id }) => id);
+  }
+
+  /** Partners whose name or e-mail address begins with the text, in any case of ASCII letters; by name. */
+  async listByPrefix(text: string, limit: number): Promise<readonly PartnerEntity[]> {
+    const start = (column: 'name' | 'email') =>
+      this.manager
+        .createQueryBuilder(PartnerEntity, 't')
+        .where(`lower(t.${column}) >= lower(:text) AND lower(t.${column}) < lower(:text) || :end`, {
+          text,
+          end: GREATEST_CHARACTER,
+        })
+        .orderBy(`lower(t.${column})`)
+        .limit(limit)
+        .getMany();
+    const found = [...(await start('name')), ...(await start('email'))];
+    return [...new Map(found.map((partner) => [partner.id, partner])).values()].slice(0, limit);
   }
 
   async list(

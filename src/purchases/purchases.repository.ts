@@ -100,6 +100,17 @@ export abstract class PurchasesRepository<
     return this.findOne(manager, { id });
   }
 
+  /**
+   * The purchases with the partner's own reference, newest first; null as scope: of all partners in both modes.
+   */
+  async listByReference(reference: string, scope: ReadScope | null, limit: number): Promise<readonly P[]> {
+    const query = this.manager
+      .createQueryBuilder(this.kind.entity, 't')
+      .where('t.reference = :reference', { reference });
+    if (scope !== null) query.andWhere({ partnerId: scope.partnerId, mode: modeIn(scope.mode) });
+    return query.orderBy('t.created_at', 'DESC').addOrderBy('t.id', 'DESC').limit(limit).getMany();
+  }
+
   /** Like `findById`, with the row locked for `tx`. */
   async findByIdForUpdate(tx: Tx, id: string): Promise<P | null> {
     return this.findOne(tx.manager, { id }, true);

@@ -52,9 +52,14 @@ export class RefundRequestsRepository {
     return found;
   }
 
+  /** Any partner's request in any mode. */
+  async findById(id: string, manager: EntityManager = this.manager): Promise<RefundRequestEntity | null> {
+    return manager.findOneBy(RefundRequestEntity, { id });
+  }
+
   /** Any partner's request, for the portal team. @throws NotFound */
   async getOfAny(manager: EntityManager, id: string): Promise<RefundRequestEntity> {
-    const found = await manager.findOneBy(RefundRequestEntity, { id });
+    const found = await this.findById(id, manager);
     if (!found) throw new NotFound();
     return found;
   }

@@ -31,6 +31,7 @@ export {
 } from './signature.js';
 export { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
 export { deliveryStatus, type WebhookDeliveryEntity } from './webhook-delivery.entity.js';
+export { WebhookEndpointsRepository } from './webhook-endpoints.repository.js';
 export {
   WebhooksAdminModule,
   WebhooksCoreModule,

@@ -1428,6 +1428,32 @@ export type RotatedWebhookSecretResponse = {
     data: RotatedWebhookSecret;
 };
 
+export type SearchHit = {
+    type: 'order' | 'esim' | 'topup' | 'refund_request' | 'event' | 'delivery' | 'endpoint' | 'request' | 'partner';
+    id: string;
+    partner_id: string | null;
+    /**
+     * Null for a partner.
+     */
+    mode: 'sandbox' | 'live' | null;
+    /**
+     * The reference, or the package without one; the ICCID; the event type; the URL; the method and path; or the name.
+     */
+    label: string;
+    status: string | null;
+    created_at: string;
+};
+
+export type SearchHitPage = {
+    request_id: RequestId;
+    data: Array<SearchHit>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
 export type Session = {
     id: string;
     partner: SessionPartner;
@@ -3719,6 +3745,80 @@ export type GetOrderResponses = {
 };
 
 export type GetOrderResponse = GetOrderResponses[keyof GetOrderResponses];
+
+export type SearchEverythingData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * The id of an order, eSIM, top-up, refund request, event, delivery, endpoint, request or partner; an ICCID; the reference of an order or top-up; or the start of the name or e-mail address of a partner.
+         */
+        q: string;
+    };
+    url: '/portal/v1/search';
+};
+
+export type SearchEverythingErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `session_changed`: You signed in again in another tab.
+     */
+    409: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type SearchEverythingError = SearchEverythingErrors[keyof SearchEverythingErrors];
+
+export type SearchEverythingResponses = {
+    /**
+     * Done.
+     */
+    200: SearchHitPage;
+};
+
+export type SearchEverythingResponse = SearchEverythingResponses[keyof SearchEverythingResponses];
 
 export type ListEventsData = {
     body?: never;

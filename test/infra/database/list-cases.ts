@@ -225,6 +225,15 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
     ),
     lookup('top-ups of eSIMs', (limit) => topups.listOfEsims([RARE, 'unknown'], limit)),
     lookup('refund requests of eSIMs', (limit) => refunds.listOfEsims([RARE, 'unknown'], limit)),
+    ...[null, live].flatMap((scope) => [
+      lookup('orders with a reference', (limit) => orders.listByReference(RARE, scope, limit)),
+      lookup('top-ups with a reference', (limit) => topups.listByReference(RARE, scope, limit)),
+      lookup('eSIMs with an ICCID', (limit) => esims.listByIccid(RARE, scope, limit)),
+    ]),
+    lookup('partners by the start of a name', (limit) => partners.listByPrefix('X19', limit)),
+    lookup('partners by an unknown name', (limit) => partners.listByPrefix('nobody', limit)),
+    lookup('an event', () => events.findOfAny('evt_unknown')),
+    lookup('a call', () => new CallLogRepository(manager, pages).findByRequestId('unknown')),
     ...casesOf('orders that need review', {}, (_none, options) =>
       new OrdersNeedingReview(manager, cursors, config).list(options),
     ),
