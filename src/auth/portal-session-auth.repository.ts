@@ -27,6 +27,9 @@ const FIND_CODE = `
   SELECT 1 FROM portal_sessions
   WHERE code_hash = $1 AND exchanged_at IS NULL AND revoked_at IS NULL AND code_expires_at > statement_timestamp()`;
 
+/** $1 SHA-256 of a code, whatever has become of it. */
+const FIND_PARTNER_OF_CODE = `SELECT partner_id FROM portal_sessions WHERE code_hash = $1`;
+
 interface SessionRow {
   id: string;
   partner_id: string;
@@ -63,6 +66,16 @@ export class PortalSessionAuthRepository {
   async hasCode(codeHash: Buffer): Promise<boolean> {
     const { rows } = await this.pool.query({ name: 'find-portal-code', text: FIND_CODE, values: [codeHash] });
     return rows.length > 0;
+  }
+
+  /** The partner of a code that was minted, even if it was exchanged or is too old; null for any other. */
+  async partnerOfCode(codeHash: Buffer): Promise<string | null> {
+    const { rows } = await this.pool.query<{ partner_id: string }>({
+      name: 'find-partner-of-portal-code',
+      text: FIND_PARTNER_OF_CODE,
+      values: [codeHash],
+    });
+    return rows[0]?.partner_id ?? null;
   }
 }
 
