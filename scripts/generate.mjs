@@ -17,7 +17,7 @@ import {
 } from './generate/measured.mjs';
 import { OpenApi } from './generate/open-api.mjs';
 import { renderPostmanCollection } from './generate/postman.mjs';
-import { renderReference } from './generate/reference-page.mjs';
+import { renderAdminReference, renderReference } from './generate/reference-page.mjs';
 
 const root = path.resolve(import.meta.dirname, '..');
 const ANSWERS = 'src/apps/recorded-answers.json';
@@ -114,6 +114,7 @@ function partnerPages() {
   return {
     'docs/errors.md': renderErrorsPage(api),
     'docs/reference/index.html': renderReference(api),
+    'docs/reference/admin.html': renderAdminReference(new OpenApi(readJson('docs/openapi/admin.json'))),
     'docs/postman.json': renderPostmanCollection(api),
     ...verifiers(read('docs/webhooks.md')),
   };

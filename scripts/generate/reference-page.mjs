@@ -5,13 +5,38 @@ const page = (file, label) => `<a href="${file.replace(/^docs/, '..')}">${label}
 
 const slug = (text) => text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
 
+/** The pages: document, shell variables of the calls, and what stands above the operations. */
+const PARTNER = {
+  document: 'docs/openapi/partner.json',
+  url: '$ESIM_BASE_URL',
+  token: '$ESIM_API_KEY',
+  introduction:
+    () => `<p>The examples show real responses of the service to the call above them. Only ids, times, cursors and install data are made up.</p>
+<p>More: ${page('docs/guides/quick-start.md', 'quick start')}, ${page('docs/webhooks.md', 'webhooks')},
+${page('docs/errors.md', 'errors')}, ${page('docs/openapi/partner.json', 'OpenAPI document')},
+${page('docs/postman.json', 'Postman collection')}.</p>`,
+};
+const ADMIN = {
+  document: 'docs/openapi/admin.json',
+  url: '$ESIM_ADMIN_URL',
+  token: '$ESIM_ADMIN_TOKEN',
+  introduction: () => `<p>More: ${page('docs/guides/portal-team.md', "the portal team's tasks")},
+${page('docs/operations.md', 'operations')}, ${page('docs/errors.md', 'errors')},
+${page('docs/openapi/admin.json', 'OpenAPI document')}.</p>`,
+};
+
+/** Renders docs/reference/admin.html, the same page for the internal admin API. */
+export function renderAdminReference(api) {
+  return renderReference(api, ADMIN);
+}
+
 /**
  * Renders docs/reference/index.html, a single page without scripts or external files, so that it also works from disk.
  */
-export function renderReference(api) {
+export function renderReference(api, kind = PARTNER) {
   const { title, version, description } = api.document.info;
   return `<!doctype html>
-<!-- Written by \`npm run generate\` from docs/openapi/partner.json. -->
+<!-- Written by \`npm run generate\` from ${kind.document}. -->
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -25,12 +50,9 @@ export function renderReference(api) {
 <main id="content">
 <h1>${escapeHtml(title)} <small>${escapeHtml(version)}</small></h1>
 ${markdown(description)}
-<p>The examples show real responses of the service to the call above them. Only ids, times, cursors and install data are made up.</p>
-<p>More: ${page('docs/guides/quick-start.md', 'quick start')}, ${page('docs/webhooks.md', 'webhooks')},
-${page('docs/errors.md', 'errors')}, ${page('docs/openapi/partner.json', 'OpenAPI document')},
-${page('docs/postman.json', 'Postman collection')}.</p>
-${[...api.operationsByTag()].map(([tag, operations]) => tagSection(api, tag, operations)).join('\n')}
-${webhookSection(api)}
+${kind.introduction()}
+${[...api.operationsByTag()].map(([tag, operations]) => tagSection(api, tag, operations, kind)).join('\n')}
+${api.document.webhooks ? webhookSection(api) : ''}
 ${errorSection(api)}
 </main>
 </body>
@@ -45,20 +67,20 @@ function navigation(api) {
         .map(({ operationId, summary }) => `<li><a href="#${operationId}">${escapeHtml(summary)}</a></li>`)
         .join('')}</ul>`,
   );
-  const events = Object.keys(api.document.webhooks)
+  const events = Object.keys(api.document.webhooks ?? {})
     .map((type) => `<li><a href="#event-${slug(type)}">${escapeHtml(type)}</a></li>`)
     .join('');
-  return `${groups.join('\n')}<h2>Events</h2><ul>${events}</ul><h2><a href="#errors">Errors</a></h2>`;
+  return `${groups.join('\n')}${events && `<h2>Events</h2><ul>${events}</ul>`}<h2><a href="#errors">Errors</a></h2>`;
 }
 
-function tagSection(api, tag, operations) {
+function tagSection(api, tag, operations, kind) {
   return `<section aria-labelledby="tag-${slug(tag)}">
 <h2 id="tag-${slug(tag)}">${escapeHtml(api.labelOf(tag))}</h2>
-${operations.map((operation) => operationArticle(api, operation)).join('\n')}
+${operations.map((operation) => operationArticle(api, operation, kind)).join('\n')}
 </section>`;
 }
 
-function operationArticle(api, operation) {
+function operationArticle(api, operation, kind) {
   const { method, path, operationId, summary, description } = operation;
   const body = api.bodyOf(operation);
   return `<article id="${operationId}">
@@ -67,7 +89,7 @@ function operationArticle(api, operation) {
 ${description ? markdown(description) : ''}
 ${parametersTable(api, operation)}
 ${body ? `<h4>Body</h4>${bodyNote(api, body.schema)}${fieldsTable(api, body.schema)}` : ''}
-${codeBlock(curlSample(api, operation), 'Call')}
+${codeBlock(curlSample(api, operation, kind), 'Call')}
 ${answers(api, operation)}
 ${errorList(api, operation)}
 </article>`;
@@ -148,7 +170,7 @@ function errorSection(api) {
 const SHOWN = { country: 'FR', limit: 2 };
 
 /** A command to paste. It uses the variables of the quick start, which the SDK and the CLI also read. */
-function curlSample(api, operation) {
+function curlSample(api, operation, { url, token }) {
   const parameters = api.parametersOf(operation);
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name) => {
     const parameter = parameters.find((candidate) => candidate.in === 'path' && candidate.name === name);
@@ -162,9 +184,9 @@ function curlSample(api, operation) {
   // With a body, curl sends a POST by default.
   const isSaid = operation.method === 'get' || (operation.method === 'post' && body !== undefined);
   return [
-    `curl -s ${isSaid ? '' : `-X ${operation.method.toUpperCase()} `}-H "Authorization: Bearer $ESIM_API_KEY"`,
+    `curl -s ${isSaid ? '' : `-X ${operation.method.toUpperCase()} `}-H "Authorization: Bearer ${token}"`,
     ...(operation.method === 'post' ? ['-H "Idempotency-Key: $(date +%s)-$RANDOM"'] : []),
-    `"$ESIM_BASE_URL${path}${search}"`,
+    `"${url}${path}${search}"`,
     ...(body === undefined ? [] : [`-H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`]),
   ].join(' \\\n  ');
 }
