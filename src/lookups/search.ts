@@ -37,7 +37,7 @@ export interface Hit {
   readonly partnerId: string | null;
   /** Null for a partner, and for a call without a mode. */
   readonly mode: Mode | null;
-  /** What a person recognizes it by. */
+  /** The text by which a person recognizes it. */
   readonly label: string;
   readonly status: string | null;
   readonly createdAt: Date;

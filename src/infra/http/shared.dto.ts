@@ -95,7 +95,7 @@ export function toFailureResponse(code: string | null, reason: string | null): F
 }
 
 /** A partner's brand on the pages that its travelers see. */
-export class BrandResponse {
+export class BrandResponse implements PartnerBrand {
   @ApiProperty({
     type: String,
     nullable: true,
@@ -112,8 +112,4 @@ export class BrandResponse {
 
   @ApiProperty({ type: String, nullable: true, example: 'https://acme.example/help' })
   help_url!: string | null;
-}
-
-export function toBrandResponse({ name, logoUrl, accent, helpUrl }: PartnerBrand): BrandResponse {
-  return { name, logo_url: logoUrl, accent, help_url: helpUrl };
 }

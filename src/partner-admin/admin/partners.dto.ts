@@ -23,7 +23,6 @@ import {
   MultiLineText,
   Optional,
   SingleLineText,
-  toBrandResponse,
 } from '../../infra/http/index.js';
 import {
   PARTNER_STATUSES,
@@ -214,12 +213,13 @@ export function toPartnerChanges({ name, email, brand }: UpdatePartnerDto): Part
   };
 }
 
+/** Only the fields that were sent, because a stored brand keeps the others. */
 function toBrandChanges({ name, logo_url, accent, help_url }: BrandDto): Partial<PartnerBrand> {
   return {
     ...(name === undefined ? {} : { name }),
-    ...(logo_url === undefined ? {} : { logoUrl: logo_url }),
+    ...(logo_url === undefined ? {} : { logo_url }),
     ...(accent === undefined ? {} : { accent }),
-    ...(help_url === undefined ? {} : { helpUrl: help_url }),
+    ...(help_url === undefined ? {} : { help_url }),
   };
 }
 
@@ -271,7 +271,7 @@ export function toPartnerResponse(
     email: partner.email,
     status: partner.status,
     suspended_reason: partner.suspendedReason,
-    brand: toBrandResponse(toPartnerBrand(partner.brand)),
+    brand: toPartnerBrand(partner.brand),
     low_balances: lowBalances.get(partner.id) ?? [],
     created_at: partner.createdAt.toISOString(),
     updated_at: partner.updatedAt.toISOString(),

@@ -3,7 +3,7 @@ import type { PortalSession } from '../../auth/index.js';
 import { MODES, type Mode } from '../../common/mode.js';
 import { PORTAL_SCOPES, type PortalScope } from '../../common/scopes.js';
 import type { PortalConfig } from '../../config/index.js';
-import { BrandResponse, ShortText, toBrandResponse } from '../../infra/http/index.js';
+import { BrandResponse, ShortText } from '../../infra/http/index.js';
 import { PortalActorResponse } from '../admin/portal-session.response.js';
 
 const MAX_CODE = 128;
@@ -102,7 +102,7 @@ export function toSessionResponse(
       id: session.partnerId,
       name: session.partnerName,
       status: session.partnerStatus,
-      brand: toBrandResponse(session.partnerBrand),
+      brand: session.partnerBrand,
     },
     actor: { id: session.actorId, name: session.actorName },
     modes: session.modes,
