@@ -48,6 +48,8 @@ import { OptIntoEvents1763700000081 } from './1763700000081-opt-into-events.js';
 import { ControlEsims1763700000082 } from './1763700000082-control-esims.js';
 import { CreateRefundRequests1763700000083 } from './1763700000083-create-refund-requests.js';
 import { TopUpAutomatically1763700000084 } from './1763700000084-top-up-automatically.js';
+import { DateFirstFailures1763700000085 } from './1763700000085-date-first-failures.js';
+import { RollUpActivity1763700000086 } from './1763700000086-roll-up-activity.js';
 import { ResolveAlerts1763700000087 } from './1763700000087-resolve-alerts.js';
 import { SearchAcrossPartners1763700000088 } from './1763700000088-search-across-partners.js';
 
@@ -103,6 +105,8 @@ export const MIGRATIONS = [
   ControlEsims1763700000082,
   CreateRefundRequests1763700000083,
   TopUpAutomatically1763700000084,
+  DateFirstFailures1763700000085,
+  RollUpActivity1763700000086,
   ResolveAlerts1763700000087,
   SearchAcrossPartners1763700000088,
 ];

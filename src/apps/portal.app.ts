@@ -8,10 +8,12 @@ import {
   PortalSessionGuard,
 } from '../auth/index.js';
 import { CallLogPortalModule } from '../call-log/index.js';
+import { CatalogPortalModule } from '../catalog/index.js';
 import { EsimsPortalModule } from '../esims/index.js';
 import { EventsPortalModule } from '../events/index.js';
 import { LookupsPortalModule } from '../lookups/index.js';
 import { OrdersPortalModule } from '../orders/index.js';
+import { OverviewPortalModule } from '../overview/index.js';
 import { PortalSessionsPortalModule } from '../portal-sessions/index.js';
 import { RefundsPortalModule } from '../refunds/index.js';
 import { TopupsPortalModule } from '../topups/index.js';
@@ -31,6 +33,7 @@ import type { ProcessResources } from './process-resources.js';
     PortalSessionsPortalModule,
     ApiKeysPortalModule,
     CallLogPortalModule,
+    CatalogPortalModule,
     OrdersPortalModule,
     EsimsPortalModule,
     TopupsPortalModule,
@@ -40,6 +43,7 @@ import type { ProcessResources } from './process-resources.js';
     WalletPortalModule,
     WebhooksCoreModule,
     WebhooksPortalModule,
+    OverviewPortalModule,
   ],
 })
 export class PortalModule {
