@@ -5,7 +5,7 @@ import { StrictMode, useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ApiError, onSessionChanged, onSessionEnded } from './api/client.ts';
 import { queryClient } from './api/query-client.ts';
-import { openSession, SessionContext, takeCode } from './api/session.ts';
+import { CookiesBlocked, openSession, SessionContext, takeCode } from './api/session.ts';
 import type { Session } from './api/types.ts';
 import { Loading } from './components/feedback.tsx';
 import { applyBranding } from './layout/branding.ts';
@@ -25,6 +25,7 @@ let opening = openSession(code);
 /** Only a refusal says something about the link or the session: after any other error a retry may succeed. */
 function closedBy(error: unknown): State {
   const closed = (reason: EndReason): State => ({ kind: 'closed', reason, returnUrl: null });
+  if (error instanceof CookiesBlocked) return closed('cookies');
   if (!(error instanceof ApiError)) return closed('unreachable');
   if (error.isTransient) return closed('busy');
   return closed(code === null ? 'ended' : 'code');
@@ -80,7 +81,7 @@ function Portal() {
       <Ended
         reason={state.reason}
         returnUrl={state.returnUrl}
-        {...(state.reason === 'unreachable' || state.reason === 'busy' ? { retry } : {})}
+        {...(['unreachable', 'busy', 'cookies'].includes(state.reason) ? { retry } : {})}
       />
     );
   }

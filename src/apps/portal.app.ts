@@ -12,6 +12,7 @@ import { CatalogPortalModule } from '../catalog/index.js';
 import { EsimsPortalModule } from '../esims/index.js';
 import { InstallLinksPortalModule } from '../install-links/index.js';
 import { EventsPortalModule } from '../events/index.js';
+import { LookupsPortalModule } from '../lookups/index.js';
 import { OrdersPortalModule } from '../orders/index.js';
 import { OverviewPortalModule } from '../overview/index.js';
 import { PortalSessionsPortalModule } from '../portal-sessions/index.js';
@@ -39,6 +40,7 @@ import type { ProcessResources } from './process-resources.js';
     InstallLinksPortalModule,
     TopupsPortalModule,
     RefundsPortalModule,
+    LookupsPortalModule,
     EventsPortalModule,
     WalletPortalModule,
     WebhooksCoreModule,

@@ -7,7 +7,7 @@ import { ApiCallEntity } from './api-call.entity.js';
  */
 export { AccessLog } from './access-log.js';
 export { toAccessLogLine } from './access-log-line.js';
-export { CALL_LOG_TABLE } from './call-log.repository.js';
+export { CALL_LOG_TABLE, CallLogRepository } from './call-log.repository.js';
 export {
   CallLogAdminModule,
   CallLogApiModule,

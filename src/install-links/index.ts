@@ -6,8 +6,10 @@ import { InstallLinkEntity } from './install-link.entity.js';
  * Flow of a page: edge -> `InstallAuthenticator` (token to link, eSIM, brand and package in one statement) ->
  * `InstallPageController` (access code, state, device, language) -> HTML without script -> `OpeningCounter`.
  */
+export { InstallLinksRepository, type LinkUse } from './install-links.repository.js';
 export {
   InstallLinksApiModule,
+  InstallLinksModule,
   InstallLinksPageModule,
   InstallLinksPortalModule,
   InstallLinksWorkerModule,

@@ -18,7 +18,7 @@ import { InstallLinkPurge } from './worker/install-link-purge.js';
   providers: [InstallLinksRepository, InstallLinksService],
   exports: [InstallLinksRepository, InstallLinksService],
 })
-class InstallLinksModule {}
+export class InstallLinksModule {}
 
 /** A partner's install links. */
 @Module({ imports: [InstallLinksModule], controllers: [InstallLinksController] })

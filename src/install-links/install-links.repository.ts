@@ -17,6 +17,12 @@ export interface LinkPlace {
   readonly id: string;
 }
 
+/** How often an eSIM's links were opened. */
+export interface LinkUse {
+  readonly count: number;
+  readonly lastOpenedAt: Date | null;
+}
+
 /** SQL of `install_links`, except the install page's. All times use the database's clock (D40). */
 @Injectable()
 export class InstallLinksRepository {
@@ -58,6 +64,19 @@ export class InstallLinksRepository {
 
   async countOfEsim(tx: Tx, esimId: string): Promise<number> {
     return tx.manager.countBy(InstallLinkEntity, { esimId });
+  }
+
+  /** The use of these eSIMs' links, by eSIM; an eSIM without a link is missing. */
+  async usesOf(esimIds: readonly string[]): Promise<ReadonlyMap<string, LinkUse>> {
+    const { rows } = await sql<{ esim_id: string; count: number; last_opened_at: Date | null }>(
+      this.manager,
+      `SELECT esim_id, count(*)::int AS count, max(last_opened_at) AS last_opened_at
+       FROM install_links WHERE esim_id = ANY ($1) GROUP BY esim_id`,
+      [esimIds],
+    );
+    return new Map(
+      rows.map(({ esim_id: id, count, last_opened_at: at }) => [id, { count, lastOpenedAt: at }]),
+    );
   }
 
   /** False when there is no such link. */

@@ -144,6 +144,11 @@ describe('an install link in the portal', () => {
     expect(url).toMatch(/\/i\/[\w-]{43}$/);
     const listed = await portal.get(`esims/${esimId}/install-links`);
     expect((listed.body.data as Json[]).map((link) => link['id'])).toContain(id);
+    await rows('UPDATE install_links SET last_opened_at = $2 WHERE id = $1', [id, '2026-11-21T10:00:00Z']);
+    const { order_id: orderId } = (await api.get(`/v1/esims/${esimId}`)).body.data as Json;
+    const [shown] = (await portal.get(`orders/${orderId}`)).body.data.esims as Json[];
+    expect(shown!['install_links'].count).toBe((listed.body.data as Json[]).length);
+    expect(shown!['install_links'].last_opened_at).toBe('2026-11-21T10:00:00.000Z');
     expect((await portal.call('DELETE', `esims/${esimId}/install-links/${id}`)).status).toBe(200);
     const log = await service.admin.get(`/internal/v1/audit-log?partner_id=${partner.id}`);
     const entries = (log.body.data as Json[]).filter((entry) => entry['subject_id'] === id);

@@ -221,7 +221,6 @@ describe('the page of a new eSIM', () => {
     const { path } = await newLink();
     const brand = (values: object): Promise<void> =>
       sql('UPDATE partners SET brand = $2 WHERE id = $1', [partner.id, JSON.stringify(values)]);
-    await sql('ALTER TABLE partners ADD COLUMN IF NOT EXISTS brand jsonb', []);
     const [logo, help] = ['https://cdn.kestrel.example/logo.svg', 'https://kestrel.example/help'];
     await brand({ name: 'Kestrel', logo_url: logo, accent: '#0B6E63', help_url: help });
     const branded = await phone.open(path);

@@ -9,11 +9,31 @@ export function takeCode(): string | null {
   return code;
 }
 
+/** The browser keeps no cookies of this page, so no session can begin. */
+export class CookiesBlocked extends Error {}
+
+/** Sets and removes a cookie with the attributes of the session's. */
+function keepsCookies(): boolean {
+  const site = window.top === window ? 'SameSite=Strict' : 'SameSite=None; Partitioned';
+  const terms = `Path=/; ${site}${window.location.protocol === 'https:' ? '; Secure' : ''}`;
+  try {
+    document.cookie = `portal-probe=1; ${terms}; Max-Age=10`;
+    const isKept = document.cookie.includes('portal-probe=1');
+    document.cookie = `portal-probe=; ${terms}; Max-Age=0`;
+    return isKept;
+  } catch {
+    // A sandboxed frame may not even read its cookies.
+    return false;
+  }
+}
+
 /**
  * Opens a session with a sign-in code, or without one resumes the session of the browser's cookie.
  * @throws {ApiError} 401 when there is none
+ * @throws {CookiesBlocked} before the code is sent, so that the link still works once cookies are allowed
  */
 export async function openSession(code: string | null): Promise<Session> {
+  if (code !== null && !keepsCookies()) throw new CookiesBlocked();
   const session =
     code !== null
       ? await send<Session>('POST', 'session', { code })

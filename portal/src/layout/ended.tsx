@@ -1,6 +1,6 @@
 import { returnAddress } from './step-up.tsx';
 
-export type EndReason = 'ended' | 'changed' | 'code' | 'signed-out' | 'unreachable' | 'busy';
+export type EndReason = 'ended' | 'changed' | 'code' | 'signed-out' | 'unreachable' | 'busy' | 'cookies';
 type Props = {
   reason: EndReason;
   returnUrl: string | null;
@@ -24,6 +24,10 @@ const TEXTS: Record<Props['reason'], { title: string; text: string }> = {
   busy: {
     title: 'The portal is unavailable right now',
     text: 'It is busy or under maintenance. Your link and your session still work. Try again in a moment.',
+  },
+  cookies: {
+    title: 'Your browser blocks cookies',
+    text: 'The portal needs one cookie for your session. Allow cookies for this site, then try again. Your link still works within its five minutes.',
   },
   unreachable: { title: 'We could not reach the portal', text: 'Check your connection and try again.' },
 };

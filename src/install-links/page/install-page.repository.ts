@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import type { ActivationPolicy, PackageEntity } from '../../catalog/index.js';
 import type { Mode } from '../../common/mode.js';
+import type { PartnerBrand } from '../../common/partner-brand.js';
 import type { EsimStatus, ProfileStatus } from '../../esims/index.js';
 import { EDGE_POOL, toSafeInteger, toSafeIntegerOrNull } from '../../infra/database/index.js';
 import type { Language } from '../languages.js';
@@ -52,7 +53,7 @@ export interface InstallFacts {
 /** $1 SHA-256 of the token. Nothing is cached: a revoked link is a 404 at once, and no old state is shown (D63). */
 const FIND = `
   SELECT l.id AS link_id, l.partner_id, l.mode, l.locale, l.access_code_hash, p.name AS partner_name,
-         to_jsonb(p) -> 'brand' AS brand, e.id AS esim_id, e.install_secrets, e.status, e.profile_status, e.apn,
+         p.brand, e.id AS esim_id, e.install_secrets, e.status, e.profile_status, e.apn,
          e.total_bytes, e.used_bytes, e.usage_as_of, e.validity_days, e.activation_policy, e.install_by, e.activated_at,
          e.expires_at, o.reference, k.region, k.coverage, statement_timestamp() AS now
   FROM install_links l JOIN esims e ON e.id = l.esim_id JOIN partners p ON p.id = l.partner_id
@@ -83,7 +84,7 @@ interface FactsRow {
   locale: Language | null;
   access_code_hash: Buffer | null;
   partner_name: string;
-  brand: Partial<Record<'name' | 'logo_url' | 'accent' | 'help_url', string | null>> | null;
+  brand: Partial<PartnerBrand>;
   esim_id: string;
   install_secrets: string;
   status: EsimStatus;
@@ -163,10 +164,10 @@ function toFacts(row: FactsRow): InstallFacts {
 
 function toBrand({ brand, partner_name: name }: FactsRow): Brand {
   return {
-    name: brand?.name ?? name,
-    logoUrl: httpsOnly(brand?.logo_url),
-    accent: brand?.accent ?? null,
-    helpUrl: httpsOnly(brand?.help_url),
+    name: brand.name ?? name,
+    logoUrl: httpsOnly(brand.logo_url),
+    accent: brand.accent ?? null,
+    helpUrl: httpsOnly(brand.help_url),
   };
 }
 
