@@ -1216,6 +1216,14 @@ export type InstallLinkPage = {
     next_cursor: string | null;
 };
 
+export type InstallLinkUse = {
+    /**
+     * Number of links that are not revoked.
+     */
+    count: number;
+    last_opened_at: string | null;
+};
+
 export type InstallLinks = {
     ios_url: string;
     android_url: string;
@@ -1616,6 +1624,13 @@ export type OrderPage = {
     next_cursor: string | null;
 };
 
+export type OrderPageEsim = {
+    esim_id: string;
+    iccid: string;
+    status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
+    install_links: InstallLinkUse;
+};
+
 export type OrderResponse = {
     request_id: RequestId;
     data: Order;
@@ -1719,7 +1734,7 @@ export type OrderWithTimeline = {
      * The eSIM that the order replaces, and whose refund pays for it; null for any other order.
      */
     replaces: string | null;
-    esims: Array<OrderEsim>;
+    esims: Array<OrderPageEsim>;
     failure: Failure | null;
     cancel_failure: Failure | null;
     created_at: string;
