@@ -416,8 +416,8 @@ const FURTHER: readonly Mutant[] = [
   {
     name: 'suspension-not-audited',
     file: 'src/partners/partners.service.ts',
-    find: 'await this.audit.record(tx, { ...by, action, partnerId: id, subjectId: id });',
-    replace: 'void [by, action];',
+    find: 'await this.audit.record(tx, { ...by, action, partnerId: id, subjectId: id, details });',
+    replace: 'void [by, action, details];',
     tests: ['test/partners/partners-admin.test.ts'],
   },
   {
