@@ -5,11 +5,12 @@ import { StrictMode, useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ApiError, onSessionChanged, onSessionEnded } from './api/client.ts';
 import { queryClient } from './api/query-client.ts';
-import { openSession, SessionContext, takeCode } from './api/session.ts';
+import { canKeepCookies, openSession, SessionContext, takeCode } from './api/session.ts';
 import type { Session } from './api/types.ts';
 import { Loading } from './components/feedback.tsx';
 import { applyBranding } from './layout/branding.ts';
 import { Ended, type EndReason } from './layout/ended.tsx';
+import { applyTheme, savedTheme } from './layout/theme.ts';
 import { onSignedOut, router } from './router.tsx';
 import './styles/main.css';
 
@@ -18,13 +19,19 @@ type State =
   | { kind: 'open'; session: Session }
   | { kind: 'closed'; reason: EndReason; returnUrl: string | null };
 
-// Outside React, which may render twice: a code works only once.
-const code = takeCode();
-let opening = openSession(code);
+class CookiesBlocked extends Error {}
+
+applyTheme(savedTheme());
+
+// Outside React, which may render twice: a code works only once. Without cookies it stays in the address, unused.
+const hasCookies = canKeepCookies();
+const code = hasCookies ? takeCode() : null;
+let opening = hasCookies ? openSession(code) : Promise.reject(new CookiesBlocked());
 
 /** Only a refusal says something about the link or the session: after any other error a retry may succeed. */
 function closedBy(error: unknown): State {
   const closed = (reason: EndReason): State => ({ kind: 'closed', reason, returnUrl: null });
+  if (error instanceof CookiesBlocked) return closed('cookies');
   if (!(error instanceof ApiError)) return closed('unreachable');
   if (error.isTransient) return closed('busy');
   return closed(code === null ? 'ended' : 'code');
@@ -69,7 +76,7 @@ function Portal() {
     };
   }, []);
 
-  if (state.kind === 'opening') return <Loading />;
+  if (state.kind === 'opening') return <Opening />;
   if (state.kind === 'closed') {
     const retry = () => {
       opening = openSession(code);
@@ -88,6 +95,21 @@ function Portal() {
     <SessionContext value={state.session}>
       <RouterProvider router={router} />
     </SessionContext>
+  );
+}
+
+/** The frame without content, so that nothing moves when the session opens. */
+function Opening() {
+  return (
+    <div className="app">
+      <div className="rail" />
+      <main>
+        <div className="pagebar" />
+        <div className="page">
+          <Loading />
+        </div>
+      </main>
+    </div>
   );
 }
 

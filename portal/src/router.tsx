@@ -3,12 +3,14 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
-  redirect,
+  Navigate,
   retainSearchParams,
   type ErrorComponentProps,
 } from '@tanstack/react-router';
 import type { Mode } from './api/types.ts';
 import { ErrorNote, Loading } from './components/feedback.tsx';
+import { useScreens } from './layout/navigation.tsx';
+import { PageBar, Screen } from './layout/screen.tsx';
 import { Shell } from './layout/shell.tsx';
 
 type Search = Record<string, unknown>;
@@ -46,22 +48,23 @@ const rootRoute = createRootRoute({
       }}
     />
   ),
-  notFoundComponent: () => (
-    <>
-      <h1>Page not found</h1>
-      <p className="lead">Choose a page from the navigation.</p>
-    </>
-  ),
+  notFoundComponent: () => <Screen name="Page not found" lead="Choose a page from the navigation." />,
 });
 
 const home = createRoute({
   getParentRoute: () => rootRoute,
   path: '/',
-  beforeLoad: () => {
-    // The router expects a thrown redirect, which is not an Error and needs no stack.
-    throw redirect({ to: '/developers/api-keys' }) as unknown as Error;
-  },
+  component: FirstScreen,
 });
+
+/** Opens the first screen that the session may see. */
+function FirstScreen() {
+  const [first] = useScreens();
+  if (first) return <Navigate to={first.to} replace />;
+  return (
+    <Screen name="No access" lead="Your access does not include any screen. Ask the person who sent you the link." />
+  );
+}
 
 const apiKeys = createRoute({
   getParentRoute: () => rootRoute,
@@ -123,7 +126,7 @@ const doctorRoute = createRoute({
 const ordersRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/orders',
-  validateSearch: texts('status', 'reference'),
+  validateSearch: texts('status', 'reference', 'created_after', 'created_before'),
   component: lazyRouteComponent(() => import('./screens/orders.tsx'), 'Orders'),
 });
 const orderRoute = createRoute({
@@ -147,6 +150,11 @@ const topupsRoute = createRoute({
   path: '/top-ups',
   validateSearch: texts('status', 'esim_id', 'reference'),
   component: lazyRouteComponent(() => import('./screens/topups.tsx'), 'Topups'),
+});
+const topupRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/top-ups/$topupId',
+  component: lazyRouteComponent(() => import('./screens/topup.tsx'), 'TopupPage'),
 });
 const refundsRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -174,6 +182,7 @@ const routeTree = rootRoute.addChildren([
   esimsRoute,
   esimRoute,
   topupsRoute,
+  topupRoute,
   refundsRoute,
   balance,
 ]);
@@ -191,8 +200,19 @@ export const router = createRouter({
   // Open dialogs, typed text and shown data belong to one object in one mode: another one starts fresh.
   defaultRemountDeps: ({ params, search }) => [params, search.mode ?? null],
   defaultPreload: 'intent',
-  defaultPendingComponent: () => <Loading />,
-  defaultErrorComponent: ({ error, reset }: ErrorComponentProps) => <ErrorNote error={error} retry={reset} />,
+  defaultPendingComponent: () => (
+    <>
+      <PageBar name="" />
+      <div className="page">
+        <Loading />
+      </div>
+    </>
+  ),
+  defaultErrorComponent: ({ error, reset }: ErrorComponentProps) => (
+    <div className="page">
+      <ErrorNote error={error} retry={reset} />
+    </div>
+  ),
   scrollRestoration: true,
 });
 

@@ -1,6 +1,6 @@
-import { returnAddress } from './step-up.tsx';
+import { returnAddress } from '../api/return-address.ts';
 
-export type EndReason = 'ended' | 'changed' | 'code' | 'signed-out' | 'unreachable' | 'busy';
+export type EndReason = 'ended' | 'changed' | 'code' | 'cookies' | 'signed-out' | 'unreachable' | 'busy';
 type Props = {
   reason: EndReason;
   returnUrl: string | null;
@@ -17,6 +17,10 @@ const TEXTS: Record<Props['reason'], { title: string; text: string }> = {
     title: 'This link no longer works',
     text: 'A portal link works once and expires after five minutes. Open a new one from your provider’s site.',
   },
+  cookies: {
+    title: 'Your browser blocks cookies',
+    text: 'The portal keeps your session in a cookie. Allow cookies for this site and reload the page. Your link was not used.',
+  },
   'signed-out': {
     title: 'You are signed out',
     text: 'The portal has ended your session.',
@@ -32,6 +36,7 @@ const TEXTS: Record<Props['reason'], { title: string; text: string }> = {
 export function Ended({ reason, returnUrl, retry }: Props) {
   const { title, text } = TEXTS[reason];
   const address = returnAddress(returnUrl);
+  const canReload = reason === 'changed' || reason === 'cookies';
   return (
     <main className="ended">
       <h1>{title}</h1>
@@ -46,12 +51,17 @@ export function Ended({ reason, returnUrl, retry }: Props) {
           Reload
         </a>
       )}
+      {reason === 'cookies' && (
+        <button type="button" className="button primary" onClick={() => window.location.reload()}>
+          Reload
+        </button>
+      )}
       {address && (
         <a className="button primary" href={address}>
           Sign in again
         </a>
       )}
-      {reason !== 'changed' && !address && !retry && (
+      {!canReload && !address && !retry && (
         <p className="hint">Open the portal again from your provider’s site.</p>
       )}
     </main>

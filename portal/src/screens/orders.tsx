@@ -2,11 +2,14 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { useSession } from '../api/session.ts';
 import type { Order } from '../api/types.ts';
 import { orderCommand } from '../components/commands.ts';
-import { Badge, Empty } from '../components/feedback.tsx';
+import { Empty } from '../components/feedback.tsx';
 import { UrlFilters } from '../components/filters.tsx';
-import { money, words } from '../components/format.ts';
-import { List } from '../components/list.tsx';
+import { capitalized, money, words } from '../components/format.ts';
+import { List, type Column } from '../components/list.tsx';
+import { PackageName } from '../components/package-name.tsx';
+import { State } from '../components/state.tsx';
 import { Time } from '../components/time.tsx';
+import { Screen } from '../layout/screen.tsx';
 import { useMode } from '../layout/use-mode.ts';
 
 const ordersRoute = getRouteApi('/orders');
@@ -19,19 +22,44 @@ const STATUSES = [
   'failed',
   'canceling',
   'canceled',
-] as const;
-const TONES = {
-  pending: 'wait',
-  processing: 'wait',
-  issued: 'good',
-  partially_issued: 'wait',
-  failed: 'bad',
-  canceling: 'wait',
-  canceled: 'off',
-} as const satisfies Record<Order['status'], string>;
+] as const satisfies readonly Order['status'][];
 
-export function OrderStatus({ status }: { status: Order['status'] }) {
-  return <Badge tone={TONES[status]}>{words(status)}</Badge>;
+export const ORDER_COLUMNS = [
+  'Package and your reference',
+  'Status',
+  ['eSIMs', 'number'],
+  ['Cost', 'number'],
+  ['Time', 'number'],
+] as const satisfies readonly Column[];
+
+/** The price of what was issued, less what was refunded. A failed order costs nothing. */
+export function costOf({ total, refunded }: Order): string {
+  return money({ ...total, amount: Math.max(0, total.amount - refunded.amount) });
+}
+
+export function OrderRow({ order }: { order: Order }) {
+  return (
+    <tr>
+      <th scope="row">
+        <Link to="/orders/$orderId" params={{ orderId: order.id }} className="row-link">
+          <PackageName id={order.package_id} mode={order.mode} days={order.days} />
+          <span className="hidden">, order {order.id}</span>
+        </Link>
+        {order.reference && <span className="second">{order.reference}</span>}
+      </th>
+      <td className="at-state">
+        <State of={order.status} />
+        {order.failure && <span className="second">{capitalized(words(order.failure.code))}</span>}
+      </td>
+      <td data-label="eSIMs" className="num">
+        {order.quantity_issued} of {order.quantity}
+      </td>
+      <td className="num at-end">{costOf(order)}</td>
+      <td className="num at-time">
+        <Time at={order.created_at} as="short" />
+      </td>
+    </tr>
+  );
 }
 
 export function Orders() {
@@ -39,8 +67,7 @@ export function Orders() {
   const { mode: _mode, ...filters } = ordersRoute.useSearch();
   const { api_url: apiUrl } = useSession();
   return (
-    <>
-      <h1>Orders</h1>
+    <Screen name="Orders">
       <UrlFilters
         choices={[{ name: 'status', label: 'Status', options: STATUSES }]}
         texts={[{ name: 'reference', label: 'Your reference' }]}
@@ -50,39 +77,14 @@ export function Orders() {
         mode={mode}
         filters={filters}
         label="Orders"
-        columns={['Order', 'Package', 'Status', 'Issued', 'Total', 'Created']}
-        row={(order) => (
-          <tr key={order.id}>
-            <td data-column="Order">
-              <Link to="/orders/$orderId" params={{ orderId: order.id }} className="mono">
-                {order.id}
-              </Link>
-              {order.reference && <span className="sub">{order.reference}</span>}
-            </td>
-            <td data-column="Package">
-              <code>{order.package_id}</code>
-            </td>
-            <td data-column="Status">
-              <OrderStatus status={order.status} />
-              {order.failure && <span className="sub">{words(order.failure.code)}</span>}
-            </td>
-            <td data-column="Issued">
-              {order.quantity_issued} of {order.quantity}
-            </td>
-            <td data-column="Total" className="number">
-              {money(order.total)}
-            </td>
-            <td data-column="Created">
-              <Time at={order.created_at} short />
-            </td>
-          </tr>
-        )}
+        columns={ORDER_COLUMNS}
+        row={(order) => <OrderRow key={order.id} order={order} />}
         empty={
-          <Empty title="No orders yet" command={orderCommand(apiUrl, mode)}>
+          <Empty title="No orders yet" icon="orders" command={orderCommand(apiUrl, mode)}>
             <p>Place one with your key in ESIM_API_KEY:</p>
           </Empty>
         }
       />
-    </>
+    </Screen>
   );
 }

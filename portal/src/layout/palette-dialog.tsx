@@ -1,0 +1,209 @@
+import { Dialog } from '@base-ui/react/dialog';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState, type KeyboardEvent, type ReactNode } from 'react';
+import { get } from '../api/client.ts';
+import { useSession } from '../api/session.ts';
+import type { Esim, Mode, Order, Page } from '../api/types.ts';
+import { useReturnedFocus } from '../components/dialog.tsx';
+import { capitalized, words } from '../components/format.ts';
+import { Icon, type IconName } from '../components/icon.tsx';
+import { useScreens } from './navigation.tsx';
+import { MODE_NAMES, useMode } from './use-mode.ts';
+
+type Choice = { key: string; icon: IconName; name: ReactNode; end?: string; go: () => void };
+type Group = { name: string; choices: readonly Choice[] };
+
+/** An id leads to its object. */
+const IDS: readonly [pattern: RegExp, name: string, icon: IconName, to: (id: string) => string][] = [
+  [/^req_\w+$/, 'Request', 'requests', (id) => `/developers/requests/${id}`],
+  [/^ord_\w+$/, 'Order', 'orders', (id) => `/orders/${id}`],
+  [/^esim_\w+$/, 'eSIM', 'sim', (id) => `/esims/${id}`],
+  [/^top_\w+$/, 'Top-up', 'topup', (id) => `/top-ups/${id}`],
+  [/^whe_\w+$/, 'Endpoint', 'webhook', (id) => `/developers/webhooks/${id}`],
+];
+const ICCID = /^\d{18,20}$/;
+/** A reference is found as a whole, so a shorter text is not searched for. */
+const MIN_REFERENCE = 3;
+
+type Found = { to: string; mode: Mode; icon: IconName; name: string; end: string };
+
+/** The object of one mode that has the text as its ICCID or as its reference. */
+async function findIn(mode: Mode, text: string, signal: AbortSignal): Promise<Found[]> {
+  if (ICCID.test(text)) {
+    const { data } = await get<Page<Esim>>('esims', { mode, iccid: text }, signal);
+    return data.map((esim) => ({
+      to: `/esims/${esim.id}`,
+      mode,
+      icon: 'sim',
+      name: `eSIM ${esim.iccid}`,
+      end: capitalized(words(esim.status)),
+    }));
+  }
+  const { data } = await get<Page<Order>>('orders', { mode, reference: text, limit: 5 }, signal);
+  return data.map((order) => ({
+    to: `/orders/${order.id}`,
+    mode,
+    icon: 'orders',
+    name: `${order.reference ?? order.id} · ${order.package_id}`,
+    end: capitalized(words(order.status)),
+  }));
+}
+
+function useFound(text: string): readonly Found[] {
+  const { scopes, modes } = useSession();
+  const isId = IDS.some(([pattern]) => pattern.test(text));
+  const { data } = useQuery({
+    queryKey: ['go-to', text],
+    enabled: scopes.includes('orders:read') && text.length >= MIN_REFERENCE && !isId,
+    queryFn: async ({ signal }) =>
+      (await Promise.all(modes.map((mode) => findIn(mode, text, signal)))).flat(),
+    retry: false,
+  });
+  return data ?? [];
+}
+
+function useGroups(text: string): readonly Group[] {
+  const navigate = useNavigate();
+  const mode = useMode();
+  const screens = useScreens();
+  const found = useFound(text);
+  const objects = IDS.filter(([pattern]) => pattern.test(text)).map(
+    ([, name, icon, to]): Choice => ({
+      key: name,
+      icon,
+      name: `${name} ${text}`,
+      go: () => void navigate({ to: to(text) }),
+    }),
+  );
+  const choiceOf = (one: Found): Choice => ({
+    key: one.to,
+    icon: one.icon,
+    name: one.name,
+    end: one.mode === mode ? one.end : `Opens in ${MODE_NAMES[one.mode]}`,
+    go: () => void navigate({ to: one.to, search: { mode: one.mode } }),
+  });
+  const other = found.find((one) => one.mode !== mode)?.mode;
+  const groups: Group[] = [
+    { name: 'By id', choices: objects },
+    { name: 'Found', choices: found.filter((one) => one.mode === mode).map(choiceOf) },
+    {
+      name: other ? `In ${MODE_NAMES[other]}` : 'Other mode',
+      choices: found.filter((one) => one.mode !== mode).map(choiceOf),
+    },
+    {
+      name: 'Screens',
+      choices: screens
+        .filter(({ name }) => name.toLowerCase().includes(text.toLowerCase()))
+        .map((screen) => ({
+          key: screen.to,
+          icon: screen.icon,
+          name: screen.name,
+          go: () => void navigate({ to: screen.to }),
+        })),
+    },
+  ];
+  return groups.filter(({ choices }) => choices.length > 0);
+}
+
+/** Opens a screen by its name, or an object by its id, reference or ICCID. */
+export function PaletteDialog({ onClose }: { onClose: () => void }) {
+  useReturnedFocus();
+  return (
+    <Dialog.Root
+      open
+      onOpenChange={(next) => {
+        if (!next) onClose();
+      }}
+    >
+      <Dialog.Portal>
+        <Dialog.Backdrop className="backdrop" />
+        <Dialog.Popup className="palette">
+          <Dialog.Title className="hidden">Go to</Dialog.Title>
+          <Search onClose={onClose} />
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}
+
+function Search({ onClose }: { onClose: () => void }) {
+  const [text, setText] = useState('');
+  const [index, setIndex] = useState(0);
+  const groups = useGroups(text.trim());
+  const choices = groups.flatMap((group) => group.choices);
+  const active = Math.min(index, choices.length - 1);
+
+  const take = (choice: Choice | undefined) => {
+    if (!choice) return;
+    onClose();
+    choice.go();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined && choices.length > 0) {
+      event.preventDefault();
+      setIndex((active + step + choices.length) % choices.length);
+    }
+    if (event.key === 'Enter') {
+      event.preventDefault();
+      take(choices[active]);
+    }
+  };
+
+  return (
+    <>
+      <div className="palette-input">
+        <Icon name="search" />
+        <input
+          role="combobox"
+          aria-label="Screen, id, reference or ICCID"
+          aria-expanded={choices.length > 0}
+          aria-controls="palette-choices"
+          aria-activedescendant={choices.length > 0 ? `palette-${active}` : undefined}
+          aria-autocomplete="list"
+          autoComplete="off"
+          spellCheck={false}
+          value={text}
+          onChange={(event) => {
+            setText(event.target.value);
+            setIndex(0);
+          }}
+          onKeyDown={onKeyDown}
+        />
+        <kbd aria-hidden="true">Esc</kbd>
+      </div>
+      <div id="palette-choices" role="listbox" aria-label="Results" className="palette-list">
+        {groups.map((group) => (
+          <div key={group.name} role="group" aria-label={group.name}>
+            <h3 aria-hidden="true">{group.name}</h3>
+            {group.choices.map((choice) => {
+              const at = choices.indexOf(choice);
+              return (
+                <div
+                  key={choice.key}
+                  id={`palette-${at}`}
+                  role="option"
+                  aria-selected={at === active}
+                  onClick={() => take(choice)}
+                >
+                  <Icon name={choice.icon} />
+                  <span>{choice.name}</span>
+                  {choice.end !== undefined && <span className="end">{choice.end}</span>}
+                </div>
+              );
+            })}
+          </div>
+        ))}
+      </div>
+      {choices.length === 0 && (
+        <p className="palette-none" role="status">
+          No matches. Enter a screen, a whole id, your reference or an ICCID.
+        </p>
+      )}
+      <p className="palette-foot">
+        Finds order, eSIM, top-up, endpoint and request ids, ICCIDs and your references.
+      </p>
+    </>
+  );
+}
