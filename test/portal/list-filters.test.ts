@@ -99,7 +99,7 @@ describe.skipIf(missing !== null)('a list filter', { timeout: BROWSER_TEST_MS },
     await field.fill('invoice-8');
     await page.waitForURL('**reference=invoice-8**');
     await page.getByRole('radio', { name: 'Live' }).click();
-    await page.getByText('Live: real eSIMs').waitFor();
+    await page.getByText('charged to your balance').waitFor();
     await isFree();
     await page.goBack();
     await expect.poll(() => field.inputValue(), PATIENCE).toBe('invoice-8');
@@ -113,7 +113,7 @@ describe.skipIf(missing !== null)('a list filter', { timeout: BROWSER_TEST_MS },
     const log = page.getByRole('table', { name: 'Delivery log' });
     await portal.open(`/developers/webhooks/${endpoint.id}`);
     await log.waitFor();
-    await page.locator('summary').getByText('Filters').click();
+    await page.getByRole('button', { name: 'Filters' }).click();
     await page.getByLabel('Last status code').pressSequentially('503', { delay: 500 });
     await page.waitForURL('**status_code=503**');
     await page.getByText('No matching deliveries').waitFor();
@@ -163,7 +163,7 @@ describe.skipIf(missing !== null)('a list filter', { timeout: BROWSER_TEST_MS },
 
   it('hides deliveries that the switch has discarded, if it selects held ones', async () => {
     await portal.open(`/developers/webhooks/${endpoint.id}?status=held`);
-    const rows = page.getByRole('table', { name: 'Delivery log' }).getByRole('button', { name: /^dlv_/ });
+    const rows = page.getByRole('table', { name: 'Delivery log' }).getByRole('link', { name: /dlv_/ });
     await rows.first().waitFor();
     await rows.last().scrollIntoViewIfNeeded();
     await expect.poll(() => rows.count(), PATIENCE).toBe(HELD);

@@ -90,21 +90,22 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
   it('requests a refund of an eSIM, lists the request, and cancels it', async () => {
     const id = await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d');
     await portal.open(`/esims/${id}`);
-    await page.getByRole('button', { name: 'Request refund' }).click();
+    await page.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('menuitem', { name: 'Request refund' }).click();
     await dialog.getByRole('combobox', { name: 'Reason' }).selectOption({ label: 'Wrong device' });
     await dialog.getByRole('textbox', { name: /^Details/ }).fill('Locked to a carrier.');
     await dialog.getByRole('button', { name: 'Request refund' }).click();
     await dialog.waitFor({ state: 'detached' });
     const table = page.getByRole('table', { name: 'Refund requests' });
     const row = table.getByRole('row').filter({ hasText: 'Locked to a carrier.' });
-    await row.getByText('pending').waitFor();
+    await row.getByText('Pending').waitFor();
     const [entry] = await audited('refund_request.created');
     expect(entry).toMatchObject({ subject_id: expect.stringMatching(/^rfr_/), portal_user: 'user-17' });
     await portal.open(`/refunds?esim_id=${id}`);
-    await row.getByText('pending').waitFor();
+    await row.getByText('Pending').waitFor();
     await portal.open(`/esims/${id}`);
     await row.getByRole('button', { name: 'Cancel request' }).click();
-    await row.getByText('canceled').waitFor();
+    await row.getByText('Canceled').waitFor();
     expect(await audited('refund_request.canceled')).toHaveLength(1);
   });
 
@@ -156,7 +157,7 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
     await eventually('they are received', () => receiver.received.length >= EVENTS);
     await portal.open(`/developers/webhooks/${endpoint.id}`);
     await page.getByRole('button', { name: 'Replay', exact: true }).click();
-    await dialog.getByRole('checkbox', { name: 'delivered' }).click();
+    await dialog.getByRole('checkbox', { name: 'Delivered' }).click();
     await dialog.getByRole('button', { name: 'Count first' }).click();
     await dialog.getByText(/deliveries will be sent/).waitFor();
     await dialog.getByRole('button', { name: 'Start replay' }).click();
@@ -183,13 +184,13 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
       [partner.id],
     );
     await portal.open('/developers/api-keys?mode=live');
-    const row = page.getByRole('row').filter({ hasText: id });
+    const row = page.getByRole('row').filter({ hasText: 'till' });
     await row.getByRole('button', { name: 'Revoke' }).click();
     await dialog.getByRole('button', { name: 'Revoke key' }).click();
-    const stepUp = page.getByRole('dialog', { name: 'Sign in again to continue' });
+    const stepUp = dialog.getByRole('alert').filter({ hasText: 'Revoking a Live key needs a sign-in' });
     const link = stepUp.getByRole('link', { name: 'Sign in again' });
     expect(await link.getAttribute('href')).toBe(`${RETURN_URL}?reason=step_up`);
-    await stepUp.getByRole('button', { name: 'Not now' }).click();
+    await dialog.getByRole('button', { name: 'Keep it' }).click();
     const { data } = (await service.admin.get(`${list}?mode=live`)).body as {
       data: { id: string; status: string }[];
     };

@@ -108,12 +108,14 @@ describe.skipIf(missing !== null)(
       expect(await cells.nth(2).innerText()).toBe('200');
       expect(await cells.nth(3).innerText()).toMatch(/^[\d,.]+ m?s$/);
 
-      await press(page, log.getByRole('button', { name: /^dlv_/ }).first());
+      await press(page, log.getByRole('link', { name: /dlv_/ }).first());
       await dialog.getByRole('heading', { name: 'Attempts' }).waitFor();
       await dialog.getByRole('list', { name: 'Phase times' }).waitFor();
       expect(await dialog.getByRole('region', { name: 'Request body' }).innerText()).toContain(
         'webhook.test',
       );
+      await press(page, dialog.getByRole('tab', { name: 'Response' }), 'ArrowRight');
+      await page.keyboard.press('Enter');
       expect(await dialog.getByRole('region', { name: 'Request headers' }).innerText()).toMatch(
         /x-service-event/i,
       );
@@ -122,7 +124,8 @@ describe.skipIf(missing !== null)(
     });
 
     it('keeps Tab inside an open dialog, closes it with Escape and restores the focus', async () => {
-      const { page } = portal;
+      const { page, open } = portal;
+      await open('/developers/api-keys');
       const opener = page.getByRole('button', { name: 'New key' });
       await press(page, opener);
       const dialog = page.getByRole('dialog');
@@ -138,7 +141,8 @@ describe.skipIf(missing !== null)(
     });
 
     it('never mixes modes with the mode switch, whose state is in the address', async () => {
-      const { page } = portal;
+      const { page, open } = portal;
+      await open('/developers/api-keys');
       await press(page, page.getByRole('button', { name: 'New key' }));
       const dialog = page.getByRole('dialog');
       await type(page, dialog.getByRole('textbox', { name: 'Name' }), 'only sandbox');

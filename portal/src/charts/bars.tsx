@@ -35,13 +35,14 @@ export function Bars({ bars, allTrouble = false }: Props) {
       <line className="base" x1="0" x2="100%" y1={BASE + 0.5} y2={BASE + 0.5} />
       {bars.map((bar, at) => {
         const left = at * slot;
+        const isLast = at === bars.length - 1;
         const middle = percentOf(left + slot / 2);
         const paired = bar.before !== undefined;
         const [x, width] = paired ? [left + slot * 0.52, slot * 0.34] : [left + slot * 0.2, slot * 0.6];
         const top = BASE - heightOf(bar.value);
         const trouble = bar.trouble ?? 0;
         const troubleTop = top - heightOf(trouble) - (trouble > 0 && bar.value > 0 ? 2 : 0);
-        const hasText = bar.value > 0 || !many ? !many || at === mostAt : false;
+        const hasText = !many || (at === mostAt && totals[at]! > 0);
         return (
           <g key={bar.name} className="slot">
             <title>{describe(bar)}</title>
@@ -88,9 +89,9 @@ export function Bars({ bars, allTrouble = false }: Props) {
             )}
             {bar.label !== '' && (
               <text
-                x={many ? percentOf(left) : middle}
+                x={many ? percentOf(isLast ? left + slot : left) : middle}
                 y={BASE + 18}
-                textAnchor={many ? 'start' : 'middle'}
+                textAnchor={many ? (isLast ? 'end' : 'start') : 'middle'}
               >
                 {bar.label}
               </text>

@@ -71,6 +71,8 @@ type Props<T> = {
   path: string;
   mode: Mode | null;
   filters?: Query;
+  /** Whether the user has set a filter; default: whether there are filters. */
+  isFiltered?: boolean;
   label: string;
   columns: readonly Column[];
   row: (item: T) => ReactNode;
@@ -79,7 +81,7 @@ type Props<T> = {
 };
 
 /** A table over a list of the API that loads further pages on scrolling. */
-export function List<T>({ path, mode, filters = {}, label, columns, row, empty }: Props<T>) {
+export function List<T>({ path, mode, filters = {}, isFiltered, label, columns, row, empty }: Props<T>) {
   const query = useInfiniteQuery(pages<T>(path, mode, filters));
   const { fetchNextPage } = query;
   if (query.isPending) return <Loading />;
@@ -88,7 +90,7 @@ export function List<T>({ path, mode, filters = {}, label, columns, row, empty }
     return <ErrorNote error={query.error} retry={() => void query.refetch()} />;
   const { pages: read } = query.data;
   const items = read.flatMap((page) => page.data);
-  const filtered = Object.values(filters).some((value) => value !== undefined);
+  const filtered = isFiltered ?? Object.values(filters).some((value) => value !== undefined);
   if (items.length === 0 && query.isPlaceholderData) return <Loading />;
   if (items.length === 0 && !query.hasNextPage) return filtered ? <NothingFound /> : empty;
   return (

@@ -14,12 +14,14 @@ type Props = {
   lead?: ReactNode;
   /** State, ids and times below the heading of an object. */
   under?: ReactNode;
+  /** Controls of the object's state, below the rest of the head. */
+  state?: ReactNode;
   actions?: ReactNode;
   children?: ReactNode;
 };
 
 /** A screen below the bar with the breadcrumb and the mode. */
-export function Screen({ name, parent, title = name, lead, under, actions, children }: Props) {
+export function Screen({ name, parent, title = name, lead, under, state, actions, children }: Props) {
   const brand = useSession().branding?.name ?? 'Partner portal';
   useEffect(() => {
     document.title = `${name} · ${brand}`;
@@ -33,6 +35,7 @@ export function Screen({ name, parent, title = name, lead, under, actions, child
             <h1>{title}</h1>
             {lead && <p>{lead}</p>}
             {under && <div className="under-title reveals">{under}</div>}
+            {state}
           </div>
           {actions && <div className="actions">{actions}</div>}
         </div>

@@ -29,9 +29,9 @@ export function EsimPage() {
   const isShown = useIsShown(esim?.mode);
   return (
     <Screen
-      name={esim?.label ?? `eSIM …${esimId.slice(-6)}`}
+      name={(isShown && esim?.label) || `eSIM …${esimId.slice(-6)}`}
       parent={{ to: '/esims', name: 'eSIMs' }}
-      title={esim ? <PackageName id={esim.package_id} mode={esim.mode} days={esim.days} /> : 'eSIM'}
+      title={esim && isShown ? <PackageName id={esim.package_id} mode={esim.mode} days={esim.days} /> : 'eSIM'}
       under={
         esim &&
         isShown && (

@@ -28,9 +28,9 @@ export function OrderPage() {
   const isShown = useIsShown(order?.mode);
   return (
     <Screen
-      name={order?.reference ?? `Order …${orderId.slice(-6)}`}
+      name={(isShown && order?.reference) || `Order …${orderId.slice(-6)}`}
       parent={{ to: '/orders', name: 'Orders' }}
-      title={order ? <Title order={order} /> : 'Order'}
+      title={order && isShown ? <Title order={order} /> : 'Order'}
       under={
         order &&
         isShown && (

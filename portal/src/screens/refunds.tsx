@@ -106,6 +106,7 @@ export function EsimRefunds({ esim }: { esim: { id: string; mode: Mode } }) {
         path={PATH}
         mode={esim.mode}
         filters={{ esim_id: esim.id }}
+        isFiltered={false}
         label="Refund requests"
         columns={['Reason', 'Status', ['Amount', 'number'], ['Time', 'number'], ['Actions', 'hidden']]}
         row={(request) => (

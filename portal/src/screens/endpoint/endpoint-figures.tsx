@@ -107,18 +107,18 @@ export function EndpointFigures({ endpoint }: { endpoint: Endpoint }) {
             count(failed),
           ])}
         >
-          <Bars bars={hours.map(barOf)} />
+          <Bars bars={hours.map((hour, at) => barOf(hour, at, hours.length - 1))} />
         </Chart>
       </section>
     </>
   );
 }
 
-function barOf({ at, succeeded, failed }: Hour, index: number): Bar {
+function barOf({ at, succeeded, failed }: Hour, index: number, last: number): Bar {
   const name = HOUR.format(new Date(at));
   return {
     name,
-    label: index % LABEL_EVERY === 0 ? name : '',
+    label: index === last ? 'Now' : index % LABEL_EVERY === 0 && index < last - 2 ? name : '',
     value: succeeded,
     text: failed > succeeded ? `${count(failed)} failed` : count(succeeded),
     trouble: failed,

@@ -62,6 +62,15 @@ export function EndpointPage() {
           </>
         )
       }
+      state={
+        endpoint &&
+        isShown && (
+          <div className="endpoint-state">
+            <EndpointSwitch endpoint={endpoint} />
+            <EndpointReason endpoint={endpoint} />
+          </div>
+        )
+      }
       actions={endpoint && isShown && <Actions endpoint={endpoint} />}
     >
       {query.isPending && <Loading />}
@@ -83,10 +92,6 @@ function Content({ endpoint }: { endpoint: Endpoint }) {
   const isInTrouble = endpoint.status !== 'enabled' && endpoint.disabled_reason !== 'manual';
   return (
     <>
-      <div className="endpoint-state">
-        <EndpointSwitch endpoint={endpoint} />
-        <EndpointReason endpoint={endpoint} />
-      </div>
       {(isInTrouble || endpoint.failing_since) && <EndpointExplanation endpoint={endpoint} />}
       {replay && <ReplayProgress key={replay} id={replay} endpoint={endpoint} />}
       <EndpointFigures endpoint={endpoint} />
