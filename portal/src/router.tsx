@@ -3,13 +3,11 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
-  Navigate,
   retainSearchParams,
   type ErrorComponentProps,
 } from '@tanstack/react-router';
 import type { Mode } from './api/types.ts';
 import { ErrorNote, Loading } from './components/feedback.tsx';
-import { useScreens } from './layout/navigation.tsx';
 import { PageBar, Screen } from './layout/screen.tsx';
 import { Shell } from './layout/shell.tsx';
 
@@ -54,18 +52,20 @@ const rootRoute = createRootRoute({
 const home = createRoute({
   getParentRoute: () => rootRoute,
   path: '/',
-  component: FirstScreen,
+  validateSearch: texts('window'),
+  component: lazyRouteComponent(() => import('./screens/home/home.tsx'), 'Home'),
 });
-
-/** Opens the first screen that the session may see. */
-function FirstScreen() {
-  const [first] = useScreens();
-  if (first) return <Navigate to={first.to} replace />;
-  return (
-    <Screen name="No access" lead="Your access does not include any screen. Ask the person who sent you the link." />
-  );
-}
-
+const catalogRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/catalog',
+  validateSearch: texts('to', 'plan', 'exit_country', 'max_price', 'topups', 'sort', 'all'),
+  component: lazyRouteComponent(() => import('./screens/catalog/catalog.tsx'), 'Catalog'),
+});
+const packageRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/catalog/$packageId',
+  component: lazyRouteComponent(() => import('./screens/catalog/package.tsx'), 'PackagePage'),
+});
 const apiKeys = createRoute({
   getParentRoute: () => rootRoute,
   path: '/developers/api-keys',
@@ -170,6 +170,8 @@ const balance = createRoute({
 
 const routeTree = rootRoute.addChildren([
   home,
+  catalogRoute,
+  packageRoute,
   apiKeys,
   webhooks,
   endpointRoute,

@@ -31,7 +31,7 @@ describe.skipIf(missing !== null)('the first load of the portal', { timeout: BRO
     });
     const base = service.process.portal!.url;
     await page.goto(`${base}/#code=${await mintCode(service.admin, partner.id)}`);
-    await page.getByRole('heading', { name: 'No orders yet' }).waitFor();
+    await page.getByRole('heading', { name: 'No orders in this period' }).waitFor();
     const sizes = await Promise.all(
       [...loaded].map(async ([path, body]) => [path, gzipSync(await body).length] as const),
     );

@@ -128,16 +128,16 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
     const header = `t=${t},v1=${createHmac('sha256', endpoint.secret).update(`${t}.${body}`).digest('hex')}`;
     await portal.open('/developers/signature-doctor');
     const said = page.getByRole('status').filter({ has: page.locator('code') });
-    await page.getByLabel('Headers').fill(`X-Service-Signature: ${header}`);
-    await page.getByLabel('Body').fill(JSON.stringify(JSON.parse(body), null, 2));
+    await page.getByRole('textbox', { name: 'Headers' }).fill(`X-Service-Signature: ${header}`);
+    await page.getByRole('textbox', { name: 'Body' }).fill(JSON.stringify(JSON.parse(body), null, 2));
     await page.getByRole('button', { name: 'Diagnose' }).click();
     await said.getByText('reserialized_json').waitFor();
-    await page.getByLabel('Body').fill(body);
+    await page.getByRole('textbox', { name: 'Body' }).fill(body);
     await page.getByRole('button', { name: 'Diagnose' }).click();
     await said.getByText('valid', { exact: true }).waitFor();
     const old = t - 7_200;
     const late = createHmac('sha256', endpoint.secret).update(`${old}.${body}`).digest('hex');
-    await page.getByLabel('Headers').fill(`t=${old},v1=${late}`);
+    await page.getByRole('textbox', { name: 'Headers' }).fill(`t=${old},v1=${late}`);
     await page.getByRole('button', { name: 'Diagnose' }).click();
     await said.getByText(/^The signature was made 2 h.* ago\.$/).waitFor();
     await page

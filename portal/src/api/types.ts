@@ -1,5 +1,12 @@
 /** Types for the screens: from the OpenAPI document, and for data that only a browser session has. */
-import type { Money, Order, RefundRequest, Session, WebhookDelivery as Delivery, WebhookEndpoint } from './types.gen.ts';
+import type {
+  Money,
+  Order,
+  RefundRequest,
+  Session,
+  WebhookDelivery as Delivery,
+  WebhookEndpoint,
+} from './types.gen.ts';
 
 export type {
   ApiKey,

@@ -27,9 +27,7 @@ export function Line({ points, ahead, guide, base = BASE, height = HEIGHT }: Pro
   const yOf = (y: number) => base - y * (base - TOP);
   return (
     <>
-      {guide !== undefined && (
-        <line className="guide" x1="0" x2="100%" y1={yOf(guide)} y2={yOf(guide)} />
-      )}
+      {guide !== undefined && <line className="guide" x1="0" x2="100%" y1={yOf(guide)} y2={yOf(guide)} />}
       <svg x="0" y="0" width="100%" height={height} viewBox={`0 0 100 ${height}`} preserveAspectRatio="none">
         <path className="area" d={`${path}L${last.x * 100} ${base}L${first.x * 100} ${base}z`} />
         <path className="line" d={path} />

@@ -19,7 +19,8 @@ type Props = {
 /** Says what happened, then what to do. More than one in a view become a list. */
 export function Callout({ tone, title, children, actions, role, label, className = '' }: Props) {
   const id = useId();
-  const name = label === undefined && title !== undefined ? { 'aria-labelledby': id } : { 'aria-label': label };
+  const name =
+    label === undefined && title !== undefined ? { 'aria-labelledby': id } : { 'aria-label': label };
   const isNamed = role === undefined && (label !== undefined || title !== undefined);
   const Element = isNamed ? 'section' : 'div';
   return (

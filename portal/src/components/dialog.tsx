@@ -37,7 +37,8 @@ function placeOf(chain: readonly HTMLElement[]): HTMLElement | null {
 
 function chainOf(element: Element | null): HTMLElement[] {
   const chain: HTMLElement[] = [];
-  for (let at = element; at instanceof HTMLElement && at !== document.body; at = at.parentElement) chain.push(at);
+  for (let at = element; at instanceof HTMLElement && at !== document.body; at = at.parentElement)
+    chain.push(at);
   return chain;
 }
 

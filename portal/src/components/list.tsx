@@ -57,9 +57,7 @@ type SearchProps = { rests: boolean; end: RefObject<HTMLDivElement | null>; goOn
 function SearchOn({ rests, end, goOn }: SearchProps) {
   return (
     <div className="table-foot" ref={end}>
-      <p role="status">
-        {rests ? 'No matches so far. There is more to search.' : 'Searching further back…'}
-      </p>
+      <p role="status">{rests ? 'No matches so far. There is more to search.' : 'Searching further back…'}</p>
       <button type="button" className="button small" disabled={!rests} onClick={goOn}>
         Search further back
       </button>
@@ -147,7 +145,13 @@ export function Table({
   children: ReactNode;
 }) {
   return (
-    <div className="table-wrap" aria-busy={busy} role="group" aria-label={`${label}, scrollable`} tabIndex={0}>
+    <div
+      className="table-wrap"
+      aria-busy={busy}
+      role="group"
+      aria-label={`${label}, scrollable`}
+      tabIndex={0}
+    >
       <table className={`table ${className}`} aria-label={label}>
         <thead>
           <tr>

@@ -12,7 +12,13 @@ export type MenuEntry = {
 };
 
 /** Rare and dangerous actions. An entry that is not possible says why. */
-export function ActionMenu({ entries, label = 'More actions' }: { entries: readonly MenuEntry[]; label?: string }) {
+export function ActionMenu({
+  entries,
+  label = 'More actions',
+}: {
+  entries: readonly MenuEntry[];
+  label?: string;
+}) {
   const trigger = useRef<HTMLButtonElement | null>(null);
   if (entries.length === 0) return null;
   const select = (entry: MenuEntry) => {

@@ -19,7 +19,12 @@ function short(date: Date): string {
   return `${day(date)}, ${CLOCK_SHORT.format(date)}`;
 }
 
-const FORMATS = { full: (date: Date) => FULL.format(date), short, clock: (date: Date) => CLOCK.format(date), day };
+const FORMATS = {
+  full: (date: Date) => FULL.format(date),
+  short,
+  clock: (date: Date) => CLOCK.format(date),
+  day,
+};
 
 /** `2026-11-22 13:05:07.123 UTC` */
 function utc(date: Date): string {

@@ -35,7 +35,11 @@ export function Timeline({ steps, label }: { steps: readonly Step[]; label: stri
               <h3>{day}</h3>
             </li>
           ),
-          <li key={step.key} className={step.ahead ? 'ahead' : undefined} data-tone={step.ahead ? undefined : step.tone}>
+          <li
+            key={step.key}
+            className={step.ahead ? 'ahead' : undefined}
+            data-tone={step.ahead ? undefined : step.tone}
+          >
             <span className="node">
               <Icon name={step.icon} />
             </span>

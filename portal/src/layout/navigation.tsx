@@ -6,6 +6,7 @@ import { Icon, type IconName } from '../components/icon.tsx';
 type Entry = { to: string; name: string; scope: Scope; icon: IconName };
 
 const BUSINESS = [
+  { to: '/catalog', name: 'Catalog', scope: 'catalog:read', icon: 'catalog' },
   { to: '/orders', name: 'Orders', scope: 'orders:read', icon: 'orders' },
   { to: '/esims', name: 'eSIMs', scope: 'orders:read', icon: 'sim' },
   { to: '/top-ups', name: 'Top-ups', scope: 'orders:read', icon: 'topup' },
@@ -30,14 +31,14 @@ export const SCREENS = [...BUSINESS, ...DEVELOPERS];
 
 /** The screens that the session may see, in the order of the navigation. */
 export function useScreens(): readonly (typeof SCREENS)[number][] {
-  const { scopes } = useSession();
+  const scopes: readonly Scope[] = useSession().scopes;
   return SCREENS.filter(({ scope }) => scopes.includes(scope));
 }
 
 /** Shows only the screens that the session may see. */
 export function Navigation({ onFollow }: { onFollow: () => void }) {
   const allowed = useScreens();
-  return GROUPS.map(({ name, entries }) => {
+  const groups = GROUPS.map(({ name, entries }) => {
     const shown = entries.filter((entry) => allowed.includes(entry));
     if (shown.length === 0) return null;
     const id = `navigation-${name.toLowerCase()}`;
@@ -65,4 +66,19 @@ export function Navigation({ onFollow }: { onFollow: () => void }) {
       </nav>
     );
   });
+  return (
+    <>
+      <nav aria-label="Start">
+        <ul>
+          <li>
+            <Link to="/" activeOptions={{ exact: true, includeSearch: false }} onClick={onFollow}>
+              <Icon name="home" />
+              Home
+            </Link>
+          </li>
+        </ul>
+      </nav>
+      {groups}
+    </>
+  );
 }

@@ -20,6 +20,7 @@ const IDS: readonly [pattern: RegExp, name: string, icon: IconName, to: (id: str
   [/^ord_\w+$/, 'Order', 'orders', (id) => `/orders/${id}`],
   [/^esim_\w+$/, 'eSIM', 'sim', (id) => `/esims/${id}`],
   [/^top_\w+$/, 'Top-up', 'topup', (id) => `/top-ups/${id}`],
+  [/^pkg_\w+$/, 'Package', 'catalog', (id) => `/catalog/${id}`],
   [/^whe_\w+$/, 'Endpoint', 'webhook', (id) => `/developers/webhooks/${id}`],
 ];
 const ICCID = /^\d{18,20}$/;
@@ -66,16 +67,14 @@ function useFound(text: string): readonly Found[] {
 function useGroups(text: string): readonly Group[] {
   const navigate = useNavigate();
   const mode = useMode();
-  const screens = useScreens();
+  const screens = [{ to: '/', name: 'Home', icon: 'home' } as const, ...useScreens()];
   const found = useFound(text);
-  const objects = IDS.filter(([pattern]) => pattern.test(text)).map(
-    ([, name, icon, to]): Choice => ({
-      key: name,
-      icon,
-      name: `${name} ${text}`,
-      go: () => void navigate({ to: to(text) }),
-    }),
-  );
+  const objects = IDS.filter(([pattern]) => pattern.test(text)).map(([, name, icon, to]): Choice => ({
+    key: name,
+    icon,
+    name: `${name} ${text}`,
+    go: () => void navigate({ to: to(text) }),
+  }));
   const choiceOf = (one: Found): Choice => ({
     key: one.to,
     icon: one.icon,

@@ -7,6 +7,8 @@ import { MODE_NAMES, useMode } from './use-mode.ts';
 type Props = {
   /** Names the screen in the breadcrumb and in the window's title. */
   name: string;
+  /** The screen in the breadcrumb; default: the name. */
+  crumb?: string;
   /** The list that the object of this screen belongs to. */
   parent?: { to: string; name: string };
   /** The heading; default: the name. */
@@ -21,14 +23,24 @@ type Props = {
 };
 
 /** A screen below the bar with the breadcrumb and the mode. */
-export function Screen({ name, parent, title = name, lead, under, state, actions, children }: Props) {
+export function Screen({
+  name,
+  crumb = name,
+  parent,
+  title = name,
+  lead,
+  under,
+  state,
+  actions,
+  children,
+}: Props) {
   const brand = useSession().branding?.name ?? 'Partner portal';
   useEffect(() => {
     document.title = `${name} · ${brand}`;
   }, [name, brand]);
   return (
     <>
-      <PageBar name={name} {...(parent ? { parent } : {})} />
+      <PageBar name={crumb} {...(parent ? { parent } : {})} />
       <div className="page">
         <div className="head">
           <div>

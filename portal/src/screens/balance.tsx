@@ -141,7 +141,11 @@ function Statement() {
           </tr>
         )}
         empty={
-          <Empty title="No transactions yet" icon="wallet" command={readCommand(apiUrl, 'transactions?limit=10')}>
+          <Empty
+            title="No transactions yet"
+            icon="wallet"
+            command={readCommand(apiUrl, 'transactions?limit=10')}
+          >
             <p>Deposits and charges appear here. Your programs can list them too:</p>
           </Empty>
         }

@@ -21,7 +21,10 @@ export function UsageCard({ esim, link = false }: { esim: Esim; link?: boolean }
           ['Status', <State key="status" of={esim.status} />],
           ['Requested', esim.pending_action && `${capitalized(esim.pending_action)}, not confirmed yet`],
           ['Expires', esim.expires_at && <Time key="expires" at={esim.expires_at} as="short" />],
-          ['Install by', esim.activated_at ? null : esim.install_by && <Time key="by" at={esim.install_by} as="short" />],
+          [
+            'Install by',
+            esim.activated_at ? null : esim.install_by && <Time key="by" at={esim.install_by} as="short" />,
+          ],
           [
             'eSIM',
             link ? (

@@ -31,7 +31,9 @@ export function EsimPage() {
     <Screen
       name={(isShown && esim?.label) || `eSIM …${esimId.slice(-6)}`}
       parent={{ to: '/esims', name: 'eSIMs' }}
-      title={esim && isShown ? <PackageName id={esim.package_id} mode={esim.mode} days={esim.days} /> : 'eSIM'}
+      title={
+        esim && isShown ? <PackageName id={esim.package_id} mode={esim.mode} days={esim.days} /> : 'eSIM'
+      }
       under={
         esim &&
         isShown && (

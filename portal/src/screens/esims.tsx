@@ -41,7 +41,14 @@ export function Esims() {
         mode={mode}
         filters={filters}
         label="eSIMs"
-        columns={['Package and label', 'ICCID', 'Status', ['Data used', 'number'], 'Expires', ['Created', 'number']]}
+        columns={[
+          'Package and label',
+          'ICCID',
+          'Status',
+          ['Data used', 'number'],
+          'Expires',
+          ['Created', 'number'],
+        ]}
         row={(esim) => (
           <tr key={esim.id}>
             <th scope="row">

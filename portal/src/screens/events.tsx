@@ -21,9 +21,7 @@ export function Events() {
       name="Events"
       lead="Every change to your orders, eSIMs and top-ups, exactly as webhooks deliver it."
     >
-      <UrlFilters
-        choices={[{ name: 'type', label: 'Type', options: EVENT_TYPES, nameOf: (type) => type }]}
-      />
+      <UrlFilters choices={[{ name: 'type', label: 'Type', options: EVENT_TYPES, nameOf: (type) => type }]} />
       <List<Event>
         path="events"
         mode={mode}

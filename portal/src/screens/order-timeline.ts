@@ -50,7 +50,8 @@ function titleOf({ kind, percent, detail }: TimelineEntry, title: string): strin
 function textOf({ kind, amount, detail }: TimelineEntry, order: OrderWithTimeline): string | undefined {
   if (kind === 'accepted') return `${money(order.total)} reserved.`;
   if (kind === 'provisioned') return `${money(order.unit_price)} charged for each eSIM.`;
-  if (amount) return `${money(amount)} ${kind === 'topup_accepted' ? 'reserved' : 'returned to your balance'}.`;
+  if (amount)
+    return `${money(amount)} ${kind === 'topup_accepted' ? 'reserved' : 'returned to your balance'}.`;
   if (kind.startsWith('webhook_') || detail === null) return undefined;
   return `${capitalized(words(detail))}${/[.!?]$/.test(detail) ? '' : '.'}`;
 }

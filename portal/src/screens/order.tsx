@@ -23,7 +23,10 @@ const orderRoute = getRouteApi('/orders/$orderId');
 
 export function OrderPage() {
   const { orderId } = orderRoute.useParams();
-  const query = useQuery({ ...oneQuery<OrderWithTimeline>('orders', orderId), refetchInterval: every(3_000) });
+  const query = useQuery({
+    ...oneQuery<OrderWithTimeline>('orders', orderId),
+    refetchInterval: every(3_000),
+  });
   const order = query.data;
   const isShown = useIsShown(order?.mode);
   return (
@@ -160,7 +163,11 @@ function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
                 {failure && <span className="second">{capitalized(failure)}.</span>}
               </td>
               <td className="at-end">
-                {last?.status_code ? <code>{last.status_code}</code> : <span className="muted">No response</span>}
+                {last?.status_code ? (
+                  <code>{last.status_code}</code>
+                ) : (
+                  <span className="muted">No response</span>
+                )}
               </td>
               <td className="num at-time">
                 <Time at={last?.started_at ?? delivery.created_at} as="short" />
@@ -176,7 +183,11 @@ function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
 /** The call that placed the order, for sessions that may read requests. */
 function ApiCall({ requestId }: { requestId: string }) {
   const mayRead = useScope('requests:read');
-  const { data: call } = useQuery({ ...oneQuery<Call>('requests', requestId), enabled: mayRead, retry: false });
+  const { data: call } = useQuery({
+    ...oneQuery<Call>('requests', requestId),
+    enabled: mayRead,
+    retry: false,
+  });
   return (
     <section aria-labelledby="call">
       <div className="section-head">

@@ -25,7 +25,11 @@ export function TopupPage() {
       name={`Top-up …${topupId.slice(-6)}`}
       parent={{ to: '/top-ups', name: 'Top-ups' }}
       title={
-        topup && isShown ? <PackageName id={topup.package_id} mode={topup.mode} days={topup.days} /> : 'Top-up'
+        topup && isShown ? (
+          <PackageName id={topup.package_id} mode={topup.mode} days={topup.days} />
+        ) : (
+          'Top-up'
+        )
       }
       under={
         topup &&

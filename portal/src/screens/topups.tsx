@@ -43,13 +43,7 @@ export function Topups() {
         mode={mode}
         filters={filters}
         label="Top-ups"
-        columns={[
-          'Package and your reference',
-          'Status',
-          'Adds',
-          ['Price', 'number'],
-          ['Time', 'number'],
-        ]}
+        columns={['Package and your reference', 'Status', 'Adds', ['Price', 'number'], ['Time', 'number']]}
         row={(topup) => (
           <tr key={topup.id}>
             <th scope="row">
@@ -89,7 +83,11 @@ function NoTopup({ mode }: { mode: Mode }) {
       </Empty>
     );
   return (
-    <Empty title="No top-ups yet" icon="topup" command={readCommand(apiUrl, `esims/${esim.id}/topup-packages`)}>
+    <Empty
+      title="No top-ups yet"
+      icon="topup"
+      command={readCommand(apiUrl, `esims/${esim.id}/topup-packages`)}
+    >
       <p>
         A top-up adds data or days to an eSIM. This call lists the packages that fit your newest eSIM. To buy
         one, send its id and the eSIM id to POST /v1/topups. For other eSIMs, see{' '}

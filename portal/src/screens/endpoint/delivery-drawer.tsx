@@ -232,7 +232,9 @@ function Outcome({ attempt }: { attempt: Attempt }) {
 
 function Details({ attempt }: { attempt: Attempt }) {
   const parts = [
-    ...(attempt.error ? [['Error', <Code key="error" label="Error" text={attempt.error} />] as const] : []),
+    ...(attempt.error && attempt.status_code === null
+      ? [['Error', <Code key="error" label="Error" text={attempt.error} />] as const]
+      : []),
     [
       'Response',
       <div key="response" className="stack tight">
@@ -257,7 +259,5 @@ function Details({ attempt }: { attempt: Attempt }) {
 function Headers({ label, headers }: { label: string; headers: Record<string, unknown> | null }) {
   const entries = Object.entries(headers ?? {});
   if (entries.length === 0) return <p className="hint">No headers recorded.</p>;
-  return (
-    <Code label={label} text={entries.map(([name, value]) => `${name}: ${String(value)}`).join('\n')} />
-  );
+  return <Code label={label} text={entries.map(([name, value]) => `${name}: ${String(value)}`).join('\n')} />;
 }

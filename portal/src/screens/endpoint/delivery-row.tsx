@@ -85,8 +85,7 @@ function Dotted({ text }: { text: string }) {
 
 function StatusCode({ delivery }: { delivery: Delivery }) {
   const last = delivery.last_attempt;
-  if (!last)
-    return <span className="muted">{delivery.current_attempt ? 'Waiting' : 'Not sent yet'}</span>;
+  if (!last) return <span className="muted">{delivery.current_attempt ? 'Waiting' : 'Not sent yet'}</span>;
   if (last.status_code !== null) return <code>{last.status_code}</code>;
   return <span className="muted">No response</span>;
 }

@@ -32,7 +32,9 @@ export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; 
       await save({ url, description, event_types, usage_levels });
       notify('Your change was undone.', { about: endpoint.id });
     } catch {
-      notify('We could not undo the change. Use “Edit endpoint” to see the current settings.', { about: endpoint.id });
+      notify('We could not undo the change. Use “Edit endpoint” to see the current settings.', {
+        about: endpoint.id,
+      });
     }
   };
   const { busy, error, run } = useAction(async () => {

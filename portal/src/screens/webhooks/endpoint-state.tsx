@@ -61,8 +61,8 @@ function Reason({ endpoint }: { endpoint: Endpoint }): ReactNode {
     return (
       <>
         A delivery failed six times. Sending resumes{' '}
-        {endpoint.blocked_until ? <Countdown to={endpoint.blocked_until} /> : 'soon'}. Block {blocks} of 5: the
-        fifth disables the endpoint. <LastError endpoint={endpoint} />
+        {endpoint.blocked_until ? <Countdown to={endpoint.blocked_until} /> : 'soon'}. Block {blocks} of 5:
+        the fifth disables the endpoint. <LastError endpoint={endpoint} />
       </>
     );
   const since = <Time at={endpoint.disabled_at ?? endpoint.updated_at} as="short" />;

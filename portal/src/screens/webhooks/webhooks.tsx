@@ -18,7 +18,12 @@ import { Sparkline } from './sparkline.tsx';
 import { useSendTest } from './send-test.ts';
 import { namesOf } from './subscriptions.ts';
 
-const COLUMNS = ['Endpoint', 'State', 'Last 24 hours', ['Actions', 'hidden']] as const satisfies readonly Column[];
+const COLUMNS = [
+  'Endpoint',
+  'State',
+  'Last 24 hours',
+  ['Actions', 'hidden'],
+] as const satisfies readonly Column[];
 
 export function Webhooks() {
   const mode = useMode();
