@@ -1,15 +1,17 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { assertSold, CatalogService, type SellablePackage } from '../catalog/index.js';
 import { newId } from '../common/ids.js';
 import { type Money, multiplyMoney } from '../common/money.js';
 import type { TenantScope } from '../common/tenant-scope.js';
+import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import type { Tx } from '../infra/database/index.js';
-import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
+import { InjectNotifier, partnerGroup, type Reservation, WorkerNotifier } from '../infra/jobs/index.js';
 import { currentTraceparent } from '../infra/tracing/index.js';
 import { SandboxQuota } from '../partners/index.js';
 import { placementReference, ProviderRegistry } from '../providers/index.js';
+import { bornClaimed, type ClaimedPurchase } from '../purchases/index.js';
 import { Wallet } from '../wallet/index.js';
-import type { OrderEntity } from './order.js';
+import { OrderEntity } from './order.js';
 import { ORDER_JOBS } from './order-jobs.repository.js';
 import { OrdersRepository } from './orders.repository.js';
 
@@ -40,6 +42,7 @@ export class PlaceOrder {
     private readonly wallet: Wallet,
     private readonly sandboxQuota: SandboxQuota,
     @InjectNotifier(ORDER_JOBS) private readonly notifier: WorkerNotifier,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'leaseMs'>,
   ) {}
 
   /** The order's package, read together with the claim of its Idempotency-Key and passed to `place`. */
@@ -68,7 +71,7 @@ export class PlaceOrder {
     this.sandboxQuota.take(scope, quantity, command.metadata);
     const id = newId('ord');
     const bought = [item.id, quantity, ...(days === null || days === 1 ? [] : [days])];
-    const inserted = this.orders.insert(tx, {
+    const inserted = this.insert(tx, {
       id,
       partnerId,
       mode,
@@ -99,7 +102,30 @@ export class PlaceOrder {
     const subject = { orderId: id };
     const held = this.wallet.hold(tx, { partnerId, mode, money, subject, reference, limitedKeyId });
     const [order] = await Promise.all([inserted, held]);
-    tx.afterCommit(() => this.notifier.notify(partnerGroup(scope)));
     return order;
+  }
+
+  /**
+   * Inserts the order. If this process's worker has a free slot, a Sandbox order is inserted as claimed, and handed over
+   * after the commit. Live orders wait for a claim, which a worker of any process may win.
+   * @returns the order as accepted: pending
+   */
+  private async insert(tx: Tx, order: Parameters<OrdersRepository['insert']>[1]): Promise<OrderEntity> {
+    const group = partnerGroup(order);
+    const sendWindowStart = performance.now();
+    const slot: Reservation<ClaimedPurchase<OrderEntity>> | null =
+      order.mode === 'sandbox' ? this.notifier.reserve(group) : null;
+    if (!slot) {
+      tx.afterCommit(() => this.notifier.notify(group));
+      return this.orders.insert(tx, order);
+    }
+    let claimed: OrderEntity | null = null;
+    // Registered before the statement: the slot is released whatever its result.
+    tx.afterCommit(
+      () => slot.begin(bornClaimed(claimed!, sendWindowStart)),
+      () => slot.giveBack(),
+    );
+    claimed = await this.orders.insertClaimed(tx, order, this.config.leaseMs);
+    return Object.assign(new OrderEntity(), claimed, { status: 'pending', version: 1 });
   }
 }

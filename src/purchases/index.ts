@@ -16,6 +16,7 @@ export {
 export { PurchaseEnds } from './purchase-ends.js';
 export {
   type AcquiredLease,
+  bornClaimed,
   type ChangedPurchase,
   type ClaimedPurchase,
   PurchaseJobsRepository,

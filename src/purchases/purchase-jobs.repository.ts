@@ -2,6 +2,8 @@ import type { EntityManager } from 'typeorm';
 import type { Mode } from '../common/mode.js';
 import {
   columnsOf,
+  COMMIT_WITHOUT_DISK,
+  commitSandboxWithoutDisk,
   prepared,
   type PreparedStatement,
   rowToEntity,
@@ -56,6 +58,13 @@ export interface ClaimedPurchase<P extends Purchase> extends PurchaseLease {
   readonly sendWindowStart: number;
   /** Span of a claim of several purchases; null for a single one, or when nothing is traced. */
   readonly claimedIn: TraceContext | null;
+}
+
+/** A purchase that was inserted as claimed. @param sendWindowStart a time of `performance.now()` before the insert */
+export function bornClaimed<P extends Purchase>(purchase: P, sendWindowStart: number): ClaimedPurchase<P> {
+  const { id, fence } = purchase;
+  const firstPlacement = { waitMs: 0, sendWindowStart };
+  return { id, fence, purchase, neverPlaced: true, firstPlacement, sendWindowStart, claimedIn: null };
 }
 
 /** A purchase's state at the time of a provider query, while no worker held it. */
@@ -155,7 +164,9 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
   }
 
   /**
-   * Leases and reads up to `limit` due rows of a partner and mode, longest due first; pending ones become processing.
+   * Leases and reads up to `limit` due rows of a partner and mode, longest due first; pending ones become processing. A
+   * crash of PostgreSQL may lose a claim in Sandbox, whose provider accepts each reference once (D61). Two workers may
+   * then hold the same fence, and the first result ends the purchase for both.
    */
   async claim(group: string, limit: number): Promise<Claim<ClaimedPurchase<P>>> {
     const scope = scopeOfGroup(group);
@@ -219,7 +230,8 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
 
   /**
    * Extends leases that are still ours. A lapsed one stays lapsed, because another worker may have acted on it. A
-   * locked row is skipped: waiting for it while holding the others could lose their results.
+   * locked row is skipped: waiting for it while holding the others could lose their results. A crash of PostgreSQL may
+   * lose the extension, and the lease then lapses (D61).
    */
   async renew(leases: readonly PurchaseLease[]): Promise<void> {
     if (leases.length === 0) return;
@@ -232,7 +244,7 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
          ORDER BY t.id FOR NO KEY UPDATE OF t SKIP LOCKED
        )
        UPDATE ${this.kind.table} t SET lease_until = now() + $3 * interval '1 millisecond'
-       FROM mine WHERE t.id = mine.id`,
+       FROM mine, ${COMMIT_WITHOUT_DISK} WHERE t.id = mine.id`,
       [leases.map(({ id }) => id), leases.map(({ fence }) => fence), this.options.leaseMs],
     );
   }
@@ -416,7 +428,7 @@ function claimOf(
   FROM (SELECT id, upstream_placed_at FROM ${table}
         WHERE partner_id = $1 AND mode = $2 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
           AND ${NO_OPEN_RESTORE}
-        ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED) AS due
+        ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED) AS due, ${commitSandboxWithoutDisk('$2')}
   WHERE p.id = due.id
   RETURNING ${columns}, due.upstream_placed_at IS NULL AS never_placed`;
 }

@@ -47,10 +47,10 @@ export abstract class PurchaseWorker<P extends Purchase> extends JobWorker<Claim
   }
 
   /**
-   * Brings one purchase to its outcome, or releases it for later.
+   * Brings one purchase to its outcome, or releases it for later. Returns whether it has ended.
    * @throws ProviderOutcomeUnknown, ProviderUnavailable: it is retried
    */
-  protected abstract fulfill(claimed: ClaimedPurchase<P>): Promise<void>;
+  protected abstract fulfill(claimed: ClaimedPurchase<P>): Promise<boolean>;
 
   /** Additional attributes of its span. */
   protected attributesOf(_purchase: P): SpanRequest['attributes'] {
@@ -58,15 +58,17 @@ export abstract class PurchaseWorker<P extends Purchase> extends JobWorker<Claim
   }
 
   protected override async run(claimed: ClaimedPurchase<P>): Promise<JobEnd> {
-    await this.parts.tracer.inSpan(this.spanOf(claimed), async (span) => {
+    const hasEnded = await this.parts.tracer.inSpan(this.spanOf(claimed), async (span) => {
       try {
-        await this.fulfill(claimed);
+        return await this.fulfill(claimed);
       } catch (error) {
         span.fail((error as Error).name);
         await this.retryLater(claimed, error as Error);
+        return false;
       }
     });
-    return { refetch: true };
+    // A claim schedules the next one for a purchase that was postponed.
+    return { refetch: !hasEnded };
   }
 
   /** Whatever the error, only the provider's result ends a purchase (D22), so it is looked up again. */

@@ -39,6 +39,19 @@ const ACCEPTED = [
   'traceparent',
 ] as const satisfies readonly (keyof Purchase)[];
 
+/** SQL of a new row's state. */
+interface NewState {
+  readonly columns: string;
+  /** @param placedSince SQL for the time since which the purchase may have been placed */
+  readonly values: (placedSince: string) => string;
+}
+
+/** Waits for a worker. */
+const DUE: NewState = {
+  columns: 'status, next_attempt_at, upstream_placed_at',
+  values: (placedSince) => `'pending', now(), ${placedSince}`,
+};
+
 /** A purchase's values at acceptance; `Own` are the properties that only this kind has. */
 type NewPurchase<P extends Purchase, Own extends keyof P> = Pick<P, Own | (typeof ACCEPTED)[number]>;
 
@@ -49,6 +62,7 @@ export abstract class PurchasesRepository<
   Filters extends PurchaseFilters,
 > {
   private readonly insertion: Readonly<Record<Mode, PreparedStatement>>;
+  private readonly claimedInsertion: PreparedStatement;
   private readonly accepted: readonly (keyof P & string)[];
 
   protected constructor(
@@ -58,7 +72,8 @@ export abstract class PurchasesRepository<
     own: readonly Own[],
   ) {
     this.accepted = [...ACCEPTED, ...own];
-    this.insertion = this.insertionOf();
+    this.insertion = this.insertionOf(DUE);
+    this.claimedInsertion = this.insertionOf(this.claimedState()).sandbox;
   }
 
   /**
@@ -67,12 +82,24 @@ export abstract class PurchasesRepository<
    * @throws AppError `reference_taken`
    */
   async insert(tx: Tx, purchase: NewPurchase<P, Own>): Promise<P> {
-    const values = purchase as unknown as Readonly<Record<string, SqlParameter>>;
-    const parameters = this.accepted.map((property) => values[property]!);
+    const parameters = this.parametersOf(purchase);
     // Used when the derived provider reference belongs to an earlier purchase, because its key is reused.
     if (purchase.mode === 'live') parameters.push(freshReference(this.kind.name));
+    return this.insertBy(tx, this.insertion[purchase.mode], parameters);
+  }
+
+  private parametersOf(purchase: NewPurchase<P, Own>): SqlParameter[] {
+    const values = purchase as unknown as Readonly<Record<string, SqlParameter>>;
+    return this.accepted.map((property) => values[property]!);
+  }
+
+  private async insertBy(
+    tx: Tx,
+    statement: PreparedStatement,
+    parameters: readonly SqlParameter[],
+  ): Promise<P> {
     try {
-      const { rows } = await sql(tx.manager, this.insertion[purchase.mode], parameters);
+      const { rows } = await sql(tx.manager, statement, parameters);
       return rowToEntity(this.manager, this.kind.entity, rows[0]!);
     } catch (error) {
       const { noun, table } = this.kind;
@@ -82,6 +109,14 @@ export abstract class PurchasesRepository<
         });
       throw error;
     }
+  }
+
+  /**
+   * Inserts a new Sandbox purchase as already claimed by this process and about to be placed, for `leaseMs`.
+   * @throws AppError `reference_taken`
+   */
+  async insertClaimed(tx: Tx, purchase: NewPurchase<P, Own>, leaseMs: number): Promise<P> {
+    return this.insertBy(tx, this.claimedInsertion, [...this.parametersOf(purchase), leaseMs]);
   }
 
   /** A purchase of one partner and mode; anything else is the same 404 (D14). @throws NotFound */
@@ -145,7 +180,18 @@ export abstract class PurchasesRepository<
     return query;
   }
 
-  private insertionOf(): Readonly<Record<Mode, PreparedStatement>> {
+  /** The state after a claim that records the placement (D61). The next parameter is the lease in milliseconds. */
+  private claimedState(): NewState {
+    const [attempts] = columnsOf(this.manager, this.kind.entity, ['attempts']);
+    const leaseMs = `$${this.accepted.length + 1}::int`;
+    const lease = `now() + ${leaseMs} * interval '1 millisecond'`;
+    return {
+      columns: `status, next_attempt_at, upstream_placed_at, lease_until, fence, ${attempts!.name}, version`,
+      values: () => `'processing', now(), now(), ${lease}, 1, 1, 2`,
+    };
+  }
+
+  private insertionOf(state: NewState): Readonly<Record<Mode, PreparedStatement>> {
     const { table, entity } = this.kind;
     const accepted: readonly string[] = this.accepted;
     const parameterOf = (property: string): string => `$${accepted.indexOf(property) + 1}`;
@@ -160,8 +206,8 @@ export abstract class PurchasesRepository<
       const values = accepted.map((property) =>
         property === 'providerReference' ? reference : parameterOf(property),
       );
-      return `INSERT INTO ${table} AS p (${names.join(', ')}, status, next_attempt_at, upstream_placed_at)
-       VALUES (${values.join(', ')}, 'pending', now(), ${placedSince})
+      return `INSERT INTO ${table} AS p (${names.join(', ')}, ${state.columns})
+       VALUES (${values.join(', ')}, ${state.values(placedSince)})
        RETURNING ${selectList(this.manager, entity, 'p')}`;
     });
   }

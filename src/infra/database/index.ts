@@ -45,7 +45,13 @@ export { KeysetPages, type ListOptions } from './keyset-page.js';
 export { send } from './open-transaction.js';
 export { columnsOf, type SqlColumn } from './entity-columns.js';
 export { rowToEntity, selectList } from './row-to-entity.js';
-export { COMMIT_WITHOUT_DISK, limitLockWait, Transactions, withSavepoint } from './transactions.js';
+export {
+  COMMIT_WITHOUT_DISK,
+  commitSandboxWithoutDisk,
+  limitLockWait,
+  Transactions,
+  withSavepoint,
+} from './transactions.js';
 export { WriteProbe } from './write-probe.js';
 export { updateVersioned } from './versioned-update.js';
 export { modeIn } from './mode-in.js';

@@ -63,6 +63,11 @@ export function limitLockWait(tx: Tx, ms: number): void {
  */
 export const COMMIT_WITHOUT_DISK = `set_config('synchronous_commit', 'off', true)`;
 
+/** Same as `COMMIT_WITHOUT_DISK`, but only if the SQL expression `mode` is Sandbox, where nothing is bought. */
+export function commitSandboxWithoutDisk(mode: string): string {
+  return `set_config('synchronous_commit', CASE ${mode} WHEN 'sandbox' THEN 'off' ELSE current_setting('synchronous_commit') END, true)`;
+}
+
 /**
  * Runs `work` behind a savepoint of `tx`. If it throws, its rows and after-commit actions are discarded, and the
  * transaction continues (D16). A statement that `work` sends without awaiting it may fail later, and then fails the

@@ -56,6 +56,7 @@ export abstract class JobWorker<Job>
     this.detach = this.options.notifier.attach({
       claimNow: (group) => this.runner.notify(group) || this.has(group),
       claimWithin: (group, ms) => this.runner.notifyWithin(group, ms),
+      reserve: (group) => this.runner.reserve(group),
       load: () => this.load(),
     });
   }

@@ -1,5 +1,6 @@
 import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
+import type { Reservation } from './job-runner.js';
 import type { LoadedPeer } from './signals/signal-peers.js';
 import type { GroupWorker, WorkSignals } from './signals/work-signals.js';
 
@@ -28,6 +29,14 @@ export class WorkerNotifier {
    */
   notify(group: string, owner?: string): void {
     this.signals.tell(this.queue.name, group, owner);
+  }
+
+  /**
+   * Reserves a slot of this process's worker for a job that is being created, so that nobody has to claim it. Null if
+   * the process has no worker, or the worker has no slot for the group.
+   */
+  reserve<Job>(group: string): Reservation<Job> | null {
+    return this.signals.reserve(this.queue.name, group);
   }
 
   /** The other processes that work on the queue. */

@@ -30,8 +30,11 @@ export class FulfillOrder {
     this.ends = new PurchaseEnds(ORDERS, transactions, (tx, ends) => complete.completeAll(tx, ends), logger);
   }
 
-  /** @throws ProviderOutcomeUnknown, ProviderUnavailable: the order stays processing */
-  async fulfill(claimed: ClaimedPurchase<OrderEntity>): Promise<void> {
+  /**
+   * Returns whether the order has ended.
+   * @throws ProviderOutcomeUnknown, ProviderUnavailable: the order stays processing
+   */
+  async fulfill(claimed: ClaimedPurchase<OrderEntity>): Promise<boolean> {
     const { purchase: order } = claimed;
     const request = toProviderOrderRequest(order);
     const result = await this.provider.findOrPlace(claimed, {
@@ -40,17 +43,16 @@ export class FulfillOrder {
     });
     switch (result?.state) {
       case undefined:
-        return;
+        return false;
       case 'in_progress':
-        return this.jobs.postpone(claimed, result.checkAfterMs);
+        await this.jobs.postpone(claimed, result.checkAfterMs);
+        return false;
       case 'rejected':
-      case 'provisioned':
-        return this.ends.add(order.mode, {
-          lease: claimed,
-          order,
-          result,
-          traceparent: currentTraceparent(),
-        });
+      case 'provisioned': {
+        const end = { lease: claimed, order, result, traceparent: currentTraceparent() };
+        await this.ends.add(order.mode, end);
+        return true;
+      }
     }
   }
 }

@@ -27,9 +27,10 @@ export class OrderWorker extends PurchaseWorker<OrderEntity> {
     super(jobs, { concurrency: 128, notifier, config, logger, tracer });
   }
 
-  protected override async fulfill(claimed: ClaimedPurchase<OrderEntity>): Promise<void> {
-    if (claimed.purchase.status === 'canceling') await this.cancellation.settle(claimed);
-    else await this.fulfillOrder.fulfill(claimed);
+  protected override async fulfill(claimed: ClaimedPurchase<OrderEntity>): Promise<boolean> {
+    if (claimed.purchase.status !== 'canceling') return this.fulfillOrder.fulfill(claimed);
+    await this.cancellation.settle(claimed);
+    return true;
   }
 
   protected override attributesOf({ quantity }: OrderEntity): SpanRequest['attributes'] {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { SecretBox } from '../../infra/crypto/index.js';
-import { prepared, sql, type Tx } from '../../infra/database/index.js';
+import { COMMIT_WITHOUT_DISK, prepared, sql, type Tx } from '../../infra/database/index.js';
 import type { FailureCode, ProviderProfile } from '../esim-provider.js';
 
 /** An order in the simulated provider's records. */
@@ -48,19 +48,22 @@ const INSERT_ORDERS = prepared(`
   INSERT INTO sandbox_upstream_orders (reference, package_id, quantity, outcome, rejection_code, profiles, ready_at)
   SELECT reference, package_id, quantity, outcome, rejection_code, profiles, now() + delay_ms * interval '1 millisecond'
   FROM unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::int[])
-    AS o (reference, package_id, quantity, outcome, rejection_code, profiles, delay_ms)
+    AS o (reference, package_id, quantity, outcome, rejection_code, profiles, delay_ms), ${COMMIT_WITHOUT_DISK}
   ORDER BY reference
   ON CONFLICT (reference) DO NOTHING
   RETURNING reference`);
 
 const INSERT_TOPUPS = prepared(`
   INSERT INTO sandbox_upstream_topups (reference, provider_esim_id, package_id, rejection_code)
-  SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS t (reference)
+  SELECT t.* FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS t (reference), ${COMMIT_WITHOUT_DISK}
   ORDER BY t.reference
   ON CONFLICT (reference) DO NOTHING
   RETURNING reference`);
 
-/** The simulated provider's own database: it commits separately from ours, as a real provider would. */
+/**
+ * The simulated provider's own database: it commits separately from ours, as a real provider would. Purchases do not
+ * wait for the disk: the commit that announces one comes later and makes both durable (D61).
+ */
 @Injectable()
 export class SandboxProviderRepository {
   constructor(

@@ -55,15 +55,20 @@ export class FulfillTopup {
     this.ends = new PurchaseEnds(TOPUPS, transactions, (tx, ends) => complete.completeAll(tx, ends), logger);
   }
 
-  /** @throws ProviderOutcomeUnknown, ProviderUnavailable: the top-up stays processing */
-  async fulfill(claimed: ClaimedPurchase<TopupEntity>): Promise<void> {
+  /**
+   * Returns whether the top-up has ended.
+   * @throws ProviderOutcomeUnknown, ProviderUnavailable: the top-up stays processing
+   */
+  async fulfill(claimed: ClaimedPurchase<TopupEntity>): Promise<boolean> {
     const { purchase: topup } = claimed;
     const end = { lease: claimed, topup, traceparent: currentTraceparent() };
     const esim = await this.esims[topup.mode].add(topup.esimId);
     if (!esim) throw new Error(`the eSIM ${topup.esimId} is gone`);
     const failure = ENDED[esim.status];
-    if (failure && claimed.neverPlaced)
-      return this.ends.add(topup.mode, { ...end, result: { state: 'rejected', failure } });
+    if (failure && claimed.neverPlaced) {
+      await this.ends.add(topup.mode, { ...end, result: { state: 'rejected', failure } });
+      return true;
+    }
     const request = toProviderTopupRequest(topup, esim, this.purchases);
     const result = await this.provider.findOrPlace(claimed, {
       find: (provider, signal) => provider.findTopup(request, signal),
@@ -71,12 +76,14 @@ export class FulfillTopup {
     });
     switch (result?.state) {
       case undefined:
-        return;
+        return false;
       case 'in_progress':
-        return this.jobs.postpone(claimed, result.checkAfterMs);
+        await this.jobs.postpone(claimed, result.checkAfterMs);
+        return false;
       case 'rejected':
       case 'completed':
-        return this.ends.add(topup.mode, { ...end, result });
+        await this.ends.add(topup.mode, { ...end, result });
+        return true;
     }
   }
 }

@@ -25,7 +25,7 @@ export class TopupWorker extends PurchaseWorker<TopupEntity> {
     super(jobs, { concurrency: 64, notifier, config, logger, tracer });
   }
 
-  protected override async fulfill(claimed: ClaimedPurchase<TopupEntity>): Promise<void> {
-    await this.fulfillTopup.fulfill(claimed);
+  protected override fulfill(claimed: ClaimedPurchase<TopupEntity>): Promise<boolean> {
+    return this.fulfillTopup.fulfill(claimed);
   }
 }

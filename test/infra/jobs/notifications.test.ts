@@ -44,6 +44,7 @@ function startWorker(server: MemoryServer, slots = Infinity) {
   const detach = signals.attach(QUEUE, {
     claimNow: (group) => slots > 0 && (now.push(group), true),
     claimWithin: (group) => void later.push(group),
+    reserve: () => null,
     load: () => now.length,
   });
   return { signals, now, later, detach };

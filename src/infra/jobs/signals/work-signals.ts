@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { endsWithin } from '../../../common/time-limit.js';
 import { Batcher } from '../../batcher.js';
 import { mayBeOfOneRow } from '../../database/index.js';
+import type { Reservation } from '../job-runner.js';
 import type { SignalChannel } from './signal-channel.js';
 import { type LoadedPeer, SignalPeers } from './signal-peers.js';
 
@@ -14,6 +15,8 @@ export interface GroupWorker {
   claimNow(group: string): boolean;
   /** Claims from the group within `ms` milliseconds. */
   claimWithin(group: string, ms: number): void;
+  /** Reserves a slot for a job of the group that is being created; null if there is none. */
+  reserve(group: string): Reservation<unknown> | null;
   /** Number of its groups, reported to the other processes. */
   load(): number;
 }
@@ -102,6 +105,11 @@ export class WorkSignals {
     if (this.pending.has(name)) return;
     this.pending.add(name);
     void this.signals.add(due);
+  }
+
+  /** Reserves a slot of this process's worker of the queue; null if there is no worker, or no slot. */
+  reserve(queue: string, group: string): Reservation<unknown> | null {
+    return this.workers.get(queue)?.reserve(group) ?? null;
   }
 
   /** The other processes that work on the queue. */
