@@ -48,6 +48,8 @@ import { OptIntoEvents1763700000081 } from './1763700000081-opt-into-events.js';
 import { ControlEsims1763700000082 } from './1763700000082-control-esims.js';
 import { CreateRefundRequests1763700000083 } from './1763700000083-create-refund-requests.js';
 import { TopUpAutomatically1763700000084 } from './1763700000084-top-up-automatically.js';
+import { DateFirstFailures1763700000085 } from './1763700000085-date-first-failures.js';
+import { RollUpActivity1763700000086 } from './1763700000086-roll-up-activity.js';
 
 /** Every migration, oldest first. Listed explicitly: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -101,4 +103,6 @@ export const MIGRATIONS = [
   ControlEsims1763700000082,
   CreateRefundRequests1763700000083,
   TopUpAutomatically1763700000084,
+  DateFirstFailures1763700000085,
+  RollUpActivity1763700000086,
 ];

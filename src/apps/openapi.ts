@@ -120,8 +120,10 @@ const PRESENTATIONS: Readonly<Record<Port, Presentation>> = {
     address: 'http://localhost:3004',
     tags: {
       Session: 'The session of the browser.',
+      Overview: 'Figures of a period, and what needs attention.',
       'API keys': "Keys for the partner's calls.",
       Requests: "The partner's API calls.",
+      Catalog: 'The packages on sale, with their prices.',
       Orders: 'Purchases of new eSIMs.',
       Esims: 'Issued eSIMs.',
       Topups: 'Purchases of more data or days for an eSIM.',

@@ -8,9 +8,11 @@ import {
   PortalSessionGuard,
 } from '../auth/index.js';
 import { CallLogPortalModule } from '../call-log/index.js';
+import { CatalogPortalModule } from '../catalog/index.js';
 import { EsimsPortalModule } from '../esims/index.js';
 import { EventsPortalModule } from '../events/index.js';
 import { OrdersPortalModule } from '../orders/index.js';
+import { OverviewPortalModule } from '../overview/index.js';
 import { PortalSessionsPortalModule } from '../portal-sessions/index.js';
 import { RefundsPortalModule } from '../refunds/index.js';
 import { TopupsPortalModule } from '../topups/index.js';
@@ -30,6 +32,7 @@ import type { ProcessResources } from './process-resources.js';
     PortalSessionsPortalModule,
     ApiKeysPortalModule,
     CallLogPortalModule,
+    CatalogPortalModule,
     OrdersPortalModule,
     EsimsPortalModule,
     TopupsPortalModule,
@@ -38,6 +41,7 @@ import type { ProcessResources } from './process-resources.js';
     WalletPortalModule,
     WebhooksCoreModule,
     WebhooksPortalModule,
+    OverviewPortalModule,
   ],
 })
 export class PortalModule {

@@ -11,6 +11,7 @@ import { NestLogger } from '../infra/logging.js';
 import { gaugeIn } from '../infra/metrics.js';
 import { type CallbackRateLimit, EsimSyncWorkerModule, TakeCallback } from '../esim-sync/index.js';
 import { OrdersWorkerModule } from '../orders/index.js';
+import { OverviewWorkerModule } from '../overview/index.js';
 import { PortalSessionsWorkerModule } from '../portal-sessions/index.js';
 import { ReconciliationWorkerModule } from '../reconciliation/index.js';
 import { RetentionWorkerModule } from '../retention/index.js';
@@ -36,6 +37,7 @@ const CONSUMERS: Readonly<Record<WorkerJob, readonly Type[]>> = {
     SupportWorkerModule,
     CallLogWorkerModule,
     ApiKeysWorkerModule,
+    OverviewWorkerModule,
     PortalSessionsWorkerModule,
     ReconciliationWorkerModule,
     RetentionWorkerModule,

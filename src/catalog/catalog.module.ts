@@ -16,6 +16,7 @@ import { CatalogController } from './api/catalog.controller.js';
 import { DestinationsController } from './api/destinations.controller.js';
 import { Destinations } from './destinations.js';
 import { PackagesController } from './admin/packages.controller.js';
+import { PortalCatalogController } from './portal/portal-catalog.controller.js';
 import { PriceListController } from './admin/price-list.controller.js';
 
 @Module({
@@ -50,6 +51,10 @@ export class CatalogModule {}
 /** The catalog for partners. */
 @Module({ imports: [CatalogModule], controllers: [CatalogController, DestinationsController] })
 export class CatalogApiModule {}
+
+/** A partner's catalog, on the portal's port. */
+@Module({ imports: [CatalogModule], controllers: [PortalCatalogController] })
+export class CatalogPortalModule {}
 
 /** Live packages and price lists, for the portal team. */
 @Module({

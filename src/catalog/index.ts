@@ -9,7 +9,12 @@
  */
 export { Days } from './api/days.dto.js';
 export { EsimPackageResponse, toPackageResponse } from './api/package.response.js';
-export { CatalogAdminModule, CatalogApiModule, CatalogModule } from './catalog.module.js';
+export {
+  CatalogAdminModule,
+  CatalogApiModule,
+  CatalogModule,
+  CatalogPortalModule,
+} from './catalog.module.js';
 export { CatalogChanges } from './catalog-changes.js';
 export { CatalogChangesRepository } from './catalog-changes.repository.js';
 export { CatalogRepository } from './catalog.repository.js';

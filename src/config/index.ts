@@ -19,6 +19,12 @@ export { ConfigError } from './env-reader.js';
 export type { LivePackageRule, LiveProviderName } from './live-package-rules.js';
 export type { PortalBrand, PortalConfig } from './portal.js';
 export type { RedisAddress, RedisBehindSentinels } from './redis-address.js';
-export { CATALOG_CHANGE_DAYS, DEFAULT_RETENTION, MIN_HELD_DAYS, type RetentionConfig } from './retention.js';
+export {
+  ACTIVITY_DAYS,
+  CATALOG_CHANGE_DAYS,
+  DEFAULT_RETENTION,
+  MIN_HELD_DAYS,
+  type RetentionConfig,
+} from './retention.js';
 export type { TracingConfig } from './tracing.js';
 export { WORKER_JOBS, type WorkerJob } from './worker-jobs.js';

@@ -30,6 +30,9 @@ export const MIN_HELD_DAYS = 30;
 /** Changes of the catalog are listed for 30 days. */
 export const CATALOG_CHANGE_DAYS = 30;
 
+/** The overview shows 30 days beside the 30 before. */
+export const ACTIVITY_DAYS = 62;
+
 const DAYS = { min: 1, max: 3_650 };
 
 export function readRetention(read: EnvReader): RetentionConfig {
@@ -46,7 +49,7 @@ export function readRetention(read: EnvReader): RetentionConfig {
     replayDays: read.integer('WEBHOOK_REPLAY_RETENTION_DAYS', 30, DAYS),
     catalogSyncDays: read.integer('CATALOG_SYNC_RETENTION_DAYS', 30, DAYS),
     deletedEndpointDays: read.integer('WEBHOOK_ENDPOINT_RETENTION_DAYS', 30, { min: 30, max: 3_650 }),
-    endpointStatsDays: read.integer('WEBHOOK_STATS_RETENTION_DAYS', 30, { min: 7, max: 3_650 }),
+    endpointStatsDays: read.integer('WEBHOOK_STATS_RETENTION_DAYS', ACTIVITY_DAYS, { min: 7, max: 3_650 }),
     portalSessionDays: read.integer('PORTAL_SESSION_RETENTION_DAYS', 30, DAYS),
   };
 }

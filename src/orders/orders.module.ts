@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AlertsModule } from '../alerts/index.js';
+import { AuditModule } from '../audit/index.js';
 import { CatalogModule } from '../catalog/index.js';
 import { EsimsModule } from '../esims/index.js';
 import { EventsModule, LongPollingModule } from '../events/index.js';
@@ -17,6 +18,7 @@ import { OrdersRepository, ReadOrders } from './orders.repository.js';
 import { PastOrdersRepository } from './past-orders.repository.js';
 import { PlaceOrder } from './place-order.js';
 import { PortalOrdersController } from './portal/portal-orders.controller.js';
+import { PortalReplacementsController } from './portal/portal-replacements.controller.js';
 import { ReplaceEsim } from './replace-esim.js';
 import { StartReplacement } from './start-replacement.js';
 import { FulfillOrder } from './worker/fulfill-order.js';
@@ -60,7 +62,10 @@ export class OrdersModule {}
 export class OrdersApiModule {}
 
 /** A partner's orders, on the portal's port. */
-@Module({ imports: [OrdersModule], controllers: [PortalOrdersController] })
+@Module({
+  imports: [OrdersModule, EsimsModule, AuditModule],
+  controllers: [PortalOrdersController, PortalReplacementsController],
+})
 export class OrdersPortalModule {}
 
 /** Provisions and cancels orders in the worker. */

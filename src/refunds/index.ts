@@ -9,4 +9,6 @@ import { RefundRequestEntity } from './refund-request.entity.js';
  */
 export { RefundsAdminModule, RefundsApiModule, RefundsPortalModule } from './refunds.module.js';
 
+export { RefundRequestEntity };
+
 export const REFUND_ENTITIES = [RefundRequestEntity];

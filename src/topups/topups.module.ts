@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AuditModule } from '../audit/index.js';
 import { CatalogModule } from '../catalog/index.js';
 import { EsimsModule } from '../esims/index.js';
 import { EventsModule, LongPollingModule } from '../events/index.js';
@@ -14,6 +15,7 @@ import { CompleteTopup } from './complete-topup.js';
 import { PlaceTopup } from './place-topup.js';
 import { TopupsRepository } from './topups.repository.js';
 import { TopupJobsRepository, TopupNotifierModule } from './topup-jobs.repository.js';
+import { PortalAutoTopupsController } from './portal/portal-auto-topups.controller.js';
 import { PortalTopupsController } from './portal/portal-topups.controller.js';
 import { FulfillTopup } from './worker/fulfill-topup.js';
 import { PlaceAutoTopups } from './worker/place-auto-topups.js';
@@ -41,7 +43,10 @@ export class TopupsModule {}
 export class TopupsApiModule {}
 
 /** A partner's top-ups, on the portal's port. */
-@Module({ imports: [TopupsModule], controllers: [PortalTopupsController] })
+@Module({
+  imports: [TopupsModule, EsimsModule, AuditModule],
+  controllers: [PortalTopupsController, PortalAutoTopupsController],
+})
 export class TopupsPortalModule {}
 
 /** Buys and applies top-ups in the worker. */

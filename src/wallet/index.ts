@@ -6,7 +6,7 @@
  * Flow: one statement per movement locks the wallet's row and writes ledger and entries. A wallet that becomes low
  * leaves a signal in the same statement, which the worker turns into an alert.
  */
-export { WALLET_ENTITIES } from './wallet.entity.js';
+export { LedgerTransactionEntity, WALLET_ENTITIES, WalletEntity } from './wallet.entity.js';
 export {
   WalletAdminModule,
   WalletApiModule,
@@ -15,4 +15,5 @@ export {
   WalletWorkerModule,
 } from './wallet.module.js';
 export type { ChargeSubject } from './wallet-sql.js';
+export { type BalanceStep, WalletsRepository } from './wallets.repository.js';
 export { type HoldRequest, Wallet } from './wallet.js';

@@ -37,6 +37,27 @@ export interface Posting {
   readonly actor: string;
 }
 
+/** A wallet at the end of one step of time, in minor units. */
+export interface BalanceStep {
+  readonly at: Date;
+  /** The total, including held amounts. */
+  readonly balance: number;
+  /** The sum of the deposits and adjustments in this step. */
+  readonly deposited: number;
+}
+
+/** The total of wallet `w` at a time: that after its last transaction before. Reads one row of the statement. */
+const balanceAt = (time: string): string => `coalesce((
+  SELECT t.balance_after FROM ledger_transactions t
+  WHERE t.partner_id = w.partner_id AND t.currency = w.currency AND t.created_at < ${time}
+  ORDER BY t.created_at DESC, t.id DESC LIMIT 1), 0)`;
+
+/** Deposits and adjustments of wallet `w`: few, because people make them, and in an index of their own. */
+const depositedBetween = (from: string, to: string): string => `coalesce((
+  SELECT sum(t.amount) FROM ledger_transactions t
+  WHERE t.partner_id = w.partner_id AND t.currency = w.currency AND t.type IN ('deposit', 'adjustment')
+    AND t.created_at >= ${from} AND t.created_at < ${to}), 0)::bigint`;
+
 /** Same as the table's constraint: readers treat amounts as safe integers. */
 const MOST = 9_000_000_000_000_000;
 
@@ -108,6 +129,49 @@ export class WalletsRepository {
   /** Sets the amount below which an open wallet counts as low; null: never. */
   async setLowBalance(tx: Tx, partnerId: string, currency: string, amount: number | null): Promise<void> {
     await sql(tx.manager, SET_LOW_BALANCE, [partnerId, currency, amount]);
+  }
+
+  /** The wallet in `steps` steps of `stepSeconds`, of which the last has begun. Steps begin in UTC. */
+  async listBalances(
+    { id }: Pick<WalletEntity, 'id'>,
+    steps: number,
+    stepSeconds: number,
+  ): Promise<readonly BalanceStep[]> {
+    const { rows } = await sql<{ at: Date; balance: string; deposited: string }>(
+      this.manager,
+      `SELECT s.at, ${balanceAt('s.at + b.step')} AS balance, ${depositedBetween('s.at', 's.at + b.step')} AS deposited
+       FROM wallets w
+       CROSS JOIN (SELECT $3::int * interval '1 second' AS step,
+                          date_bin($3::int * interval '1 second', statement_timestamp(), 'epoch') AS newest) AS b
+       CROSS JOIN generate_series(b.newest - ($2::int - 1) * b.step, b.newest, b.step) AS s (at)
+       WHERE w.id = $1 ORDER BY s.at`,
+      [id, steps, stepSeconds],
+    );
+    return rows.map((row) => ({
+      at: row.at,
+      balance: toSafeInteger(row.balance),
+      deposited: toSafeInteger(row.deposited),
+    }));
+  }
+
+  /**
+   * Average spending per day in minor units: charges without refunds of the last `days`, or since the wallet was opened
+   * if that is later, but at least one day.
+   */
+  async getDailySpending({ id }: Pick<WalletEntity, 'id'>, days: number): Promise<number> {
+    const { rows } = await sql<{ spent: string; days: number }>(
+      this.manager,
+      `SELECT ${balanceAt('s.since')} + ${depositedBetween('s.since', `'infinity'`)} - w.posted AS spent,
+              greatest(extract(epoch FROM statement_timestamp() - s.since) / 86400, 1)::float8 AS days
+       FROM wallets w
+       CROSS JOIN LATERAL (
+         SELECT greatest(w.created_at, statement_timestamp() - $2::int * interval '1 day') AS since
+       ) AS s
+       WHERE w.id = $1`,
+      [id, days],
+    );
+    const [row] = rows;
+    return row ? Math.max(0, Math.round(toSafeInteger(row.spent) / row.days)) : 0;
   }
 
   /** The partner's statement, newest first. */

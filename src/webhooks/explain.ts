@@ -42,16 +42,19 @@ export class Explain {
   endpoint({ endpoint, figures }: ShownEndpoint, lastFailure: WebhookDeliveryEntity | null): Explanation {
     const status = endpointStatus(endpoint);
     const isSwitch = status === 'disabled' && endpoint.disabledReason === 'manual';
-    const failed = status === 'enabled' || isSwitch ? null : lastFailure;
+    const isHealthy = status === 'enabled' && (figures.failing === null || lastFailure === null);
+    const failed = isHealthy || isSwitch ? null : lastFailure;
     const cause = isSwitch ? 'switched_off' : failed ? causeOfDelivery(failed) : 'delivered';
-    const words =
-      status === 'enabled' ? { ...IN_WORDS.delivered, summary: 'The endpoint is enabled.' } : IN_WORDS[cause];
+    const words = isHealthy
+      ? { ...IN_WORDS.delivered, summary: 'The endpoint is enabled.' }
+      : IN_WORDS[cause];
     const counts = [
       `Blocks in a row: ${endpoint.consecutiveBlocks} of ${this.config.webhooks.blocksBeforeDisable}.`,
       `Pending deliveries: ${figures.waiting}. Failed since the last success: ${figures.failedSinceLastSuccess}.`,
       figures.lastSuccessAt
         ? `The last success was at ${figures.lastSuccessAt.toISOString()}.`
         : 'No delivery has succeeded yet.',
+      ...(figures.failing ? [`Attempts have failed since ${figures.failing.since.toISOString()}.`] : []),
     ];
     const evidence = [...(failed ? evidenceOf(failed) : []), ...counts];
     return { cause, ...(failed ? atTimeOf(failed, words) : words), evidence, ...nextOfEndpoint(endpoint) };

@@ -21,6 +21,10 @@ export {
   RotatedWebhookSecretResponse,
   WebhookEndpointResponse,
 } from './admin/webhook-endpoint.response.js';
+export { EndpointStatsRepository } from './endpoint-stats.repository.js';
+export { type Cause, CAUSES } from './failure-causes.js';
+export { type ShownEndpoint, ShowEndpoints } from './show-endpoints.js';
+export { WebhookEndpointEntity };
 export { attemptDays, deliveryDays, openDeliveriesNeed } from './delivery-days.js';
 export {
   type SignatureInput,

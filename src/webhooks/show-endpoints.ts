@@ -24,7 +24,13 @@ export const STATS_WINDOWS = {
 } as const;
 export type StatsWindow = keyof typeof STATS_WINDOWS;
 
-const NONE: EndpointFigures = { waiting: 0, lastSuccessAt: null, failedSinceLastSuccess: 0 };
+const NONE: EndpointFigures = {
+  waiting: 0,
+  lastSuccessAt: null,
+  failedSinceLastSuccess: 0,
+  failing: null,
+  lastDay: { delivered: 0, failedAttempts: 0, givenUp: 0 },
+};
 
 /**
  * Endpoints as the portal and the portal team see them. A page with its figures takes two statements, whatever its

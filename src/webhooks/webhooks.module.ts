@@ -96,6 +96,7 @@ const USE_CASES = [
 @Module({
   imports: [WebhooksCoreModule, PartnersModule, AuditModule, RateLimitStorageModule],
   providers: [...USE_CASES, SignatureDoctor],
+  exports: [ShowEndpoints],
   controllers: [
     PortalEndpointsController,
     PortalEndpointDeliveriesController,

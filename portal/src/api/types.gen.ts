@@ -66,6 +66,103 @@ export type ApiKeyResponse = {
     data: ApiKey;
 };
 
+export type AttemptCounts = {
+    succeeded: number;
+    failed: number;
+};
+
+export type Attention = {
+    kind: 'endpoint_disabled' | 'endpoint_failing' | 'low_balance' | 'key_expiring' | 'order_needs_review' | 'refund_requested' | 'refund_decided';
+    /**
+     * The endpoint, key, order or refund request (of several the first), or the partner.
+     */
+    subject_id: string;
+    since: string;
+    /**
+     * URL of an endpoint, or name of a key.
+     */
+    name: string | null;
+    /**
+     * Why an endpoint fails.
+     */
+    cause: 'delivered' | 'not_tried' | 'dns' | 'dns_unanswered' | 'refused' | 'reset' | 'unreachable' | 'tls_expired' | 'tls_wrong_host' | 'tls_untrusted' | 'tls_handshake' | 'too_much_before_status' | 'timeout' | 'redirect' | 'unauthorized' | 'not_found' | 'gone' | 'rate_limited' | 'client_error' | 'server_error' | 'protocol' | 'target_refused' | 'our_side' | 'interrupted' | 'switched_off' | null;
+    /**
+     * Number of orders or refund requests, or of an endpoint's waiting deliveries.
+     */
+    count: number | null;
+    /**
+     * When an endpoint's block ends, or a key expires.
+     */
+    until: string | null;
+    /**
+     * Of a low balance.
+     */
+    available: Money | null;
+    /**
+     * Of a low balance.
+     */
+    threshold: Money | null;
+};
+
+export type AutoTopup = {
+    esim_id: string;
+    /**
+     * Only an `active` rule places top-ups. `exhausted`: `times_used` has reached `max_times`. The others are statuses of the eSIM.
+     */
+    status: 'active' | 'exhausted' | 'expired' | 'suspended' | 'canceled';
+    at_percent: 50 | 80 | 100;
+    package_id: string;
+    max_times: number;
+    /**
+     * Number of top-ups placed by the rule, without those that failed.
+     */
+    times_used: number;
+    max_price: Money;
+    /**
+     * The newest top-up placed by the rule; null before the first.
+     */
+    last_topup_id: string | null;
+    /**
+     * Why the last crossing of the threshold got no top-up; null when it got one.
+     */
+    last_failure: AutoTopupFailure | null;
+    created_at: string;
+    /**
+     * Time of the last change of the rule.
+     */
+    updated_at: string;
+};
+
+export type AutoTopupFailure = {
+    code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'spend_limit_reached' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'not_supported' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+    reason: string;
+    at: string;
+};
+
+export type AutoTopupRequest = {
+    /**
+     * The usage threshold, in percent, that places a top-up.
+     */
+    at_percent: 50 | 80 | 100;
+    /**
+     * One of the eSIM's `topup-packages`. A package sold by the day adds one day.
+     */
+    package_id: string;
+    /**
+     * Maximum number of top-ups, without those that fail. Later changes keep the count.
+     */
+    max_times: number;
+    /**
+     * Maximum price of each top-up.
+     */
+    max_price: MoneyInput;
+};
+
+export type AutoTopupResponse = {
+    request_id: RequestId;
+    data: AutoTopup;
+};
+
 export type Balance = {
     currency: string;
     posted: Money;
@@ -81,6 +178,21 @@ export type BalancePage = {
      * The `cursor` of the next page; null on the last page.
      */
     next_cursor: string | null;
+};
+
+export type BalanceStep = {
+    /**
+     * Beginning of the hour or day, in UTC.
+     */
+    at: string;
+    /**
+     * The total at its end, including what is reserved.
+     */
+    balance: Money;
+    /**
+     * The sum of the deposits and adjustments in it.
+     */
+    deposited: Money;
 };
 
 export type Branding = {
@@ -113,6 +225,56 @@ export type CatalogChangedEventData = {
     added: number;
     changed: number;
     withdrawn: number;
+};
+
+export type ChecklistStep = {
+    step: 'first_sandbox_order' | 'endpoint_created' | 'endpoint_received_2xx' | 'live_key_created' | 'wallet_funded' | 'first_live_order';
+    done: boolean;
+};
+
+export type ControlEsimRequest = {
+    /**
+     * Your own reason, returned in the event.
+     */
+    reason?: string | null;
+};
+
+export type CostSeries = {
+    /**
+     * Oldest first; the last step has begun.
+     */
+    current: Array<CostStep>;
+    /**
+     * The steps before, as many.
+     */
+    previous: Array<CostStep>;
+};
+
+export type CostStep = {
+    /**
+     * Beginning of the hour or day, in UTC.
+     */
+    at: string;
+    cost: Money;
+};
+
+export type CountSeries = {
+    /**
+     * Oldest first; the last step has begun.
+     */
+    current: Array<CountStep>;
+    /**
+     * The steps before, as many.
+     */
+    previous: Array<CountStep>;
+};
+
+export type CountStep = {
+    /**
+     * Beginning of the hour or day, in UTC.
+     */
+    at: string;
+    count: number;
 };
 
 export type CreateApiKeyRequest = {
@@ -192,6 +354,22 @@ export type CreatedWebhookEndpoint = {
      */
     last_success_at: string | null;
     /**
+     * The first failed attempt after the last success; null if no attempt has failed since. Tests do not count.
+     */
+    failing_since: string | null;
+    /**
+     * The cause of the failure at `failing_since`, as `cause` of an explanation.
+     */
+    failing_cause: 'delivered' | 'not_tried' | 'dns' | 'dns_unanswered' | 'refused' | 'reset' | 'unreachable' | 'tls_expired' | 'tls_wrong_host' | 'tls_untrusted' | 'tls_handshake' | 'too_much_before_status' | 'timeout' | 'redirect' | 'unauthorized' | 'not_found' | 'gone' | 'rate_limited' | 'client_error' | 'server_error' | 'protocol' | 'target_refused' | 'our_side' | 'interrupted' | 'switched_off' | null;
+    /**
+     * Attempts of the last 24 hours, without tests.
+     */
+    attempts_24h: AttemptCounts;
+    /**
+     * Deliveries that ended in the last 24 hours, without tests. One delivery may take several attempts.
+     */
+    deliveries_24h: DeliveryCounts;
+    /**
      * Number of deliveries; 10000 means that many or more.
      */
     pending_count: number;
@@ -221,6 +399,16 @@ export type CurrentAttempt = {
     started_at: string;
 };
 
+export type DeletedAutoTopup = {
+    esim_id: string;
+    deleted: boolean;
+};
+
+export type DeletedAutoTopupResponse = {
+    request_id: RequestId;
+    data: DeletedAutoTopup;
+};
+
 export type DeletedWebhookEndpoint = {
     id: string;
     deleted: boolean;
@@ -229,6 +417,76 @@ export type DeletedWebhookEndpoint = {
 export type DeletedWebhookEndpointResponse = {
     request_id: RequestId;
     data: DeletedWebhookEndpoint;
+};
+
+export type DeliveryCounts = {
+    delivered: number;
+    /**
+     * Deliveries whose last attempt failed.
+     */
+    failed: number;
+    /**
+     * Deliveries that are pending or held now, whatever their age.
+     */
+    pending: number;
+};
+
+export type DeliverySeries = {
+    /**
+     * Oldest first; the last step has begun.
+     */
+    current: Array<DeliveryStep>;
+    /**
+     * The steps before, as many.
+     */
+    previous: Array<DeliveryStep>;
+};
+
+export type DeliveryStep = {
+    /**
+     * Beginning of the hour or day, in UTC.
+     */
+    at: string;
+    delivered: number;
+    /**
+     * Deliveries whose last attempt failed.
+     */
+    failed: number;
+};
+
+export type Destination = {
+    /**
+     * A country (ISO 3166-1 alpha-2), a region such as `europe`, or `global`.
+     */
+    code: string;
+    kind: 'country' | 'region' | 'global';
+    /**
+     * In English.
+     */
+    name: string;
+    /**
+     * Base packages on sale that work there.
+     */
+    packages: number;
+    /**
+     * The lowest price of these packages, in the currency that most of them have.
+     */
+    price_from: Money;
+    has_unlimited: boolean;
+    /**
+     * Whether one of them has an allowance per day.
+     */
+    has_daily: boolean;
+};
+
+export type DestinationPage = {
+    request_id: RequestId;
+    data: Array<Destination>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last page.
+     */
+    next_cursor: string | null;
 };
 
 export type Diagnosis = {
@@ -244,6 +502,14 @@ export type Diagnosis = {
 export type DiagnosisResponse = {
     request_id: RequestId;
     data: Diagnosis;
+};
+
+export type DroppedPackage = {
+    package_id: string;
+    /**
+     * A package on the shelf that is better.
+     */
+    dominated_by: string;
 };
 
 export type EnableWebhookEndpointRequest = {
@@ -424,6 +690,97 @@ export type EsimExpiringEventData = {
      * The version of the order, eSIM or top-up. Of two events about the same object, the one with the higher version is newer.
      */
     version: number;
+};
+
+export type EsimPackage = {
+    id: string;
+    title: string;
+    type: 'country' | 'regional' | 'global';
+    region: 'africa' | 'asia' | 'balkans' | 'caribbean' | 'europe' | 'latin-america' | 'middle-east' | 'north-america' | 'oceania' | null;
+    /**
+     * ISO 3166-1 alpha-2.
+     */
+    coverage: Array<string>;
+    kind: 'base' | 'topup';
+    data_bytes: number | null;
+    /**
+     * The allowance for display, such as `500 MB`, `1 GB/day` or `Unlimited`.
+     */
+    data_label: string | null;
+    /**
+     * How `data_bytes` was counted: `decimal` (1 GB = 10^9) or `binary` (1 GB = 2^30).
+     */
+    data_unit: 'decimal' | 'binary';
+    plan: PackagePlan;
+    fair_use: FairUse | null;
+    /**
+     * Countries where the traffic reaches the internet; null if unknown.
+     */
+    exit_countries: Array<string> | null;
+    max_generation: '3G' | '4G' | '5G' | null;
+    hotspot: boolean | null;
+    /**
+     * Days after issue within which the eSIM must be installed; null if unknown.
+     */
+    install_within_days: number | null;
+    /**
+     * Requirements for the traveler. Empty today.
+     */
+    requirements: Array<string>;
+    topup: PackageTopup;
+    /**
+     * The wholesaler's name of a regional plan.
+     */
+    region_name: string | null;
+    /**
+     * The wholesaler's name of a network or speed variant.
+     */
+    variant: string | null;
+    unlimited: boolean;
+    voice_minutes: number | null;
+    sms_count: number | null;
+    validity_days: number;
+    activation_policy: 'on_install' | 'on_first_use' | 'on_purchase';
+    topup_supported: boolean;
+    networks: Array<PackageNetwork>;
+    /**
+     * The fair-use limit, as text for customers; null if unknown.
+     */
+    speed_policy: string | null;
+    /**
+     * Additional information about the package, as one line of plain text.
+     */
+    notes: string | null;
+    price: Money;
+    /**
+     * Set with `plan.days`. `price` is for `plan.days.min` days.
+     */
+    price_per_day: Money | null;
+    retail_price: Money | null;
+    /**
+     * The least that customers must pay for this package; null if unknown.
+     */
+    min_retail_price: Money | null;
+    /**
+     * False for a withdrawn package.
+     */
+    available: boolean;
+    updated_at: string;
+};
+
+export type EsimPackagePage = {
+    request_id: RequestId;
+    data: Array<EsimPackage>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+export type EsimPackageResponse = {
+    request_id: RequestId;
+    data: EsimPackage;
 };
 
 export type EsimPage = {
@@ -750,6 +1107,23 @@ export type Failure = {
     reason: string;
 };
 
+export type FairUse = {
+    full_speed_bytes: number | null;
+    per: 'day' | 'plan';
+    /**
+     * What happens after `full_speed_bytes`.
+     */
+    then: 'slower' | 'stopped' | 'unknown';
+    /**
+     * The reduced speed.
+     */
+    kbps: number | null;
+    /**
+     * When a day begins.
+     */
+    resets: '24h' | 'midnight' | 'unknown';
+};
+
 export type InstallData = {
     esim_id: string;
     smdp_address: string;
@@ -844,6 +1218,100 @@ export type LastAttempt = {
      */
     latency_ms: number;
     error: string | null;
+};
+
+export type ListedPackage = {
+    id: string;
+    title: string;
+    type: 'country' | 'regional' | 'global';
+    region: 'africa' | 'asia' | 'balkans' | 'caribbean' | 'europe' | 'latin-america' | 'middle-east' | 'north-america' | 'oceania' | null;
+    /**
+     * ISO 3166-1 alpha-2.
+     */
+    coverage: Array<string>;
+    kind: 'base' | 'topup';
+    data_bytes: number | null;
+    /**
+     * The allowance for display, such as `500 MB`, `1 GB/day` or `Unlimited`.
+     */
+    data_label: string | null;
+    /**
+     * How `data_bytes` was counted: `decimal` (1 GB = 10^9) or `binary` (1 GB = 2^30).
+     */
+    data_unit: 'decimal' | 'binary';
+    plan: PackagePlan;
+    fair_use: FairUse | null;
+    /**
+     * Countries where the traffic reaches the internet; null if unknown.
+     */
+    exit_countries: Array<string> | null;
+    max_generation: '3G' | '4G' | '5G' | null;
+    hotspot: boolean | null;
+    /**
+     * Days after issue within which the eSIM must be installed; null if unknown.
+     */
+    install_within_days: number | null;
+    /**
+     * Requirements for the traveler. Empty today.
+     */
+    requirements: Array<string>;
+    topup: PackageTopup;
+    /**
+     * The wholesaler's name of a regional plan.
+     */
+    region_name: string | null;
+    /**
+     * The wholesaler's name of a network or speed variant.
+     */
+    variant: string | null;
+    unlimited: boolean;
+    voice_minutes: number | null;
+    sms_count: number | null;
+    validity_days: number;
+    activation_policy: 'on_install' | 'on_first_use' | 'on_purchase';
+    topup_supported: boolean;
+    networks: Array<PackageNetwork>;
+    /**
+     * The fair-use limit, as text for customers; null if unknown.
+     */
+    speed_policy: string | null;
+    /**
+     * Additional information about the package, as one line of plain text.
+     */
+    notes: string | null;
+    price: Money;
+    /**
+     * Set with `plan.days`. `price` is for `plan.days.min` days.
+     */
+    price_per_day: Money | null;
+    retail_price: Money | null;
+    /**
+     * The least that customers must pay for this package; null if unknown.
+     */
+    min_retail_price: Money | null;
+    /**
+     * False for a withdrawn package.
+     */
+    available: boolean;
+    updated_at: string;
+    /**
+     * Only with `shelf=true`.
+     */
+    shelf?: Shelf;
+};
+
+export type ListedPackagePage = {
+    request_id: RequestId;
+    data: Array<ListedPackage>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last page.
+     */
+    next_cursor: string | null;
+    /**
+     * Only with `shelf=true`: the other packages on sale of this list, each with a better one.
+     */
+    dropped?: Array<DroppedPackage>;
 };
 
 export type LoggedCall = {
@@ -1153,6 +1621,101 @@ export type OrderTopupFailedEventData = {
     version: number;
 };
 
+export type Overview = {
+    window: '24h' | '7d' | '30d';
+    /**
+     * Orders by the time of their acceptance. Null without `orders:read`.
+     */
+    orders: CountSeries | null;
+    /**
+     * Price of the issued eSIMs and completed top-ups, by the time of the acceptance. Later refunds do not reduce it. Null without orders, or without `orders:read`.
+     */
+    cost: CostSeries | null;
+    /**
+     * Those of `orders` that failed. Null without `orders:read`.
+     */
+    failed_orders: CountSeries | null;
+    /**
+     * Webhook deliveries by the time of their end. Null without `webhooks:read`.
+     */
+    deliveries: DeliverySeries | null;
+    /**
+     * Null in Sandbox, without a wallet, or without `wallet:read`.
+     */
+    wallet: OverviewWallet | null;
+    /**
+     * What the session may see, most urgent first.
+     */
+    attention: Array<Attention>;
+    /**
+     * The steps to go live that the session may see, in their order.
+     */
+    checklist: Array<ChecklistStep>;
+};
+
+export type OverviewResponse = {
+    request_id: RequestId;
+    data: Overview;
+};
+
+export type OverviewWallet = {
+    available: Money;
+    /**
+     * Reserved for open orders and top-ups.
+     */
+    reserved: Money;
+    /**
+     * The amount below which the balance counts as low; null if none is set.
+     */
+    low_balance: Money | null;
+    /**
+     * Average spending per day in the last 7 days, without refunds.
+     */
+    average_per_day: Money;
+    /**
+     * Whole days that the available amount lasts at this rate; null without spending.
+     */
+    days_left: number | null;
+    /**
+     * The steps of `current`, oldest first.
+     */
+    history: Array<BalanceStep>;
+};
+
+export type PackageNetwork = {
+    country: string;
+    operator: string;
+    generations: Array<string>;
+};
+
+export type PackagePlan = {
+    /**
+     * `total`: one allowance for the whole validity. `daily`: an allowance per day.
+     */
+    kind: 'total' | 'daily' | 'unlimited';
+    /**
+     * Set where the buyer chooses the number of days: `days` of an order or top-up.
+     */
+    days: PlanDays | null;
+};
+
+export type PackageTopup = {
+    kinds: Array<'data' | 'days' | 'plan'>;
+    /**
+     * `adds` to the running plan, or `queues` until it ends.
+     */
+    behavior: 'adds' | 'queues' | 'replaces' | 'unknown';
+    /**
+     * Maximum top-ups per eSIM.
+     */
+    max_count: number | null;
+};
+
+export type PlanDays = {
+    min: number;
+    max: number;
+};
+
 export type PortalActor = {
     id: string;
     name: string | null;
@@ -1338,6 +1901,22 @@ export type RotatedWebhookSecret = {
      */
     last_success_at: string | null;
     /**
+     * The first failed attempt after the last success; null if no attempt has failed since. Tests do not count.
+     */
+    failing_since: string | null;
+    /**
+     * The cause of the failure at `failing_since`, as `cause` of an explanation.
+     */
+    failing_cause: 'delivered' | 'not_tried' | 'dns' | 'dns_unanswered' | 'refused' | 'reset' | 'unreachable' | 'tls_expired' | 'tls_wrong_host' | 'tls_untrusted' | 'tls_handshake' | 'too_much_before_status' | 'timeout' | 'redirect' | 'unauthorized' | 'not_found' | 'gone' | 'rate_limited' | 'client_error' | 'server_error' | 'protocol' | 'target_refused' | 'our_side' | 'interrupted' | 'switched_off' | null;
+    /**
+     * Attempts of the last 24 hours, without tests.
+     */
+    attempts_24h: AttemptCounts;
+    /**
+     * Deliveries that ended in the last 24 hours, without tests. One delivery may take several attempts.
+     */
+    deliveries_24h: DeliveryCounts;
+    /**
      * Number of deliveries; 10000 means that many or more.
      */
     pending_count: number;
@@ -1367,7 +1946,7 @@ export type Session = {
     partner: SessionPartner;
     actor: PortalActor;
     modes: Array<'sandbox' | 'live'>;
-    scopes: Array<'keys:read' | 'keys:write' | 'webhooks:read' | 'webhooks:write' | 'webhooks:replay' | 'orders:read' | 'requests:read' | 'wallet:read' | 'refunds:write'>;
+    scopes: Array<'keys:read' | 'keys:write' | 'webhooks:read' | 'webhooks:write' | 'webhooks:replay' | 'catalog:read' | 'orders:read' | 'esims:write' | 'requests:read' | 'wallet:read' | 'refunds:write'>;
     expires_at: string;
     /**
      * Until this time the session can do actions that otherwise get 403 `step_up_required`, such as creating and revoking live keys.
@@ -1390,6 +1969,13 @@ export type SessionPartner = {
 export type SessionResponse = {
     request_id: RequestId;
     data: Session;
+};
+
+export type Shelf = {
+    /**
+     * Place on the shelf; 1 is the first.
+     */
+    rank: number;
 };
 
 export type SignatureDoctorRequest = {
@@ -1527,6 +2113,22 @@ export type TransactionPage = {
     next_cursor: string | null;
 };
 
+/**
+ * Absent fields do not change. Null removes the label, or all metadata.
+ */
+export type UpdateEsimRequest = {
+    /**
+     * Your own name for the eSIM; not unique.
+     */
+    label?: string | null;
+    /**
+     * Replaces all pairs.
+     */
+    metadata?: {
+        [key: string]: string;
+    } | null;
+};
+
 export type UpdateWebhookEndpointRequest = {
     url?: string;
     description?: string | null;
@@ -1603,13 +2205,19 @@ export type WebhookAttempt = {
 
 export type WebhookAttemptPhases = {
     /**
-     * Null if the attempt reused an open connection.
+     * Null if the attempt did not reach this phase, or reused an open connection.
      */
     dns_ms: number | null;
+    /**
+     * Null in the same cases.
+     */
     connect_ms: number | null;
+    /**
+     * Null in the same cases.
+     */
     tls_ms: number | null;
     /**
-     * Measured from the start of the attempt.
+     * Measured from the start of the attempt. Null if no byte arrived.
      */
     first_byte_ms: number | null;
     /**
@@ -1747,6 +2355,22 @@ export type WebhookEndpoint = {
      */
     last_success_at: string | null;
     /**
+     * The first failed attempt after the last success; null if no attempt has failed since. Tests do not count.
+     */
+    failing_since: string | null;
+    /**
+     * The cause of the failure at `failing_since`, as `cause` of an explanation.
+     */
+    failing_cause: 'delivered' | 'not_tried' | 'dns' | 'dns_unanswered' | 'refused' | 'reset' | 'unreachable' | 'tls_expired' | 'tls_wrong_host' | 'tls_untrusted' | 'tls_handshake' | 'too_much_before_status' | 'timeout' | 'redirect' | 'unauthorized' | 'not_found' | 'gone' | 'rate_limited' | 'client_error' | 'server_error' | 'protocol' | 'target_refused' | 'our_side' | 'interrupted' | 'switched_off' | null;
+    /**
+     * Attempts of the last 24 hours, without tests.
+     */
+    attempts_24h: AttemptCounts;
+    /**
+     * Deliveries that ended in the last 24 hours, without tests. One delivery may take several attempts.
+     */
+    deliveries_24h: DeliveryCounts;
+    /**
      * Number of deliveries; 10000 means that many or more.
      */
     pending_count: number;
@@ -1815,6 +2439,11 @@ export type WebhookReplayResponse = {
     request_id: RequestId;
     data: WebhookReplay;
 };
+
+/**
+ * The `ETag` of an earlier answer, a list of them, or `*`.
+ */
+export type IfNoneMatch = string;
 
 /**
  * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
@@ -2593,6 +3222,305 @@ export type GetRequestResponses = {
 
 export type GetRequestResponse = GetRequestResponses[keyof GetRequestResponses];
 
+export type ListPackagesData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` of an earlier answer, a list of them, or `*`.
+         */
+        'If-None-Match'?: string;
+    };
+    path?: never;
+    query: {
+        /**
+         * Default: `25`.
+         */
+        limit?: number;
+        /**
+         * The `next_cursor` of the previous page.
+         */
+        cursor?: string;
+        /**
+         * A country that the package covers.
+         */
+        country?: string;
+        region?: 'africa' | 'asia' | 'balkans' | 'caribbean' | 'europe' | 'latin-america' | 'middle-east' | 'north-america' | 'oceania';
+        type?: 'country' | 'regional' | 'global';
+        kind?: 'base' | 'topup';
+        /**
+         * Minimum amount of data. Unlimited packages match.
+         */
+        min_data_bytes?: number;
+        /**
+         * Maximum price, in minor units.
+         */
+        max_price_amount?: number;
+        /**
+         * Changed at or after this time. Pass the latest `updated_at` that you received, not the time of your clock: a change may show up a moment after its `updated_at`.
+         */
+        updated_since?: string;
+        plan?: 'total' | 'daily' | 'unlimited';
+        /**
+         * A country where the traffic reaches the internet.
+         */
+        exit_country?: string;
+        /**
+         * Only packages with known exit countries, none of which is this one.
+         */
+        not_exit_country?: string;
+        max_validity_days?: number;
+        topup_supported?: 'true' | 'false';
+        /**
+         * `-` sorts in descending order; the default is newest first. Prices are sorted within each currency. Unlimited counts as the most data, and a package without data as the least.
+         */
+        sort?: 'price' | '-price' | 'data' | '-data';
+        /**
+         * `true` lists only packages on sale that no other one of the list dominates: same coverage, kind, exit countries and speed, and at least as much data and days for at most the price. It needs `country` or `region`, lists base packages unless `kind` says otherwise, sorts by `sort` or by price, and has one page: no `limit`, `cursor` or `updated_since`.
+         */
+        shelf?: 'true' | 'false';
+        /**
+         * A mode that the session includes.
+         */
+        mode: 'sandbox' | 'live';
+    };
+    url: '/portal/v1/catalog';
+};
+
+export type ListPackagesErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `session_changed`: You signed in again in another tab.
+     */
+    409: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type ListPackagesError = ListPackagesErrors[keyof ListPackagesErrors];
+
+export type ListPackagesResponses = {
+    /**
+     * Done.
+     */
+    200: ListedPackagePage;
+};
+
+export type ListPackagesResponse = ListPackagesResponses[keyof ListPackagesResponses];
+
+export type GetPackageData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` of an earlier answer, a list of them, or `*`.
+         */
+        'If-None-Match'?: string;
+    };
+    path: {
+        /**
+         * Starts with `pkg_`. A malformed id gets 404, like an unknown one.
+         */
+        package_id: string;
+    };
+    query: {
+        /**
+         * Number of days, only for a package with `plan.days`. Defaults to `plan.days.min`.
+         */
+        days?: number;
+        /**
+         * A mode that the session includes.
+         */
+        mode: 'sandbox' | 'live';
+    };
+    url: '/portal/v1/catalog/{package_id}';
+};
+
+export type GetPackageErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `session_changed`: You signed in again in another tab.
+     */
+    409: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type GetPackageError = GetPackageErrors[keyof GetPackageErrors];
+
+export type GetPackageResponses = {
+    /**
+     * Done.
+     */
+    200: EsimPackageResponse;
+};
+
+export type GetPackageResponse = GetPackageResponses[keyof GetPackageResponses];
+
+export type ListDestinationsData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` of an earlier answer, a list of them, or `*`.
+         */
+        'If-None-Match'?: string;
+    };
+    path?: never;
+    query: {
+        /**
+         * A mode that the session includes.
+         */
+        mode: 'sandbox' | 'live';
+    };
+    url: '/portal/v1/destinations';
+};
+
+export type ListDestinationsErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `session_changed`: You signed in again in another tab.
+     */
+    409: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type ListDestinationsError = ListDestinationsErrors[keyof ListDestinationsErrors];
+
+export type ListDestinationsResponses = {
+    /**
+     * Done.
+     */
+    200: DestinationPage;
+};
+
+export type ListDestinationsResponse = ListDestinationsResponses[keyof ListDestinationsResponses];
+
 export type ListOrdersData = {
     body?: never;
     path?: never;
@@ -2763,6 +3691,102 @@ export type GetOrderResponses = {
 
 export type GetOrderResponse = GetOrderResponses[keyof GetOrderResponses];
 
+export type ReplaceEsimData = {
+    body?: never;
+    headers?: {
+        /**
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/portal/v1/esims/{id}/replace';
+};
+
+export type ReplaceEsimErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed. `step_up_required`: This action needs a session younger than 15 minutes.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `not_supported`: The eSIM does not support this action now. `session_changed`: You signed in again in another tab. `limit_reached`: You have reached a limit.
+     */
+    409: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type ReplaceEsimError = ReplaceEsimErrors[keyof ReplaceEsimErrors];
+
+export type ReplaceEsimResponses = {
+    /**
+     * Accepted. Processing continues in the background.
+     */
+    202: OrderResponse;
+};
+
+export type ReplaceEsimResponse = ReplaceEsimResponses[keyof ReplaceEsimResponses];
+
 export type ListEsimsData = {
     body?: never;
     path?: never;
@@ -2927,6 +3951,92 @@ export type GetEsimResponses = {
 
 export type GetEsimResponse = GetEsimResponses[keyof GetEsimResponses];
 
+export type UpdateEsimData = {
+    body?: UpdateEsimRequest;
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/portal/v1/esims/{id}';
+};
+
+export type UpdateEsimErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `session_changed`: You signed in again in another tab. `limit_reached`: You have reached a limit.
+     */
+    409: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type UpdateEsimError = UpdateEsimErrors[keyof UpdateEsimErrors];
+
+export type UpdateEsimResponses = {
+    /**
+     * Done.
+     */
+    200: EsimResponse;
+};
+
+export type UpdateEsimResponse = UpdateEsimResponses[keyof UpdateEsimResponses];
+
 export type ListEsimPlansData = {
     body?: never;
     path: {
@@ -3013,6 +4123,381 @@ export type ListEsimPlansResponses = {
 };
 
 export type ListEsimPlansResponse = ListEsimPlansResponses[keyof ListEsimPlansResponses];
+
+export type ListTopupPackagesData = {
+    body?: never;
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: {
+        /**
+         * Default: `25`.
+         */
+        limit?: number;
+        /**
+         * The `next_cursor` of the previous page.
+         */
+        cursor?: string;
+    };
+    url: '/portal/v1/esims/{id}/topup-packages';
+};
+
+export type ListTopupPackagesErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `session_changed`: You signed in again in another tab.
+     */
+    409: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type ListTopupPackagesError = ListTopupPackagesErrors[keyof ListTopupPackagesErrors];
+
+export type ListTopupPackagesResponses = {
+    /**
+     * Done.
+     */
+    200: EsimPackagePage;
+};
+
+export type ListTopupPackagesResponse = ListTopupPackagesResponses[keyof ListTopupPackagesResponses];
+
+export type SuspendEsimData = {
+    body?: ControlEsimRequest;
+    headers?: {
+        /**
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/portal/v1/esims/{id}/suspend';
+};
+
+export type SuspendEsimErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `not_supported`: The eSIM does not support this action now. `session_changed`: You signed in again in another tab. `limit_reached`: You have reached a limit.
+     */
+    409: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type SuspendEsimError = SuspendEsimErrors[keyof SuspendEsimErrors];
+
+export type SuspendEsimResponses = {
+    /**
+     * Accepted. Processing continues in the background.
+     */
+    202: EsimResponse;
+};
+
+export type SuspendEsimResponse = SuspendEsimResponses[keyof SuspendEsimResponses];
+
+export type ResumeEsimData = {
+    body?: ControlEsimRequest;
+    headers?: {
+        /**
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/portal/v1/esims/{id}/resume';
+};
+
+export type ResumeEsimErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `not_supported`: The eSIM does not support this action now. `session_changed`: You signed in again in another tab. `limit_reached`: You have reached a limit.
+     */
+    409: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type ResumeEsimError = ResumeEsimErrors[keyof ResumeEsimErrors];
+
+export type ResumeEsimResponses = {
+    /**
+     * Accepted. Processing continues in the background.
+     */
+    202: EsimResponse;
+};
+
+export type ResumeEsimResponse = ResumeEsimResponses[keyof ResumeEsimResponses];
+
+export type RevokeEsimData = {
+    body?: ControlEsimRequest;
+    headers?: {
+        /**
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/portal/v1/esims/{id}/revoke';
+};
+
+export type RevokeEsimErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed. `step_up_required`: This action needs a session younger than 15 minutes.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `not_supported`: The eSIM does not support this action now. `session_changed`: You signed in again in another tab. `limit_reached`: You have reached a limit.
+     */
+    409: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type RevokeEsimError = RevokeEsimErrors[keyof RevokeEsimErrors];
+
+export type RevokeEsimResponses = {
+    /**
+     * Accepted. Processing continues in the background.
+     */
+    202: EsimResponse;
+};
+
+export type RevokeEsimResponse = RevokeEsimResponses[keyof RevokeEsimResponses];
 
 export type ShowInstallDataData = {
     body?: never;
@@ -3272,6 +4757,256 @@ export type GetTopupResponses = {
 };
 
 export type GetTopupResponse = GetTopupResponses[keyof GetTopupResponses];
+
+export type DeleteAutoTopupData = {
+    body?: never;
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/portal/v1/esims/{id}/auto-topup';
+};
+
+export type DeleteAutoTopupErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `session_changed`: You signed in again in another tab.
+     */
+    409: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type DeleteAutoTopupError = DeleteAutoTopupErrors[keyof DeleteAutoTopupErrors];
+
+export type DeleteAutoTopupResponses = {
+    /**
+     * Done.
+     */
+    200: DeletedAutoTopupResponse;
+};
+
+export type DeleteAutoTopupResponse = DeleteAutoTopupResponses[keyof DeleteAutoTopupResponses];
+
+export type GetAutoTopupData = {
+    body?: never;
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/portal/v1/esims/{id}/auto-topup';
+};
+
+export type GetAutoTopupErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `session_changed`: You signed in again in another tab.
+     */
+    409: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type GetAutoTopupError = GetAutoTopupErrors[keyof GetAutoTopupErrors];
+
+export type GetAutoTopupResponses = {
+    /**
+     * Done.
+     */
+    200: AutoTopupResponse;
+};
+
+export type GetAutoTopupResponse = GetAutoTopupResponses[keyof GetAutoTopupResponses];
+
+export type SetAutoTopupData = {
+    body: AutoTopupRequest;
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/portal/v1/esims/{id}/auto-topup';
+};
+
+export type SetAutoTopupErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed. `step_up_required`: This action needs a session younger than 15 minutes.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `package_unavailable`: The package is not available. `price_changed`: The price is above your maximum. `esim_not_ready`: The status of the eSIM does not allow this. `topup_not_supported`: The package does not fit this eSIM. `esim_expired`: The eSIM has expired. `session_changed`: You signed in again in another tab.
+     */
+    409: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type SetAutoTopupError = SetAutoTopupErrors[keyof SetAutoTopupErrors];
+
+export type SetAutoTopupResponses = {
+    /**
+     * Done.
+     */
+    200: AutoTopupResponse;
+};
+
+export type SetAutoTopupResponse = SetAutoTopupResponses[keyof SetAutoTopupResponses];
 
 export type ListRefundRequestsData = {
     body?: never;
@@ -5708,3 +7443,81 @@ export type DiagnoseSignatureResponses = {
 };
 
 export type DiagnoseSignatureResponse = DiagnoseSignatureResponses[keyof DiagnoseSignatureResponses];
+
+export type GetOverviewData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * A mode that the session includes.
+         */
+        mode: 'sandbox' | 'live';
+        /**
+         * 24 hours in steps of one, or 7 or 30 days. Default: `24h`.
+         */
+        window?: '24h' | '7d' | '30d';
+    };
+    url: '/portal/v1/overview';
+};
+
+export type GetOverviewErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `session_changed`: You signed in again in another tab.
+     */
+    409: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type GetOverviewError = GetOverviewErrors[keyof GetOverviewErrors];
+
+export type GetOverviewResponses = {
+    /**
+     * Done.
+     */
+    200: OverviewResponse;
+};
+
+export type GetOverviewResponse = GetOverviewResponses[keyof GetOverviewResponses];

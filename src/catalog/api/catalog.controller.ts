@@ -1,36 +1,28 @@
 import { Controller, Get, Param, Query, Req, Res, UseGuards } from '@nestjs/common';
-import { ApiExtraModels, ApiTags, getSchemaPath } from '@nestjs/swagger';
+import { ApiExtraModels, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BearerKeyGuard, Caller, NeedsScope, PartnerPrincipal } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import {
   DEFAULT_LIMIT,
-  isNotModified,
   ListResponse,
   ListSlots,
-  NotModified,
-  SerializedListResponse,
+  type NotModified,
+  type SerializedListResponse,
   startOfFeed,
-  toListOptions,
 } from '../../infra/http/index.js';
 import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import { CatalogChanges } from '../catalog-changes.js';
 import { CatalogList } from '../catalog-list.js';
 import { CatalogService } from '../catalog.service.js';
 import { CatalogChangeResponse, toCatalogChangeResponse } from './catalog-change.response.js';
+import { respondWithPackage, respondWithPackages } from './catalog-page.js';
+import { CatalogChangesQueryDto, CatalogQueryDto, PackageQueryDto } from './catalog-query.dto.js';
 import {
-  CatalogChangesQueryDto,
-  CatalogQueryDto,
-  PackageQueryDto,
-  toCatalogFilters,
-  wantsShelf,
-} from './catalog-query.dto.js';
-import {
+  DROPPED,
   DroppedPackageResponse,
   EsimPackageResponse,
   ListedPackageResponse,
-  toPackageOfDays,
-  toPackageResponse,
 } from './package.response.js';
 
 @ApiTags('Catalog')
@@ -50,14 +42,7 @@ export class CatalogController {
     description:
       'Returns base and top-up packages with their prices. Send the `ETag` back in `If-None-Match` to get 304 while nothing has changed.',
     cached: true,
-    optional: {
-      dropped: {
-        type: 'array',
-        items: { $ref: getSchemaPath(DroppedPackageResponse) },
-        description:
-          'Only with `shelf=true`: the other packages on sale of this list, each with a better one.',
-      },
-    },
+    optional: DROPPED,
   })
   @ApiExtraModels(DroppedPackageResponse)
   @NeedsScope('catalog:read')
@@ -67,12 +52,7 @@ export class CatalogController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<SerializedListResponse | NotModified> {
-    const filters = toCatalogFilters(query);
-    const page = wantsShelf(query)
-      ? { nextCursor: null, ...(await this.list.shelf(caller, filters, toPackageResponse)) }
-      : await this.list.list(caller, filters, toListOptions(query), toPackageResponse);
-    if (isNotModified(request, reply, page.etag)) return new NotModified();
-    return new SerializedListResponse(page.itemsJson, page.nextCursor);
+    return respondWithPackages(this.list, caller, query, { request, reply });
   }
 
   @Get('changes')
@@ -110,10 +90,6 @@ export class CatalogController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<EsimPackageResponse | NotModified> {
-    const { item, days, version } = await this.catalog.getPackage(caller, id, query.days ?? null);
-    const forDays = days === null ? '' : `-${days}`;
-    return isNotModified(request, reply, `W/"${version}-${item.id}${forDays}"`)
-      ? new NotModified()
-      : toPackageOfDays(item, days);
+    return respondWithPackage(this.catalog, caller, id, query, { request, reply });
   }
 }

@@ -2,8 +2,10 @@ import { Controller, Get, Req, Res, UseGuards } from '@nestjs/common';
 import { ApiProperty, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BearerKeyGuard, Caller, NeedsScope, PartnerPrincipal } from '../../auth/index.js';
+import type { TenantScope } from '../../common/tenant-scope.js';
 import { isNotModified, MoneyResponse, NotModified, SerializedListResponse } from '../../infra/http/index.js';
 import { RespondsPage } from '../../infra/http/openapi/responds.js';
+import type { CachedCall } from './catalog-page.js';
 import { type Destination, DESTINATION_KINDS, type DestinationKind, Destinations } from '../destinations.js';
 
 export class DestinationResponse {
@@ -64,10 +66,19 @@ export class DestinationsController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<SerializedListResponse | NotModified> {
-    const { itemsJson, etag } = await this.destinations.list(caller, toDestinationResponse);
-    if (isNotModified(request, reply, etag)) return new NotModified();
-    return new SerializedListResponse(itemsJson, null);
+    return respondWithDestinations(this.destinations, caller, { request, reply });
   }
+}
+
+/** The destinations of a partner's catalog, for the partner API and the portal. */
+export async function respondWithDestinations(
+  destinations: Destinations,
+  scope: TenantScope,
+  { request, reply }: CachedCall,
+): Promise<SerializedListResponse | NotModified> {
+  const { itemsJson, etag } = await destinations.list(scope, toDestinationResponse);
+  if (isNotModified(request, reply, etag)) return new NotModified();
+  return new SerializedListResponse(itemsJson, null);
 }
 
 function toDestinationResponse(place: Destination): DestinationResponse {

@@ -1,4 +1,4 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, getSchemaPath } from '@nestjs/swagger';
 import { multiplyMoney } from '../../common/money.js';
 import { MoneyResponse } from '../../infra/http/index.js';
 import { forDays } from '../days.js';
@@ -281,6 +281,15 @@ export class DroppedPackageResponse {
   })
   dominated_by!: string;
 }
+
+/** Schema of the member beside `data` that a shelf has. */
+export const DROPPED = {
+  dropped: {
+    type: 'array',
+    items: { $ref: getSchemaPath(DroppedPackageResponse) },
+    description: 'Only with `shelf=true`: the other packages on sale of this list, each with a better one.',
+  },
+} as const;
 
 export function toPackageResponse(item: PackageEntity): EsimPackageResponse {
   return toPackageOfDays(item, null);

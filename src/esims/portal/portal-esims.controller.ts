@@ -1,24 +1,37 @@
-import { Controller, Get, HttpCode, Param, Post, Query, UseGuards } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Param, Patch, Post, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { AuditLog, Author, type ChangeAuthor } from '../../audit/index.js';
 import { Caller, NeedsScope, PortalPrincipal, PortalSessionGuard } from '../../auth/index.js';
+import { EsimPackageResponse, toPackageResponse } from '../../catalog/index.js';
 import type { Mode } from '../../common/mode.js';
 import { mapPage } from '../../common/page.js';
+import type { TenantScope } from '../../common/tenant-scope.js';
 import { Transactions } from '../../infra/database/index.js';
 import { ListQueryDto, ListResponse, PathId, PortalMode, toListOptions } from '../../infra/http/index.js';
 import { ApiRefusals, Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
-import { NoIdempotencyKey } from '../../infra/idempotency/index.js';
 import {
+  type IdempotencyKey,
+  IdempotencyKeyParam,
+  IdempotentExecutor,
+  IdempotentPost,
+  NoIdempotencyKey,
+  type RenderedResponse,
+} from '../../infra/idempotency/index.js';
+import {
+  ControlEsimDto,
   EsimPlanResponse,
   EsimResponse,
   EsimsQueryDto,
   PLANS_PAGE,
   toEsimFilters,
+  toEsimLabels,
   toEsimPlanResponse,
   toEsimResponse,
   toEsimWithInstallResponse,
+  UpdateEsimDto,
 } from '../api/esim.dto.js';
-import { toActivationCode } from '../esim.js';
+import { ChangeEsim } from '../change-esim.js';
+import { type ControlAction, toActivationCode } from '../esim.js';
 import { EsimQueries } from '../esim-queries.js';
 import { QrCodes } from '../qr-codes.js';
 import { InstallDataResponse } from './install-data.response.js';
@@ -28,6 +41,12 @@ export class PortalEsimsQueryDto extends EsimsQueryDto {
   mode!: Mode;
 }
 
+const CONTROL = {
+  status: 202,
+  response: EsimResponse,
+  refusals: ['not_supported', 'limit_reached'],
+} as const;
+
 /** A partner's eSIMs in the portal; an audited POST shows the installation data (D25). */
 @ApiTags('Esims')
 @UseGuards(PortalSessionGuard)
@@ -35,9 +54,11 @@ export class PortalEsimsQueryDto extends EsimsQueryDto {
 export class PortalEsimsController {
   constructor(
     private readonly esims: EsimQueries,
+    private readonly changing: ChangeEsim,
     private readonly qrCodes: QrCodes,
     private readonly audit: AuditLog,
     private readonly transactions: Transactions,
+    private readonly idempotent: IdempotentExecutor,
   ) {}
 
   @Get()
@@ -77,6 +98,101 @@ export class PortalEsimsController {
   ): Promise<ListResponse<EsimPlanResponse>> {
     const { page, pooled } = await this.esims.listPlans(caller.anyMode, id, toListOptions(query));
     return new ListResponse(mapPage(page, toEsimPlanResponse), { pooled });
+  }
+
+  @Get(':id/topup-packages')
+  @NeedsScope('orders:read')
+  @RespondsPage(EsimPackageResponse, {
+    summary: 'List the top-up packages that fit an eSIM now, cheapest first',
+    description: 'Returns the top-up packages that this eSIM accepts now.',
+  })
+  async listTopupPackages(
+    @Caller() caller: PortalPrincipal,
+    @Param('id', PathId('esim')) id: string,
+    @Query() query: ListQueryDto,
+  ): Promise<ListResponse<EsimPackageResponse>> {
+    const { partnerId, mode } = await this.esims.getById(caller.anyMode, id);
+    const page = await this.esims.listTopupPackages({ partnerId, mode }, id, toListOptions(query));
+    return new ListResponse(mapPage(page, toPackageResponse));
+  }
+
+  @Patch(':id')
+  @NeedsScope('esims:write')
+  @ApiRefusals('limit_reached')
+  @Responds(EsimResponse, {
+    summary: 'Change the label or the metadata of an eSIM',
+    description:
+      'Changes the fields that are sent and keeps the others. Null removes the label, or all metadata.',
+  })
+  async updateEsim(
+    @Author() by: ChangeAuthor,
+    @Caller() caller: PortalPrincipal,
+    @Param('id', PathId('esim')) id: string,
+    @Body() body: UpdateEsimDto,
+  ): Promise<EsimResponse> {
+    const labels = toEsimLabels(body);
+    const scope = await this.scopeOf(caller, id);
+    return this.transactions.run(async (tx) => {
+      const esim = await this.changing.describe(tx, scope, id, labels);
+      await this.audit.record(tx, {
+        ...by,
+        action: 'esim.described',
+        partnerId: scope.partnerId,
+        subjectId: id,
+        details: { mode: scope.mode, fields: Object.keys(labels) },
+      });
+      return toEsimResponse(await this.esims.showOne(esim, tx.manager));
+    });
+  }
+
+  @IdempotentPost(':id/suspend', {
+    ...CONTROL,
+    summary: 'Suspend an eSIM',
+    description: 'Stops the data of the eSIM until it is resumed; its validity goes on.',
+  })
+  @NeedsScope('esims:write')
+  async suspendEsim(
+    @Author() by: ChangeAuthor,
+    @Caller() caller: PortalPrincipal,
+    @IdempotencyKeyParam() key: IdempotencyKey,
+    @Param('id', PathId('esim')) id: string,
+    @Body() body: ControlEsimDto,
+  ): Promise<RenderedResponse> {
+    return this.control(by, caller, key, { id, action: 'suspend', ...body });
+  }
+
+  @IdempotentPost(':id/resume', {
+    ...CONTROL,
+    summary: 'Resume a suspended eSIM',
+    description: 'Ends the suspension of the eSIM.',
+  })
+  @NeedsScope('esims:write')
+  async resumeEsim(
+    @Author() by: ChangeAuthor,
+    @Caller() caller: PortalPrincipal,
+    @IdempotencyKeyParam() key: IdempotencyKey,
+    @Param('id', PathId('esim')) id: string,
+    @Body() body: ControlEsimDto,
+  ): Promise<RenderedResponse> {
+    return this.control(by, caller, key, { id, action: 'resume', ...body });
+  }
+
+  @IdempotentPost(':id/revoke', {
+    ...CONTROL,
+    summary: 'Revoke an eSIM without a refund',
+    description:
+      'Ends the eSIM for ever and refunds nothing. A live eSIM needs a session younger than 15 minutes.',
+    refusals: [...CONTROL.refusals, 'step_up_required'],
+  })
+  @NeedsScope('esims:write')
+  async revokeEsim(
+    @Author() by: ChangeAuthor,
+    @Caller() caller: PortalPrincipal,
+    @IdempotencyKeyParam() key: IdempotencyKey,
+    @Param('id', PathId('esim')) id: string,
+    @Body() body: ControlEsimDto,
+  ): Promise<RenderedResponse> {
+    return this.control(by, caller, key, { id, action: 'revoke', ...body });
   }
 
   /** Takes no `Idempotency-Key`: a stored response would copy the install data, and every view is audited. */
@@ -120,5 +236,33 @@ export class PortalEsimsController {
       svg,
       png_base64: pngBase64,
     };
+  }
+
+  /** A write names one mode: that of the eSIM. @throws NotFound */
+  private async scopeOf(caller: PortalPrincipal, id: string): Promise<TenantScope> {
+    const { partnerId, mode } = await this.esims.getById(caller.anyMode, id);
+    return { partnerId, mode };
+  }
+
+  private async control(
+    by: ChangeAuthor,
+    caller: PortalPrincipal,
+    key: IdempotencyKey,
+    { id, action, reason = null }: { id: string; action: ControlAction; reason?: string | null },
+  ): Promise<RenderedResponse> {
+    const scope = await this.scopeOf(caller, id);
+    // Revoking destroys what a customer has paid for.
+    if (action === 'revoke' && scope.mode === 'live') caller.assertYoung();
+    return this.idempotent.execute(key, async (tx) => {
+      const esim = await this.changing.request(tx, scope, id, { action, reason });
+      await this.audit.record(tx, {
+        ...by,
+        action: `esim.${action}_requested`,
+        partnerId: scope.partnerId,
+        subjectId: id,
+        details: { mode: scope.mode },
+      });
+      return { data: toEsimResponse(await this.esims.showOne(esim, tx.manager)) };
+    });
   }
 }

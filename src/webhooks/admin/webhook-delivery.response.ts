@@ -99,17 +99,21 @@ export class WebhookAttemptPhasesResponse {
   @ApiProperty({
     type: 'integer',
     nullable: true,
-    description: 'Null if the attempt reused an open connection.',
+    description: 'Null if the attempt did not reach this phase, or reused an open connection.',
   })
   dns_ms!: number | null;
 
-  @ApiProperty({ type: 'integer', nullable: true })
+  @ApiProperty({ type: 'integer', nullable: true, description: 'Null in the same cases.' })
   connect_ms!: number | null;
 
-  @ApiProperty({ type: 'integer', nullable: true })
+  @ApiProperty({ type: 'integer', nullable: true, description: 'Null in the same cases.' })
   tls_ms!: number | null;
 
-  @ApiProperty({ type: 'integer', nullable: true, description: 'Measured from the start of the attempt.' })
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    description: 'Measured from the start of the attempt. Null if no byte arrived.',
+  })
   first_byte_ms!: number | null;
 
   @ApiProperty({ type: 'integer', description: 'Measured from the start of the attempt.' })

@@ -2,6 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { MODES, type Mode } from '../../common/mode.js';
 import { mapPage, type Page } from '../../common/page.js';
 import { MAX_COUNTED } from '../endpoint-stats.repository.js';
+import { type Cause, CAUSES } from '../failure-causes.js';
 import type { ShownEndpoint } from '../show-endpoints.js';
 import { SIGNATURE_SCHEMES, type SignatureScheme } from '../signature.js';
 import { EVENT_TYPES_RULE, type Subscription, SUBSCRIPTIONS } from '../subscriptions.js';
@@ -13,6 +14,30 @@ import {
 } from '../webhook-endpoint.entity.js';
 
 const AT_LEAST = `Number of deliveries; ${MAX_COUNTED} means that many or more.`;
+
+export class AttemptCountsResponse {
+  @ApiProperty({ type: 'integer', example: 57 })
+  succeeded!: number;
+
+  @ApiProperty({ type: 'integer', example: 26 })
+  failed!: number;
+}
+
+export class DeliveryCountsResponse {
+  @ApiProperty({ type: 'integer', example: 57 })
+  delivered!: number;
+
+  @ApiProperty({ type: 'integer', example: 2, description: 'Deliveries whose last attempt failed.' })
+  failed!: number;
+
+  @ApiProperty({
+    type: 'integer',
+    maximum: MAX_COUNTED,
+    example: 24,
+    description: 'Deliveries that are pending or held now, whatever their age.',
+  })
+  pending!: number;
+}
 
 export class WebhookEndpointResponse {
   @ApiProperty({ type: String, example: 'whe_01KAEXAMPLE000000000000000' })
@@ -88,6 +113,32 @@ export class WebhookEndpointResponse {
   })
   last_success_at!: string | null;
 
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    description:
+      'The first failed attempt after the last success; null if no attempt has failed since. Tests do not count.',
+  })
+  failing_since!: string | null;
+
+  @ApiProperty({
+    enum: CAUSES,
+    nullable: true,
+    description: 'The cause of the failure at `failing_since`, as `cause` of an explanation.',
+  })
+  failing_cause!: Cause | null;
+
+  @ApiProperty({ type: AttemptCountsResponse, description: 'Attempts of the last 24 hours, without tests.' })
+  attempts_24h!: AttemptCountsResponse;
+
+  @ApiProperty({
+    type: DeliveryCountsResponse,
+    description:
+      'Deliveries that ended in the last 24 hours, without tests. One delivery may take several attempts.',
+  })
+  deliveries_24h!: DeliveryCountsResponse;
+
   @ApiProperty({ type: 'integer', maximum: MAX_COUNTED, description: AT_LEAST })
   pending_count!: number;
 
@@ -127,6 +178,7 @@ export class DeletedWebhookEndpointResponse {
 }
 
 export function toEndpointResponse({ endpoint, figures }: ShownEndpoint): WebhookEndpointResponse {
+  const { lastDay } = figures;
   const until = endpoint.rotating ? endpoint.previousSecretUntil : null;
   return {
     id: endpoint.id,
@@ -144,6 +196,10 @@ export function toEndpointResponse({ endpoint, figures }: ShownEndpoint): Webhoo
     disabled_at: endpoint.disabledAt?.toISOString() ?? null,
     previous_secret_until: until?.toISOString() ?? null,
     last_success_at: figures.lastSuccessAt?.toISOString() ?? null,
+    failing_since: figures.failing?.since.toISOString() ?? null,
+    failing_cause: figures.failing?.cause ?? null,
+    attempts_24h: { succeeded: lastDay.delivered, failed: lastDay.failedAttempts },
+    deliveries_24h: { delivered: lastDay.delivered, failed: lastDay.givenUp, pending: figures.waiting },
     pending_count: endpoint.enabled ? figures.waiting : 0,
     held_count: endpoint.enabled ? 0 : figures.waiting,
     failed_since_last_success: figures.failedSinceLastSuccess,

@@ -15,6 +15,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   events: ['events', 'event_feed_days'],
   infra: ['idempotency_keys'],
   orders: ['orders'],
+  overview: ['partner_activity', 'partner_activity_progress'],
   partners: ['partners', 'sandbox_quotas'],
   'portal-sessions': ['portal_sessions'],
   providers: [
@@ -194,6 +195,12 @@ const EXCEPTIONS: readonly Exception[] = [
     access: 'reads',
     tables: ['events'],
     why: 'deliveries send the bytes of the event, which are stored once',
+  },
+  {
+    feature: 'overview',
+    access: 'reads',
+    tables: ['orders', 'partners', 'topups'],
+    why: 'the roll-up counts what all partners bought in one statement, instead of one per order',
   },
 ];
 
