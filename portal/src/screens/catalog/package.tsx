@@ -93,7 +93,7 @@ function Content({ item, mode }: { item: Package; mode: Mode }) {
               ['Region', item.region_name ?? (item.region && capitalized(words(item.region)))],
               ['Variant', item.variant],
               ['Works in', item.coverage.map(placeName).sort().join(', ')],
-              ['Networks', [...new Set(item.networks.map(({ name }) => name))].join(', ')],
+              ['Networks', [...new Set(item.networks.map(({ operator }) => operator))].join(', ')],
               ['Notes', item.notes],
             ]}
           />

@@ -43,7 +43,7 @@ export function topupName({ topup, topup_supported: supported }: Package): strin
 
 /** Networks, generation and hotspot in a line. */
 export function network(item: Package): string {
-  const names = [...new Set(item.networks.map(({ name }) => name))];
+  const names = [...new Set(item.networks.map(({ operator }) => operator))];
   return [
     PLANS[item.plan.kind],
     item.coverage.length > 1 ? `${item.coverage.length} countries` : names.slice(0, 2).join(', '),

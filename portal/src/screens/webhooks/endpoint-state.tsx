@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { lastFailedQuery } from '../../api/queries.ts';
 import type { Endpoint } from '../../api/types.ts';
+import { causeInWords } from '../../components/causes.ts';
 import { countOrMore, failureInWords } from '../../components/format.ts';
 import { Badge, State } from '../../components/state.tsx';
 import { Ago, Countdown, Time } from '../../components/time.tsx';
@@ -54,7 +55,8 @@ function LastSuccess({ endpoint: { last_success_at: at } }: { endpoint: Endpoint
 function Reason({ endpoint }: { endpoint: Endpoint }): ReactNode {
   const { status, consecutive_blocks: blocks, failing_cause: cause } = endpoint;
   if (status === 'enabled') {
-    const parts = [cause ? `${cause}. ` : '', blocks > 0 ? `${blocks} of 5 blocks in a row. ` : ''];
+    const why = causeInWords(cause);
+    const parts = [why ? `${why}. ` : '', blocks > 0 ? `${blocks} of 5 blocks in a row. ` : ''];
     return parts.join('');
   }
   if (status === 'blocked')
