@@ -8,8 +8,10 @@ export function money({ amount, currency }: Money): string {
 
 /** An amount for a label in a chart, such as `$1.2K`. */
 export function shortMoney({ amount, currency }: Money): string {
+  const value = amount / minorUnitsIn(inCurrency(currency));
+  if (value < 100) return value === 0 ? '0' : money({ amount, currency });
   const short = { style: 'currency', currency, notation: 'compact', maximumFractionDigits: 1 } as const;
-  return new Intl.NumberFormat(undefined, short).format(amount / minorUnitsIn(inCurrency(currency)));
+  return new Intl.NumberFormat(undefined, short).format(value);
 }
 
 /** The sign of a currency, such as `$`. */

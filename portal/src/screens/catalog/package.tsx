@@ -9,12 +9,12 @@ import { Id } from '../../components/copy-button.tsx';
 import { Facts } from '../../components/facts.tsx';
 import { ErrorNote, Loading } from '../../components/feedback.tsx';
 import { capitalized, counted, money, words } from '../../components/format.ts';
-import { titleOf } from '../../components/package-name.tsx';
+import { placeName, shortTitleOf, titleOf } from '../../components/package-name.tsx';
 import { Badge } from '../../components/state.tsx';
 import { Time } from '../../components/time.tsx';
 import { Screen } from '../../layout/screen.tsx';
 import { useMode } from '../../layout/use-mode.ts';
-import { exitName, fairUse, placeName, PLANS, topupName } from './words.ts';
+import { exitName, fairUse, PLANS, topupName } from './words.ts';
 
 const packageRoute = getRouteApi('/catalog/$packageId');
 
@@ -26,7 +26,7 @@ export function PackagePage() {
   const item = query.data;
   return (
     <Screen
-      name={item ? item.title : 'Package'}
+      name={item ? shortTitleOf(item) : 'Package'}
       parent={{ to: '/catalog', name: 'Catalog' }}
       title={item ? titleOf(item) : 'Package'}
       under={

@@ -12,10 +12,11 @@ import { Pick } from '../../components/form.tsx';
 import { counted, minorUnits, money } from '../../components/format.ts';
 import { Icon } from '../../components/icon.tsx';
 import { LoadMore, Table, type Column } from '../../components/list.tsx';
+import { placeName, shortTitleOf } from '../../components/package-name.tsx';
 import { Segments } from '../../components/segments.tsx';
 import { Screen } from '../../layout/screen.tsx';
 import { useMode } from '../../layout/use-mode.ts';
-import { exitName, fairUse, network, placeName, topupName } from './words.ts';
+import { exitName, fairUse, network, topupName } from './words.ts';
 
 const catalogRoute = getRouteApi('/catalog');
 
@@ -187,14 +188,14 @@ function PackageRow({ item }: { item: ListedPackage }) {
     <tr>
       <th scope="row">
         <Link to="/catalog/$packageId" params={{ packageId: item.id }} className="row-link">
-          {item.title}
+          {shortTitleOf(item)}
         </Link>
         <span className="second">{network(item)}</span>
       </th>
       <td data-label="Validity">
         {plan.days ? (
           <span>
-            <Stepper title={item.title} value={days} range={plan.days} onChange={setDays} />
+            <Stepper title={shortTitleOf(item)} value={days} range={plan.days} onChange={setDays} />
             <span className="second">
               {plan.days.min} to {plan.days.max} days
             </span>

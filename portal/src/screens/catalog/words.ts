@@ -1,13 +1,6 @@
 import type { Package } from '../../api/types.ts';
-import { bytes, capitalized, words } from '../../components/format.ts';
-
-const COUNTRIES = new Intl.DisplayNames(undefined, { type: 'region' });
-
-/** The name of a country, a region or `global`. */
-export function placeName(code: string): string {
-  if (/^[A-Z]{2}$/.test(code)) return COUNTRIES.of(code) ?? code;
-  return capitalized(code.replaceAll('-', ' '));
-}
+import { bytes, words } from '../../components/format.ts';
+import { placeName } from '../../components/package-name.tsx';
 
 export const PLANS: Record<Package['plan']['kind'], string> = {
   total: 'One allowance',

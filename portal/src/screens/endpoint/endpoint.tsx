@@ -67,7 +67,9 @@ export function EndpointPage() {
         isShown && (
           <div className="endpoint-state">
             <EndpointSwitch endpoint={endpoint} />
-            <EndpointReason endpoint={endpoint} />
+            {(endpoint.status !== 'enabled' || endpoint.previous_secret_until) && (
+              <EndpointReason endpoint={endpoint} />
+            )}
           </div>
         )
       }

@@ -176,7 +176,7 @@ function Failed({ series, orders, period }: FailedProps) {
       delta={
         <>
           <Delta now={now} before={before} text={count(before)} good="down" />
-          {all > 0 && `, ${percent(now / all)} of all orders`}
+          {all > 0 && now > 0 && `, ${percent(now / all)} of all orders`}
         </>
       }
     >
