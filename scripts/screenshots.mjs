@@ -92,7 +92,8 @@ async function lookAround(browser, service, receiver) {
   const page = await browser.newPage({ viewport: SIZE, colorScheme: 'light' });
   await page.goto(service.link);
   const base = new URL(service.link).origin;
-  await page.getByRole('heading', { name: 'API Keys' }).waitFor();
+  await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor();
+  await page.goto(`${base}/developers/api-keys`);
   await page.getByRole('table').waitFor();
   await take(page, 'portal-api-keys');
 
@@ -110,12 +111,7 @@ async function lookAround(browser, service, receiver) {
   for (let orders = 0; orders < 2; orders += 1) await order(service);
   await log.getByText('503').nth(1).waitFor();
   await take(page, 'portal-delivery-log');
-  await log
-    .getByRole('row')
-    .filter({ hasText: '503' })
-    .first()
-    .getByRole('button', { name: /^dlv_/ })
-    .click();
+  await log.getByRole('row').filter({ hasText: '503' }).first().getByRole('link', { name: /dlv_/ }).click();
   await dialog.getByRole('heading', { name: 'Attempts' }).waitFor();
   await page.emulateMedia({ colorScheme: 'dark' });
   await take(page, 'portal-delivery-dark');
@@ -123,6 +119,9 @@ async function lookAround(browser, service, receiver) {
   await page.goto(`${base}/developers/webhooks`);
   await page.getByRole('switch').first().waitFor();
   await take(page, 'portal-webhooks');
+  await page.goto(base);
+  await page.getByRole('heading', { name: 'Latest orders' }).waitFor();
+  await take(page, 'portal-home');
 }
 
 mkdirSync(images, { recursive: true });

@@ -62,19 +62,29 @@ describe.skipIf(missing !== null)(
       await press(page, dialog.getByRole('button', { name: 'Create key' }));
       await dialog.getByRole('button', { name: 'Copy' }).waitFor();
       expect(await dialog.innerText()).toMatch(/svc_sk_test_[A-Za-z0-9]{32}/);
+      // Going back would lose the key, so it needs a confirmation.
+      await page.evaluate('history.back()');
+      await dialog.getByText('Leave without the key?').waitFor();
+      await press(page, dialog.getByRole('button', { name: 'Stay' }));
+      expect(await dialog.innerText()).toMatch(/svc_sk_test_[A-Za-z0-9]{32}/);
       await press(page, dialog.getByRole('button', { name: 'Done' }));
       await dialog.waitFor({ state: 'detached' });
+      await page.getByRole('button', { name: 'New key' }).and(page.locator(':focus')).waitFor();
 
       const row = page.getByRole('row', { name: /checkout server/ });
       await press(page, row.getByRole('button', { name: 'Rotate', exact: true }));
       await press(page, dialog.getByRole('button', { name: 'Rotate key' }));
       await press(page, dialog.getByRole('button', { name: 'Done' }));
       await page.getByText('Replaced', { exact: true }).waitFor();
+      await page.getByRole('button', { name: 'Rotate', exact: true }).and(page.locator(':focus')).waitFor();
 
       const replaced = row.filter({ hasText: 'Replaced' });
       await press(page, replaced.getByRole('button', { name: 'Revoke', exact: true }));
       await press(page, dialog.getByRole('button', { name: 'Revoke key' }));
-      await row.filter({ hasText: 'Revoked' }).waitFor();
+      const revoked = row.filter({ hasText: 'Revoked' });
+      await revoked.waitFor();
+      // Its buttons are gone, so the focus stays in its row.
+      await revoked.locator(':focus').waitFor();
     });
 
     it('reaches Developers > Webhooks > New endpoint: the secret once, the switch, and a test event in the log', async () => {

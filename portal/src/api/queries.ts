@@ -6,6 +6,7 @@ import type {
   Endpoint,
   Explanation,
   Mode,
+  Overview,
   Package,
   Page,
   Replay,
@@ -103,6 +104,18 @@ export const replayQuery = (id: string) =>
         ? false
         : every(1_000)({ state }),
   });
+
+/** What happened in a period and the one before, and what needs attention. */
+export const overviewQuery = (mode: Mode, window: Overview['window']) =>
+  queryOptions({
+    queryKey: ['overview', mode, window],
+    queryFn: async ({ signal }) => (await get<One<Overview>>('overview', { mode, window }, signal)).data,
+    refetchInterval: every(OVERVIEW_INTERVAL_MS),
+    placeholderData: keepWithin('overview', mode),
+  });
+
+/** Refresh interval of Home, in milliseconds: its steps are hours and days. */
+export const OVERVIEW_INTERVAL_MS = 30_000;
 
 /** Path of an endpoint's delivery log; the keys of its queries begin with it. */
 export const deliveriesOf = (endpointId: string) => `webhook-endpoints/${endpointId}/deliveries`;

@@ -39,6 +39,18 @@ export type Mode = 'sandbox' | 'live';
 
 export type Scope = Session['scopes'][number];
 
+export type InstallLink = {
+  id: string;
+  esim_id: string;
+  expires_at: string;
+  opened_count: number;
+  last_opened_at: string | null;
+  created_at: string;
+};
+
+/** `url` and `access_code` are only in the first response. */
+export type CreatedInstallLink = InstallLink & { url: string | null; access_code: string | null };
+
 /** One step in the life of an order. */
 export type TimelineEntry = {
   at: string;

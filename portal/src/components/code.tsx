@@ -7,19 +7,19 @@ type Props = {
   /** Shown above the text; default: the label. */
   head?: ReactNode;
   text: string;
-  /** False where copying it helps nobody. */
-  copy?: boolean;
+  /** `group` where one screen may have several texts of the same name. */
+  role?: 'region' | 'group';
 };
 
 /** Preformatted text that scrolls on its own. */
-export function Code({ label, head = label, text, copy = true }: Props) {
+export function Code({ label, head = label, text, role = 'region' }: Props) {
   return (
     <div className="code reveals">
       <div className="code-head">
         <span>{head}</span>
-        {copy && <CopyButton text={text} label={`Copy ${label.toLowerCase()}`} />}
+        <CopyButton text={text} label={`Copy ${label.toLowerCase()}`} />
       </div>
-      <pre tabIndex={0} role="region" aria-label={label}>
+      <pre tabIndex={0} role={role} aria-label={label}>
         {text}
       </pre>
     </div>

@@ -80,7 +80,7 @@ export function Empty({ title, icon = 'info', children, command }: EmptyProps) {
       <Icon name={icon} />
       <h2>{title}</h2>
       {children}
-      {command !== undefined && <Code label="Command" head="Terminal" text={command} />}
+      {command !== undefined && <Code label="Command" head="Terminal" text={command} role="group" />}
     </div>
   );
 }

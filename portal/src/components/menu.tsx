@@ -31,7 +31,8 @@ export function ActionMenu({
       <Base.Trigger ref={trigger} className="button icon-only" aria-label={label}>
         <Icon name="more" />
       </Base.Trigger>
-      <Base.Portal>
+      {/* Inside a landmark, where screen readers look for it. */}
+      <Base.Portal container={document.querySelector<HTMLElement>('main')}>
         <Base.Positioner align="end" sideOffset={4} className="above">
           <Base.Popup className="menu">
             {entries.map((entry) => (

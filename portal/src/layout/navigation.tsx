@@ -1,7 +1,10 @@
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { overviewQuery } from '../api/queries.ts';
 import { useSession } from '../api/session.ts';
 import type { Scope } from '../api/types.ts';
 import { Icon, type IconName } from '../components/icon.tsx';
+import { useMode } from './use-mode.ts';
 
 type Entry = { to: string; name: string; scope: Scope; icon: IconName };
 
@@ -35,6 +38,21 @@ export function useScreens(): readonly (typeof SCREENS)[number][] {
   return SCREENS.filter(({ scope }) => scopes.includes(scope));
 }
 
+/** Marks the webhooks while Home knows of an endpoint that fails. */
+function Trouble() {
+  const { data } = useQuery({ ...overviewQuery(useMode(), '7d'), enabled: false });
+  const fails = data?.attention.some(
+    ({ kind }) => kind === 'endpoint_failing' || kind === 'endpoint_disabled',
+  );
+  if (!fails) return null;
+  return (
+    <span className="count" title="An endpoint is failing">
+      <Icon name="warn" />
+      <span className="hidden">, an endpoint is failing</span>
+    </span>
+  );
+}
+
 /** Shows only the screens that the session may see. */
 export function Navigation({ onFollow }: { onFollow: () => void }) {
   const allowed = useScreens();
@@ -51,6 +69,7 @@ export function Navigation({ onFollow }: { onFollow: () => void }) {
               <Link to={entry.to} onClick={onFollow}>
                 <Icon name={entry.icon} />
                 {entry.name}
+                {entry.to === '/developers/webhooks' && <Trouble />}
               </Link>
             </li>
           ))}

@@ -66,7 +66,9 @@ export function Shell({ onSignedOut }: { onSignedOut: () => void }) {
         </header>
         <div className="nav" id="navigation" popover="auto" ref={menu}>
           <Navigation onFollow={closeMenu} />
-          <UserMenu onSignOut={() => void signOut()} />
+          <section className="account" aria-label="Account">
+            <UserMenu onSignOut={() => void signOut()} />
+          </section>
         </div>
       </div>
       <main id="content" ref={main} tabIndex={-1}>

@@ -18,6 +18,7 @@ import { InItsMode, useIsShown } from '../layout/in-its-mode.tsx';
 import { Screen } from '../layout/screen.tsx';
 import { EsimActions } from './esim-actions.tsx';
 import { UsageCard } from './esim-usage.tsx';
+import { CreateInstallLink, InstallLinks } from './install-links.tsx';
 import { EsimRefunds } from './refunds.tsx';
 
 const esimRoute = getRouteApi('/esims/$esimId');
@@ -45,7 +46,15 @@ export function EsimPage() {
           </>
         )
       }
-      actions={esim && isShown && <EsimActions key={esimId} esim={esim} />}
+      actions={
+        esim &&
+        isShown && (
+          <>
+            <CreateInstallLink key={`link ${esimId}`} esim={esim} />
+            <EsimActions key={esimId} esim={esim} />
+          </>
+        )
+      }
     >
       {query.isPending && <Loading />}
       {query.isError && <ErrorNote error={query.error} retry={() => void query.refetch()} />}
@@ -61,6 +70,7 @@ export function EsimPage() {
             <div className="story">
               {/* Keyed, so that the QR code of one eSIM never appears under another's name. */}
               <Installation key={esimId} esimId={esimId} />
+              <InstallLinks esim={esim} />
               <Plans esim={esim} />
               <EsimRefunds esim={esim} />
             </div>

@@ -1,4 +1,4 @@
-import type { OrderWithTimeline, TimelineEntry } from '../api/types.ts';
+import type { Esim, OrderWithTimeline, TimelineEntry } from '../api/types.ts';
 import { capitalized, money, words } from '../components/format.ts';
 import type { IconName } from '../components/icon.tsx';
 import type { Tone } from '../components/state.tsx';
@@ -56,8 +56,15 @@ function textOf({ kind, amount, detail }: TimelineEntry, order: OrderWithTimelin
   return `${capitalized(words(detail))}${/[.!?]$/.test(detail) ? '' : '.'}`;
 }
 
-/** The life of an order, oldest first. */
-export function stepsOf(order: OrderWithTimeline): Step[] {
+/** The life of an order, oldest first. @param esim its only eSIM, whose end is expected */
+export function stepsOf(order: OrderWithTimeline, esim?: Esim): Step[] {
+  const steps = pastOf(order);
+  const end = esim?.expires_at;
+  if (steps.length === 0 || !end || Date.parse(end) < Date.now()) return steps;
+  return [...steps, { key: 'expires', at: end, icon: 'end', tone: 'off', title: 'Expires', ahead: true }];
+}
+
+function pastOf(order: OrderWithTimeline): Step[] {
   return (order.timeline ?? []).map((entry, at) => {
     const [icon, tone, title] = LOOKS[entry.kind] ?? ['info', 'off', capitalized(words(entry.kind))];
     const text = textOf(entry, order);

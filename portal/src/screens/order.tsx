@@ -15,7 +15,9 @@ import { Time } from '../components/time.tsx';
 import { Timeline } from '../components/timeline.tsx';
 import { InItsMode, useIsShown } from '../layout/in-its-mode.tsx';
 import { Screen } from '../layout/screen.tsx';
+import { EsimActions } from './esim-actions.tsx';
 import { UsageCard } from './esim-usage.tsx';
+import { CreateInstallLink } from './install-links.tsx';
 import { stepsOf } from './order-timeline.ts';
 import { StatusCode } from './requests.tsx';
 
@@ -45,6 +47,9 @@ export function OrderPage() {
           </>
         )
       }
+      actions={
+        order && isShown && order.esims.length === 1 && <OnlyEsimActions id={order.esims[0]!.esim_id} />
+      }
     >
       {query.isPending && <Loading />}
       {query.isError && <ErrorNote error={query.error} retry={() => void query.refetch()} />}
@@ -64,7 +69,12 @@ function Title({ order }: { order: OrderWithTimeline }) {
 
 function Content({ order }: { order: OrderWithTimeline }) {
   const [first] = order.esims;
-  const steps = stepsOf(order);
+  const { data: esim } = useQuery({
+    ...oneQuery<Esim>('esims', first?.esim_id ?? ''),
+    enabled: order.esims.length === 1,
+    refetchInterval: every(10_000),
+  });
+  const steps = stepsOf(order, esim);
   return (
     <>
       {order.failure && (
@@ -78,7 +88,8 @@ function Content({ order }: { order: OrderWithTimeline }) {
         </Callout>
       )}
       <div className="detail">
-        {order.esims.length === 1 && first && <OnlyEsim id={first.esim_id} />}
+        {esim && <UsageCard esim={esim} link />}
+        {order.esims.length === 1 && !esim && <section className="card usage" aria-hidden="true" />}
         <div className="story">
           {order.esims.length > 1 && <Esims order={order} />}
           {steps.length > 0 && (
@@ -101,9 +112,17 @@ function Content({ order }: { order: OrderWithTimeline }) {
   );
 }
 
-function OnlyEsim({ id }: { id: string }) {
-  const { data } = useQuery({ ...oneQuery<Esim>('esims', id), refetchInterval: every(10_000) });
-  return data ? <UsageCard esim={data} link /> : <section className="card usage" aria-hidden="true" />;
+/** Actions of an order are those of its only eSIM. */
+function OnlyEsimActions({ id }: { id: string }) {
+  const { data: esim } = useQuery(oneQuery<Esim>('esims', id));
+  return (
+    esim && (
+      <>
+        <CreateInstallLink esim={esim} />
+        <EsimActions esim={esim} />
+      </>
+    )
+  );
 }
 
 function Esims({ order }: { order: OrderWithTimeline }) {

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { get } from '../../api/client.ts';
-import { every } from '../../api/queries.ts';
+import { every, OVERVIEW_INTERVAL_MS, overviewQuery } from '../../api/queries.ts';
 import { useScope, useSession } from '../../api/session.ts';
 import type { Mode, Order, Overview, Page } from '../../api/types.ts';
 import { orderCommand } from '../../components/commands.ts';
@@ -20,7 +20,6 @@ import { Stats } from './stats.tsx';
 
 const homeRoute = getRouteApi('/');
 
-const REFRESH_MS = 30_000;
 const LATEST = 5;
 
 /** What happened, and what needs somebody. */
@@ -30,13 +29,7 @@ export function Home() {
   const set = useSetParameter();
   const { window: chosen } = homeRoute.useSearch();
   const period: Period = PERIODS.find(([value]) => value === chosen)?.[0] ?? '7d';
-  const query = useQuery({
-    queryKey: ['overview', mode, period],
-    queryFn: async ({ signal }) =>
-      (await get<{ data: Overview }>('overview', { mode, window: period }, signal)).data,
-    refetchInterval: every(REFRESH_MS),
-    placeholderData: (last, before) => (before?.queryKey[1] === mode ? last : undefined),
-  });
+  const query = useQuery(overviewQuery(mode, period));
   return (
     <Screen
       name="Home"
@@ -104,7 +97,7 @@ function LatestOrders({ mode }: { mode: Mode }) {
     queryKey: ['orders', mode, 'latest'],
     enabled: mayRead,
     queryFn: async ({ signal }) => (await get<Page<Order>>('orders', { mode, limit: LATEST }, signal)).data,
-    refetchInterval: every(REFRESH_MS),
+    refetchInterval: every(OVERVIEW_INTERVAL_MS),
   });
   if (!data || data.length === 0) return null;
   return (
