@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { post } from '../api/client.ts';
+import { post, send } from '../api/client.ts';
 import { useScope } from '../api/session.ts';
 import type { Esim, Order } from '../api/types.ts';
 import { useAction } from '../api/use-action.ts';
@@ -39,10 +39,11 @@ const ORDER: readonly Control[] = ['suspend', 'resume', 'replace', 'revoke'];
 export function EsimActions({ esim }: { esim: Esim }) {
   const mayControl = useScope('esims:write');
   const mayRequest = useScope('refunds:write');
-  const [open, setOpen] = useState<Control | 'refund' | null>(null);
+  const [open, setOpen] = useState<Control | 'refund' | 'label' | null>(null);
   const close = () => setOpen(null);
   const controls = ORDER.filter((control) => mayControl && esim.actions.includes(control));
   const entries: MenuEntry[] = [
+    ...(mayControl ? [{ name: 'Edit label', icon: 'edit' as const, onSelect: () => setOpen('label') }] : []),
     ...controls
       .filter((control) => !CONTROLS[control].danger)
       .map((control) => ({ ...CONTROLS[control], onSelect: () => setOpen(control) })),
@@ -57,8 +58,43 @@ export function EsimActions({ esim }: { esim: Esim }) {
     <>
       <ActionMenu entries={entries} />
       {open === 'refund' && <RefundDialog esimId={esim.id} onClose={close} />}
-      {open !== null && open !== 'refund' && <ControlDialog esim={esim} control={open} onClose={close} />}
+      {open === 'label' && <LabelDialog esim={esim} onClose={close} />}
+      {open !== null && open !== 'refund' && open !== 'label' && (
+        <ControlDialog esim={esim} control={open} onClose={close} />
+      )}
     </>
+  );
+}
+
+function LabelDialog({ esim, onClose }: { esim: Esim; onClose: () => void }) {
+  const [label, setLabel] = useState(esim.label ?? '');
+  const queries = useQueryClient();
+  const { busy, error, run } = useAction(async () => {
+    await send('PATCH', `esims/${esim.id}`, { label: label.trim() === '' ? null : label.trim() });
+    await queries.invalidateQueries({ queryKey: ['esims'] });
+    onClose();
+  });
+  return (
+    <Dialog
+      onClose={onClose}
+      title="Edit label"
+      onSubmit={() => void run()}
+      foot={
+        <>
+          <Cancel onClick={onClose} />
+          <Submit busy={busy}>Save</Submit>
+        </>
+      }
+    >
+      <TextField
+        label="Label"
+        value={label}
+        onChange={setLabel}
+        hint="Your name for the eSIM, such as the traveler’s."
+        error={fieldError(error, 'label')}
+      />
+      <ErrorNote error={error} />
+    </Dialog>
   );
 }
 

@@ -28,6 +28,7 @@ export function Orders() {
   return (
     <Screen name="Orders">
       <UrlFilters
+        times
         choices={[{ name: 'status', label: 'Status', options: STATUSES }]}
         texts={[{ name: 'reference', label: 'Your reference' }]}
       />

@@ -19,7 +19,8 @@ export function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () 
   const queries = useQueryClient();
   const { busy, error, run } = useAction(async () => {
     await post(`api-keys/${apiKey.id}/revoke`);
-    void queries.invalidateQueries({ queryKey: ['api-keys'] });
+    // The focus returns to the row when the dialog closes, so the row must be as it will stay.
+    await queries.invalidateQueries({ queryKey: ['api-keys'] });
     notify(`Key …${apiKey.last4} was revoked.`);
     onClose();
   });

@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { post } from '../../api/client.ts';
 import { deliveredLaterQuery, deliveryQuery, refreshDeliveryLog } from '../../api/queries.ts';
 import { useScope } from '../../api/session.ts';
@@ -21,22 +21,34 @@ import { DeliveryStatus } from './delivery-row.tsx';
 import { DeliveryExplanation } from './explanation.tsx';
 import { PhaseBar, RunningBar } from './phases.tsx';
 
-type DrawerProps = { id: string; endpointId: string; onClose: () => void };
+type DrawerProps = {
+  id: string;
+  endpointId: string;
+  /** The neighbors in the list, if they are loaded. */
+  newer: string | undefined;
+  older: string | undefined;
+  onOpen: (id: string) => void;
+  onClose: () => void;
+};
 
 /**
  * One delivery with all requests and responses. The address may name a delivery of another endpoint, even in the other
  * mode.
  */
-export function DeliveryDrawer({ id, endpointId, onClose }: DrawerProps) {
+export function DeliveryDrawer({ id, endpointId, newer, older, onOpen, onClose }: DrawerProps) {
   const query = useQuery(deliveryQuery(id));
   return (
     <Drawer
       onClose={onClose}
       title={`Delivery ${id}`}
       head={
-        <p className="reveals">
-          <Id text={id} what="delivery id" />
-        </p>
+        <>
+          <p className="reveals">
+            <Id text={id} what="delivery id" />
+          </p>
+          <Step label="Newer delivery" letter="k" icon="up" to={newer} onOpen={onOpen} />
+          <Step label="Older delivery" letter="j" icon="down" to={older} onOpen={onOpen} />
+        </>
       }
     >
       {query.isPending && <Loading />}
@@ -48,6 +60,39 @@ export function DeliveryDrawer({ id, endpointId, onClose }: DrawerProps) {
           <Elsewhere delivery={query.data} />
         ))}
     </Drawer>
+  );
+}
+
+type StepProps = {
+  label: string;
+  letter: string;
+  icon: 'up' | 'down';
+  to: string | undefined;
+  onOpen: (id: string) => void;
+};
+
+/** Goes to a neighbor, with a button or a letter. */
+function Step({ label, letter, icon, to, onOpen }: StepProps) {
+  useEffect(() => {
+    const listen = ({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent) => {
+      const isTyping = target instanceof Element && target.closest('input, select, textarea') !== null;
+      if (to !== undefined && key.toLowerCase() === letter && !isTyping && !ctrlKey && !metaKey && !altKey)
+        onOpen(to);
+    };
+    window.addEventListener('keydown', listen);
+    return () => window.removeEventListener('keydown', listen);
+  }, [to, letter, onOpen]);
+  return (
+    <button
+      type="button"
+      className="button quiet small icon-only"
+      aria-label={label}
+      title={`${label} (${letter.toUpperCase()})`}
+      aria-disabled={to === undefined}
+      onClick={() => to !== undefined && onOpen(to)}
+    >
+      <Icon name={icon} />
+    </button>
   );
 }
 

@@ -5,6 +5,7 @@ import type { Endpoint } from '../../api/types.ts';
 import { orderCommand } from '../../components/commands.ts';
 import { Empty, ErrorNote, Loading } from '../../components/feedback.tsx';
 import { LoadMore, Table, type Column } from '../../components/list.tsx';
+import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { DeliveryFilters } from './delivery-filters.tsx';
 import { DeliveryRow } from './delivery-row.tsx';
 import { useDeliveryLog } from './use-delivery-log.ts';
@@ -24,6 +25,7 @@ const COLUMNS = [
 /** All deliveries of an endpoint, live. The URL holds the filters and the open row. */
 export function DeliveryLog({ endpoint }: { endpoint: Endpoint }) {
   const search = endpointRoute.useSearch();
+  const navigate = endpointRoute.useNavigate();
   const filters = useMemo(
     () => validFilters(search).filters,
     FILTERS.map((name) => search[name]),
@@ -31,6 +33,11 @@ export function DeliveryLog({ endpoint }: { endpoint: Endpoint }) {
   const { log, deliveries, isOutdated } = useDeliveryLog(endpoint, filters);
   const frame = useKeptPlace(deliveries);
   const filtered = Object.keys(filters).length > 0;
+  const at = deliveries.findIndex(({ id }) => id === search.delivery);
+  const open = (id: string) =>
+    void navigate({ search: (last) => ({ ...last, delivery: id }), replace: true, resetScroll: false });
+  const close = () =>
+    void navigate({ search: ({ delivery: _closed, ...others }) => others, resetScroll: false });
   return (
     <section aria-labelledby="delivery-log" className="keeps-place" ref={frame}>
       <DeliveryFilters />
@@ -51,6 +58,16 @@ export function DeliveryLog({ endpoint }: { endpoint: Endpoint }) {
         busy={log.isFetchingNextPage || isOutdated}
         load={() => void log.fetchNextPage()}
       />
+      {search.delivery && (
+        <DeliveryDrawer
+          id={search.delivery}
+          endpointId={endpoint.id}
+          newer={at > 0 ? deliveries[at - 1]?.id : undefined}
+          older={at >= 0 ? deliveries[at + 1]?.id : undefined}
+          onOpen={open}
+          onClose={close}
+        />
+      )}
     </section>
   );
 }

@@ -18,7 +18,6 @@ import { RotateSecretDialog } from '../webhooks/rotate-secret.tsx';
 import { useSendTest } from '../webhooks/send-test.ts';
 import { namesOf } from '../webhooks/subscriptions.ts';
 import { DeleteEndpointDialog } from './delete-endpoint.tsx';
-import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { DeliveryLog } from './delivery-log.tsx';
 import { EditEndpointDialog } from './edit-endpoint.tsx';
 import { EnableOptionsDialog } from './enable-options.tsx';
@@ -87,10 +86,7 @@ export function EndpointPage() {
 }
 
 function Content({ endpoint }: { endpoint: Endpoint }) {
-  const { delivery, replay } = endpointRoute.useSearch();
-  const navigate = endpointRoute.useNavigate();
-  const close = () =>
-    void navigate({ search: ({ delivery: _closed, ...others }) => others, resetScroll: false });
+  const { replay } = endpointRoute.useSearch();
   const isInTrouble = endpoint.status !== 'enabled' && endpoint.disabled_reason !== 'manual';
   return (
     <>
@@ -98,7 +94,6 @@ function Content({ endpoint }: { endpoint: Endpoint }) {
       {replay && <ReplayProgress key={replay} id={replay} endpoint={endpoint} />}
       <EndpointFigures endpoint={endpoint} />
       <DeliveryLog endpoint={endpoint} />
-      {delivery && <DeliveryDrawer id={delivery} endpointId={endpoint.id} onClose={close} />}
     </>
   );
 }
