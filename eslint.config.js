@@ -58,5 +58,16 @@ export default defineConfig(
       globals: Object.fromEntries(Object.getOwnPropertyNames(globalThis).map((name) => [name, 'readonly'])),
     },
   },
+  {
+    files: ['portal/docs/**'],
+    languageOptions: {
+      globals: Object.fromEntries(
+        ['document', 'fetch', 'localStorage', 'navigator', 'setTimeout', 'window'].map((name) => [
+          name,
+          'readonly',
+        ]),
+      ),
+    },
+  },
   { files: ['**/*.cjs'], languageOptions: { globals: { module: 'writable' } } },
 );

@@ -2,25 +2,21 @@
 // `npm run build [-- sdk cli]`, or `node scripts/build.mjs <part>...`. The compilers run as child processes, so that a
 // service that builds before it starts does not keep their memory.
 import { spawn } from 'node:child_process';
-import {
-  copyFileSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import { SITE_SOURCES } from './site/pages.mjs';
 
 const root = path.resolve(import.meta.dirname, '..');
 const NEST = 'node_modules/@nestjs/cli/bin/nest.js';
 const VITE = 'node_modules/vite/bin/vite.js';
 const TSC = 'node_modules/typescript/bin/tsc';
 const PAGES = 'dist/portal';
-const REFERENCE = 'docs/reference/index.html';
-const COMPRESSED = /\.(js|css|html|svg|json)$/;
+const COMPRESSED = /\.(js|css|html|svg|json|md|txt)$/;
+const MAX_QUALITY = constants.BROTLI_MAX_QUALITY;
+/** A tenth larger than with the maximum, in a tenth of the time: readers load few of the many pages. */
+const DOCS_QUALITY = 9;
 /** The bench writes its results to a folder among its sources. */
 const RESULTS = path.join(root, 'bench/results');
 /** Print progress at this interval, because a silent build looks like one that hangs. */
@@ -54,7 +50,7 @@ const PARTS = {
       ...['src', 'index.html', 'package.json', 'vite.config.mjs', 'tsconfig.json'].map(
         (name) => `portal/${name}`,
       ),
-      ...['package-lock.json', REFERENCE],
+      ...['package-lock.json', ...SITE_SOURCES],
     ],
     finish: finishPages,
   },
@@ -119,7 +115,7 @@ async function build({ output, compiler, env, finish }) {
   const startedAt = new Date();
   const status = await run(compiler, env);
   if (status !== 0) return status;
-  finish?.();
+  await finish?.();
   const stamp = path.join(root, output, '.built');
   writeFileSync(stamp, '');
   // Use the start time, so that an edit made during the build counts as newer.
@@ -144,19 +140,25 @@ async function run(args, env) {
   return status;
 }
 
-/** Writes compressed copies, which the portal role serves to browsers that accept them. */
-function finishPages() {
+/** Adds the documentation, and compressed copies, which the portal role serves to browsers that accept them. */
+async function finishPages() {
   const pages = path.join(root, PAGES);
-  if (existsSync(path.join(root, REFERENCE)))
-    copyFileSync(path.join(root, REFERENCE), path.join(pages, 'reference.html'));
-  for (const name of readdirSync(pages, { recursive: true })) {
-    const file = path.join(pages, name);
-    if (!COMPRESSED.test(name) || !statSync(file).isFile()) continue;
-    const content = readFileSync(file);
-    writeFileSync(`${file}.gz`, gzipSync(content, { level: 9 }));
-    const params = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY };
-    writeFileSync(`${file}.br`, brotliCompressSync(content, { params }));
-  }
+  // The Markdown renderer is a devDependency, which a production install does not have.
+  const { buildSite } = await import('./site/build.mjs');
+  buildSite(root, pages);
+  const names = readdirSync(pages, { recursive: true }).filter((name) => COMPRESSED.test(name));
+  await Promise.all(
+    names.map((name) =>
+      compress(path.join(pages, name), name.startsWith('docs') ? DOCS_QUALITY : MAX_QUALITY),
+    ),
+  );
+}
+
+async function compress(file, quality) {
+  const content = readFileSync(file);
+  const params = { [constants.BROTLI_PARAM_QUALITY]: quality };
+  writeFileSync(`${file}.gz`, await promisify(gzip)(content, { level: 9 }));
+  writeFileSync(`${file}.br`, await promisify(brotliCompress)(content, { params }));
 }
 
 /**

@@ -17,7 +17,7 @@ import {
 } from './generate/measured.mjs';
 import { OpenApi } from './generate/open-api.mjs';
 import { renderPostmanCollection } from './generate/postman.mjs';
-import { renderReference } from './generate/reference-page.mjs';
+import { renderAdminReference, renderReference } from './generate/reference-pages.mjs';
 
 const root = path.resolve(import.meta.dirname, '..');
 const ANSWERS = 'src/apps/recorded-answers.json';
@@ -33,7 +33,7 @@ const STEPS = {
   'types of the portal and the SDK': types,
   // A check skips this step, because it would need a service. `npm test` compares the recorded answers.
   ...(isCheck ? {} : { 'recorded answers': recordAnswers, 'OpenAPI documents with them': documents }),
-  'pages for partners': partnerPages,
+  'reference and pages': pages,
   'what the bench measured': measured,
   'picture of the architecture': () => ({ 'CONTRIBUTING.md': withArchitecture(read('CONTRIBUTING.md')) }),
 };
@@ -109,11 +109,12 @@ ${api.operations().map(line).join('\n')}
 `;
 }
 
-function partnerPages() {
+function pages() {
   const api = partnerApi();
   return {
     'docs/errors.md': renderErrorsPage(api),
-    'docs/reference/index.html': renderReference(api),
+    ...renderReference(api),
+    ...renderAdminReference(new OpenApi(readJson('docs/openapi/admin.json'))),
     'docs/postman.json': renderPostmanCollection(api),
     ...verifiers(read('docs/webhooks.md')),
   };

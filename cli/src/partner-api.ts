@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import {
   type AutoTopup,
   type ChangesPage,
@@ -24,6 +24,8 @@ import {
   type Balance,
 } from '@partner-esim/sdk';
 
+export type Money = Balance['available'];
+export type Account = Awaited<ReturnType<EsimClient['me']>>;
 export type {
   AutoTopup,
   Esim,
@@ -37,6 +39,7 @@ export type {
   Page,
   RefundRequest,
   Topup,
+  Usage,
 } from '@partner-esim/sdk';
 export {
   EsimApiError as ApiError,
@@ -77,6 +80,11 @@ export class PartnerApi {
     return response;
   }
 
+  /** A code for `text` that only a holder of this API key can compute. */
+  mac(text: string): string {
+    return createHmac('sha256', this.options.apiKey).update(text).digest('base64url');
+  }
+
   /** `Retry-After` of the last response; 0 without one. */
   get lastRetryAfterMs(): number {
     return (Number(this.retryAfter) || 0) * 1_000;
@@ -90,12 +98,17 @@ export class PartnerApi {
     return Date.parse(this.firstDate ?? '') || Date.now();
   }
 
-  me(): ReturnType<EsimClient['me']> {
+  me(): Promise<Account> {
     return this.client.me(this.call);
   }
 
   async packages(filters: Typed): Promise<Page<Package>> {
     return this.client.catalog.list(filters, this.call);
+  }
+
+  /** @param days shows the price of that many days, for a package that is sold by days */
+  package(id: string, days?: number): Promise<Package> {
+    return this.client.catalog.get(id, { ...this.call, ...(days === undefined ? {} : { days }) });
   }
 
   /** Iterates over all pages. */

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
@@ -11,6 +10,8 @@ const API = '/portal/';
 /** Excludes paths whose first segment belongs to the API. */
 const FIRST_SEGMENT = '/:page(^(?!portal$).+$)';
 const YEAR_MS = 365 * DAY_MS;
+
+type Headers = Readonly<Record<string, string>>;
 
 /**
  * Whether a GET requests a page of the portal, which contains no data and needs no session. Decodes first, because the
@@ -49,28 +50,60 @@ export function servePortalPages(fastify: FastifyInstance, portal: PortalConfig)
       return reply.status(404).headers(headers).type('text/plain; charset=utf-8').send('File not found.\n');
     return reply.headers({ ...FILE_HEADERS, 'cache-control': IMMUTABLE }).sendFile(`assets/${name}`);
   });
-  const reference = root === null ? null : referenceHeaders(root);
-  if (reference !== null)
-    fastify.get('/reference', (_request, reply) => reply.headers(reference).sendFile(REFERENCE));
+  serveDocs(fastify, root, headers);
   for (const route of ['/', FIRST_SEGMENT, `${FIRST_SEGMENT}/*`])
     fastify.get(route, (_request, reply) => page(reply));
 }
 
-/** The API reference that `npm run generate` writes, without scripts and with inline style. */
-const REFERENCE = 'reference.html';
+/** Documentation for partners, which `scripts/site` renders. Each page is also Markdown, at its address with `.md`. */
+function serveDocs(fastify: FastifyInstance, root: string | null, pageHeaders: Headers): void {
+  const files = root === null ? new Map<string, string>() : docsFiles(root);
+  const headers = { ...pageHeaders, 'cache-control': 'no-cache' };
+  const send = (reply: FastifyReply, file: string): FastifyReply =>
+    reply
+      .headers(headers)
+      .type(TYPES[path.extname(file)] ?? TEXT)
+      // Without this option, a TypeScript file would be served as video/mp2t.
+      .sendFile(file, { contentType: false });
+  const missing = files.get('/docs/404');
+  fastify.get('/docs/*', (request, reply) => {
+    const { '*': name } = request.params as { readonly '*': string };
+    const file = files.get(`/docs/${name.replace(/\/$/, '')}`);
+    if (file !== undefined) return send(reply, file);
+    return missing === undefined
+      ? reply.status(404).headers(headers).type(TEXT).send('Page not found.\n')
+      : send(reply.status(404), missing);
+  });
+  for (const address of ['/llms.txt', '/llms-full.txt'])
+    if (files.has(address)) fastify.get(address, (_request, reply) => send(reply, address.slice(1)));
+  for (const [from, to] of MOVED) fastify.get(from, (_request, reply) => reply.redirect(to));
+}
 
-/** Headers of the API reference, which permit only its own style; null if the build did not copy it. */
-function referenceHeaders(root: string): Readonly<Record<string, string>> | null {
-  const file = path.join(root, REFERENCE);
-  if (!existsSync(file)) return null;
-  const [, style = ''] = /<style>([^]*?)<\/style>/.exec(readFileSync(file, 'utf8')) ?? [];
-  const digest = createHash('sha256').update(style).digest('base64');
-  return {
-    ...FILE_HEADERS,
-    'content-security-policy': `default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-    'referrer-policy': 'no-referrer',
-    'cache-control': 'no-cache',
-  };
+const MOVED = [
+  ['/docs', '/docs/guides'],
+  ['/reference', '/docs/reference'],
+] as const;
+
+const TEXT = 'text/plain; charset=utf-8';
+
+/** Types by extension. Programs in other languages are text to read. */
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.md': 'text/markdown; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+};
+
+/** The built files by address. A lookup cannot leave the folder, whatever the address contains. */
+function docsFiles(root: string): ReadonlyMap<string, string> {
+  const names = existsSync(path.join(root, 'docs'))
+    ? readdirSync(path.join(root, 'docs'), { recursive: true, encoding: 'utf8' }).map(
+        (name) => `docs/${name}`,
+      )
+    : [];
+  const files = [...names, 'llms.txt', 'llms-full.txt'].filter(
+    (name) => path.extname(name) !== '' && !/\.(gz|br)$/.test(name) && existsSync(path.join(root, name)),
+  );
+  return new Map(files.map((name) => [`/${name.replace(/\.html$/, '')}`, name]));
 }
 
 const IMMUTABLE = `public, max-age=${YEAR_MS / 1_000}, immutable`;
@@ -87,7 +120,7 @@ const FILE_HEADERS = {
 };
 
 /** Only our own files run, nothing is sent elsewhere, and only named sites may frame the page (D50). */
-function pageHeaders({ frameAncestors, brand }: PortalConfig): Readonly<Record<string, string>> {
+function pageHeaders({ frameAncestors, brand }: PortalConfig): Headers {
   const logo = brand.logoUrl?.startsWith('https:') ? ` ${new URL(brand.logoUrl).origin}` : '';
   const policy = [
     "default-src 'none'",

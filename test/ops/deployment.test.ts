@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { WORKER_JOBS } from '../../src/config/index.js';
@@ -26,6 +27,29 @@ const SETTINGS = new Set(
 const isOfPortal = (name: string): boolean => name.startsWith('PORTAL_') && !ROLES.includes('portal');
 
 describe('the deployment', () => {
+  it('gives the build of the image every file of the documentation', () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'esim-context-'));
+    try {
+      const isCopied = (file: string): boolean => !/\/(node_modules|dist)$/.test(file);
+      for (const [, name = ''] of read('.dockerignore').matchAll(
+        /^!(docs\/.+|portal|sdk|cli|CHANGELOG\.md)$/gm,
+      ))
+        cpSync(path.join(PROJECT_ROOT, name), path.join(folder, name), { recursive: true, filter: isCopied });
+      const build = `const { buildSite } = await import('./scripts/site/build.mjs');
+        buildSite(${JSON.stringify(folder)}, ${JSON.stringify(path.join(folder, 'built'))});`;
+      execFileSync(process.execPath, ['--input-type=module', '--eval', build], { cwd: PROJECT_ROOT });
+      const built = (at: string): string[] =>
+        readdirSync(path.join(at, 'docs'), { recursive: true, encoding: 'utf8' }).filter(
+          (name) => !/\.(gz|br)$/.test(name),
+        );
+      expect(built(path.join(folder, 'built')).toSorted()).toEqual(
+        built(path.join(PROJECT_ROOT, 'dist/portal')).toSorted(),
+      );
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
   it('ends the image in a stage without a shell, with an unprivileged user and the files that prove.mjs checked', () => {
     const stages = dockerfile.split(/^FROM /m).slice(1);
     expect(stages).toHaveLength(3);

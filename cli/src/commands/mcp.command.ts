@@ -1,16 +1,18 @@
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { McpServer } from '../mcp/server.js';
-import { TOOLS } from '../mcp/tools.js';
+import { isWriteTool, type Tool, TOOLS } from '../mcp/tools.js';
+
+const READS = TOOLS.filter((tool) => !isWriteTool(tool));
+
+function namesOf(tools: readonly Tool[]): string {
+  return tools.map(({ name }) => name).join(', ');
+}
 
 export const mcp: Command = {
   name: 'mcp',
   summary: 'serve the API to an AI assistant over stdio (Model Context Protocol), read-only by default',
-  details: `Offers ${TOOLS.filter(({ writes }) => !writes)
-    .map(({ name }) => name)
-    .join(', ')}; with --allow-writes also ${TOOLS.filter(({ writes }) => writes)
-    .map(({ name }) => name)
-    .join(' and ')}. A Live key also needs --live to write. No tool shows install data.`,
+  details: `Offers ${namesOf(READS)}; with --allow-writes also ${namesOf(TOOLS.filter(isWriteTool))}. A purchase needs two calls: the first returns a preview with its price, the second confirms it within ten minutes. Uses the Sandbox key; a Live key also needs --live to write. No tool shows install data.`,
   options: { 'allow-writes': { type: 'boolean', help: 'offer the tools that place orders and top-ups' } },
   examples: [
     { command: 'esim mcp', says: 'the command for the settings of your assistant' },
@@ -19,7 +21,7 @@ export const mcp: Command = {
   run: async (context, options) => {
     const writes = options.flag('allow-writes');
     const api = writes ? context.writableApi : context.api;
-    const tools = TOOLS.filter((tool) => writes || !tool.writes);
+    const tools = writes ? TOOLS : READS;
     try {
       await new McpServer(api, tools).serve(process.stdin, process.stdout, context.signal);
     } finally {

@@ -3,10 +3,11 @@ import type { Readable, Writable } from 'node:stream';
 import type { PartnerApi } from '../partner-api.js';
 import { printableJson } from '../terminal/printable.js';
 import { VERSION } from '../version.js';
-import type { Tool } from './tools.js';
+import { Confirmations } from './confirmations.js';
+import { type Arguments, checked, isWriteTool, propertiesOf, type Tool, type WriteTool } from './tools.js';
 
 /** Supported revisions of the Model Context Protocol. The first one applies if the client requests an unknown one. */
-const PROTOCOL_VERSIONS = ['2025-06-18', '2025-03-26', '2024-11-05'] as const;
+const PROTOCOL_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
 
 const PARSE_ERROR = -32_700;
 const INVALID_REQUEST = -32_600;
@@ -31,10 +32,14 @@ class RpcError extends Error {
 
 /** The Model Context Protocol: JSON-RPC over lines of stdin and stdout. Stdout must carry nothing else. */
 export class McpServer {
+  private readonly confirmations: Confirmations;
+
   constructor(
     private readonly api: PartnerApi,
     private readonly tools: readonly Tool[],
-  ) {}
+  ) {
+    this.confirmations = new Confirmations(api);
+  }
 
   /** Runs until `input` ends or the signal aborts. */
   async serve(input: Readable, output: Writable, signal: AbortSignal): Promise<void> {
@@ -67,7 +72,8 @@ export class McpServer {
           protocolVersion:
             PROTOCOL_VERSIONS.find((known) => known === params['protocolVersion']) ?? PROTOCOL_VERSIONS[0],
           capabilities: { tools: {} },
-          serverInfo: { name: 'partner-esim', version: VERSION },
+          serverInfo: { name: 'partner-esim', title: 'Partner eSIM API', version: VERSION },
+          instructions: INSTRUCTIONS,
         };
       case 'ping':
         return {};
@@ -92,13 +98,48 @@ export class McpServer {
         `there is no tool ${String(params['name'])}. tools/list lists the tools.`,
       );
     try {
-      const result = await tool.run(this.api, (params['arguments'] ?? {}) as Record<string, unknown>);
-      return { content: [{ type: 'text', text: JSON.stringify(result) }] };
+      const result = await this.run(tool, (params['arguments'] ?? {}) as Record<string, unknown>);
+      return { content: [{ type: 'text', text: JSON.stringify(result) }], structuredContent: result };
     } catch (error) {
       return { content: [{ type: 'text', text: (error as Error).message }], isError: true };
     }
   }
+
+  private async run(tool: Tool, given: Record<string, unknown>): Promise<object> {
+    const args = checked(tool, given);
+    return isWriteTool(tool) ? this.write(tool, args, given) : tool.run(this.api, args);
+  }
+
+  /** Previews a purchase, or makes it if the call has the token of the preview. */
+  private async write(tool: WriteTool, args: Arguments, given: Record<string, unknown>): Promise<object> {
+    const token = args.optionalText('confirm_token');
+    if (token !== undefined) {
+      const confirmed = this.confirmations.verify(token, tool.name, given);
+      return { preview: null, [tool.buys]: await tool.buy(this.api, args, confirmed) };
+    }
+    const [{ mode }, preview] = await Promise.all([this.api.me(), tool.preview(this.api, args)]);
+    const { unit_price: unit, quantity } = preview;
+    return {
+      preview: {
+        mode,
+        ...preview,
+        total: { amount: unit.amount * quantity, currency: unit.currency },
+        ...this.confirmations.issue(tool.name, given, unit),
+        next_step: mode === 'live' ? PAID_STEP : FREE_STEP,
+      },
+      [tool.buys]: null,
+    };
+  }
 }
+
+const FREE_STEP =
+  'Nothing has been bought. The Sandbox charges nothing. To go on, repeat the call with confirm_token.';
+const PAID_STEP =
+  'Nothing has been bought. This costs real money. Ask the person, and only if they agree, repeat the call with confirm_token.';
+
+const INSTRUCTIONS =
+  'Sell eSIMs: search the catalog, read orders, eSIMs, usage and events. Amounts are in minor units: 110 USD is 1.10 USD. ' +
+  'No tool shows install data. A purchase needs two calls: the first returns a preview with its price, the second confirms it.';
 
 function parse(line: string): Request {
   let request: unknown;
@@ -113,14 +154,21 @@ function parse(line: string): Request {
   return request;
 }
 
-function describe({ name, description, writes, properties, required = [] }: Tool): object {
+function describe(tool: Tool): object {
+  const { name, title, description, required = [], output } = tool;
+  const writes = isWriteTool(tool);
   return {
     name,
+    title,
     description,
-    inputSchema: { type: 'object', properties, required, additionalProperties: false },
+    inputSchema: { type: 'object', properties: propertiesOf(tool), required, additionalProperties: false },
+    outputSchema: output,
     annotations: {
+      title,
       readOnlyHint: !writes,
+      // A purchase cannot be undone everywhere, so that clients should ask before it.
       destructiveHint: writes,
+      // A repeated preview buys nothing, and a repeated confirmation buys nothing more.
       idempotentHint: true,
       openWorldHint: false,
     },
