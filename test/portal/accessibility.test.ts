@@ -248,6 +248,11 @@ interface Ids {
 
 /** All screens and their variants. */
 const SCREENS: Record<string, (ids: Ids) => string> = {
+  Home: () => '/',
+  'Home of Live, by hour': () => '/?mode=live&window=24h',
+  Catalog: () => '/catalog',
+  'a destination': () => '/catalog?to=JP',
+  'a package': () => '/catalog/pkg_fr_1gb_7d',
   'API Keys': () => '/developers/api-keys',
   Webhooks: () => '/developers/webhooks',
   'an endpoint': ({ endpoint }) => `/developers/webhooks/${endpoint}`,

@@ -109,6 +109,51 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
     expect(await audited('refund_request.canceled')).toHaveLength(1);
   });
 
+  it('suspends an eSIM after a confirmation, with a reason', async () => {
+    const id = await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d');
+    await portal.open(`/esims/${id}`);
+    await page.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('menuitem', { name: 'Suspend eSIM' }).click();
+    await dialog.getByRole('textbox', { name: 'Reason' }).fill('stolen phone');
+    await dialog.getByRole('button', { name: 'Suspend eSIM' }).click();
+    await page.getByText('Requested. The eSIM changes when the network confirms it.').waitFor();
+    const [entry] = await audited('esim.suspend_requested');
+    expect(entry).toMatchObject({ subject_id: id, portal_user: 'user-17' });
+    await page.getByText('Suspended', { exact: true }).first().waitFor();
+  });
+
+  it('sums up the period on Home, with a table behind each chart and the next step to go live', async () => {
+    await portal.open('/');
+    const orders = page.getByRole('region', { name: 'Orders', exact: true });
+    await orders.getByText('Show Orders as a table').click();
+    const days = orders.getByRole('table', { name: 'Orders' }).getByRole('row');
+    await eventually('every day has its number', async () => (await days.count()) === 1 + 7);
+    await page.getByRole('radio', { name: '24 hours' }).click();
+    await page.waitForURL('**window=24h**');
+    await eventually('every hour has its number', async () => (await days.count()) === 1 + 24);
+    await page.getByRole('heading', { name: /^Going live: \d of 6$/ }).waitFor();
+    await page.getByRole('link', { name: 'Place a Live order' }).click();
+    await page.waitForURL('**/orders?mode=live');
+  });
+
+  it('shows what the partner sells by destination, with the price for the chosen number of days', async () => {
+    await portal.open('/catalog?mode=sandbox');
+    await page.getByRole('textbox', { name: 'Name' }).fill('japan');
+    await page.getByRole('link', { name: 'Japan', exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: 'Japan' }).waitFor();
+    await page.getByRole('radio', { name: 'Day pass' }).click();
+    await page.waitForURL('**plan=daily**');
+    const row = page.getByRole('table', { name: 'Packages' }).getByRole('row').nth(1);
+    const more = row.getByRole('button', { name: 'One day more' });
+    await more.waitFor();
+    const price = row.locator('.price');
+    const before = await price.innerText();
+    await more.click();
+    expect(await price.innerText()).not.toBe(before);
+    await row.getByRole('link').click();
+    await page.getByRole('heading', { name: 'Your price' }).waitFor();
+  });
+
   it('downloads the statement as a file', async () => {
     const deposit = { amount: { amount: 12_345, currency: 'USD' }, reference: 'invoice 7' };
     await service.admin.post(`/internal/v1/partners/${partner.id}/wallet/deposits`, deposit);

@@ -30,6 +30,12 @@ const GROUPS = [
   { name: 'Developers', entries: DEVELOPERS },
 ] as const;
 
+/** Pages outside this program, so they open in a tab of their own. */
+const DOCUMENTS = [
+  ['/docs/guides', 'Guides'],
+  ['/docs/reference', 'API Reference'],
+] as const;
+
 export const SCREENS = [...BUSINESS, ...DEVELOPERS];
 
 /** The screens that the session may see, in the order of the navigation. */
@@ -73,14 +79,16 @@ export function Navigation({ onFollow }: { onFollow: () => void }) {
               </Link>
             </li>
           ))}
-          {name === 'Developers' && (
-            <li>
-              <a href="/reference" target="_blank" rel="noreferrer">
-                <Icon name="book" />
-                API Reference<span className="hidden"> (new tab)</span>
-              </a>
-            </li>
-          )}
+          {name === 'Developers' &&
+            DOCUMENTS.map(([address, title]) => (
+              <li key={address}>
+                <a href={address} target="_blank" rel="noreferrer">
+                  <Icon name="book" />
+                  {title}
+                  <span className="hidden"> (new tab)</span>
+                </a>
+              </li>
+            ))}
         </ul>
       </nav>
     );
