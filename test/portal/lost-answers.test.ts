@@ -201,8 +201,12 @@ describe.skipIf(missing !== null)('a lost response', { timeout: BROWSER_TEST_MS 
       const link = `${service.process.portal!.url}/#code=${await mintCode(service.admin, stranger.id)}`;
       const opened = await browser.newPage();
       opened.setDefaultTimeout(PATIENCE_MS);
-      for (const address of [link, 'about:blank', link]) await opened.goto(address);
-      await opened.getByRole('heading', { level: 1, name: 'Home' }).waitFor();
+      const home = opened.getByRole('heading', { level: 1, name: 'Home' });
+      await opened.goto(link);
+      await home.waitFor();
+      await opened.goto('about:blank');
+      await opened.goto(link);
+      await home.waitFor();
       await opened.close();
     });
 

@@ -123,9 +123,14 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
   });
 
   it('sums up the period on Home, with a table behind each chart and the next step to go live', async () => {
-    await portal.open('/');
+    await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d');
     const orders = page.getByRole('region', { name: 'Orders', exact: true });
-    await orders.getByText('Show Orders as a table').click();
+    await eventually('the order is counted', async () => {
+      await portal.open('/');
+      await orders.or(page.getByText('No orders in this period')).waitFor();
+      return orders.isVisible();
+    });
+    await orders.locator('summary').click();
     const days = orders.getByRole('table', { name: 'Orders' }).getByRole('row');
     await eventually('every day has its number', async () => (await days.count()) === 1 + 7);
     await page.getByRole('radio', { name: '24 hours' }).click();
