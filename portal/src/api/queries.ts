@@ -105,7 +105,7 @@ export const replayQuery = (id: string) =>
         : every(1_000)({ state }),
   });
 
-/** What happened in a period and the one before, and what needs attention. */
+/** The figures of a period and of the one before, and the things that need attention. */
 export const overviewQuery = (mode: Mode, window: Overview['window']) =>
   queryOptions({
     queryKey: ['overview', mode, window],

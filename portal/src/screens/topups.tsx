@@ -17,7 +17,7 @@ const topupsRoute = getRouteApi('/top-ups');
 
 const STATUSES = ['pending', 'processing', 'completed', 'failed'] as const;
 
-/** What a top-up adds, such as `1 GB, 7 days`. */
+/** The data and days that a top-up adds, such as `1 GB, 7 days`. */
 export function added(topup: Topup): string {
   const parts = [
     topup.data_added_bytes === null ? '' : bytes(topup.data_added_bytes),

@@ -21,7 +21,7 @@ export const PRESETS: Readonly<Record<string, Scopes>> = {
 
 const asText = (scopes: Scopes): string => (scopes === null ? '' : scopes.toSorted().join(', '));
 
-/** What each choice allows, for the form of a new key. */
+/** The permissions of each choice, for the form of a new key. */
 export const ACCESS = [
   ['Full access', 'Full access', 'Every scope, including scopes added later.'],
   ['Storefront', 'Storefront', 'Reads the catalog. Cannot order or read eSIMs.'],

@@ -27,7 +27,7 @@ const destinationsQuery = (mode: Mode) => ({
   staleTime: 60_000,
 });
 
-/** What the partner may sell: destinations, or the packages of one. */
+/** Everything that the partner may sell: destinations, or the packages of one. */
 export function Catalog() {
   const { to } = catalogRoute.useSearch();
   const mode = useMode();
@@ -35,7 +35,7 @@ export function Catalog() {
   if (to !== undefined)
     return <Shelf key={to} code={to} destination={query.data?.find(({ code }) => code === to)} />;
   return (
-    <Screen name="Catalog" lead="What you can sell, with your prices. Choose a destination.">
+    <Screen name="Catalog" lead="Everything that you can sell, at your prices. Choose a destination.">
       {query.isPending && <Loading lines={8} />}
       {query.isError && <ErrorNote error={query.error} retry={() => void query.refetch()} />}
       {query.data && <Destinations destinations={query.data} />}

@@ -8,7 +8,7 @@ export const PLANS: Record<Package['plan']['kind'], string> = {
   unlimited: 'Unlimited',
 };
 
-/** What happens to the speed, or null if the wholesaler does not say. */
+/** The speed and its limit, or null if the wholesaler does not say. */
 export function fairUse({ fair_use: use }: Package): string | null {
   if (!use || use.full_speed_bytes === null) return null;
   const amount = `${bytes(use.full_speed_bytes)}${use.per === 'day' ? ' a day' : ''}`;
@@ -27,7 +27,7 @@ const speed = (kbps: number): string => (kbps >= 1_000 ? `${kbps / 1_000} Mbps` 
 export const exitName = ({ exit_countries: exits }: Package): string | null =>
   exits && exits.length > 0 ? exits.map(placeName).join(', ') : null;
 
-/** What a top-up adds to an eSIM of the package. */
+/** The effect of a top-up on an eSIM of the package. */
 export function topupName({ topup, topup_supported: supported }: Package): string {
   if (!supported || topup.kinds.length === 0) return supported ? 'Allowed' : 'No top-ups';
   const kinds = topup.kinds.map((kind) => (kind === 'plan' ? 'a plan' : kind)).join(' and ');

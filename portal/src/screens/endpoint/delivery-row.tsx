@@ -24,7 +24,7 @@ function Running({ attempt }: { attempt: CurrentAttempt }) {
   );
 }
 
-/** What a delivery waits for, and why its last attempt failed. */
+/** The next attempt of a delivery, and the reason why its last one failed. */
 function Note({ delivery }: { delivery: Delivery }) {
   const last = delivery.last_attempt;
   if (delivery.current_attempt) return <span className="second">Waiting for your response.</span>;

@@ -7,7 +7,7 @@ import { Icon, type IconName } from '../../components/icon.tsx';
 import type { Tone } from '../../components/state.tsx';
 import { Ago, inWords, Time, useNow } from '../../components/time.tsx';
 
-/** What needs somebody, most urgent first. */
+/** Lists everything that needs somebody, most urgent first. */
 export function AttentionList({ items }: { items: readonly Attention[] }) {
   return (
     <section aria-labelledby="attention">

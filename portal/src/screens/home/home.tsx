@@ -22,7 +22,7 @@ const homeRoute = getRouteApi('/');
 
 const LATEST = 5;
 
-/** What happened, and what needs somebody. */
+/** The first screen: recent figures, and everything that needs somebody. */
 export function Home() {
   const mode = useMode();
   const session = useSession();
