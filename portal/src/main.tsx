@@ -5,7 +5,7 @@ import { StrictMode, useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ApiError, onSessionChanged, onSessionEnded } from './api/client.ts';
 import { queryClient } from './api/query-client.ts';
-import { canKeepCookies, openSession, SessionContext, takeCode } from './api/session.ts';
+import { CookiesBlocked, openSession, SessionContext, takeCode } from './api/session.ts';
 import type { Session } from './api/types.ts';
 import { Loading } from './components/feedback.tsx';
 import { applyBranding } from './layout/branding.ts';
@@ -19,14 +19,11 @@ type State =
   | { kind: 'open'; session: Session }
   | { kind: 'closed'; reason: EndReason; returnUrl: string | null };
 
-class CookiesBlocked extends Error {}
-
 applyTheme(savedTheme());
 
-// Outside React, which may render twice: a code works only once. Without cookies it stays in the address, unused.
-const hasCookies = canKeepCookies();
-const code = hasCookies ? takeCode() : null;
-let opening = hasCookies ? openSession(code) : Promise.reject(new CookiesBlocked());
+// Outside React, which may render twice: a code works only once.
+const code = takeCode();
+let opening = openSession(code);
 
 /** Only a refusal says something about the link or the session: after any other error a retry may succeed. */
 function closedBy(error: unknown): State {
@@ -87,7 +84,7 @@ function Portal() {
       <Ended
         reason={state.reason}
         returnUrl={state.returnUrl}
-        {...(state.reason === 'unreachable' || state.reason === 'busy' ? { retry } : {})}
+        {...(['unreachable', 'busy', 'cookies'].includes(state.reason) ? { retry } : {})}
       />
     );
   }

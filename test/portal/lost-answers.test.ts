@@ -196,37 +196,6 @@ describe.skipIf(missing !== null)('a lost response', { timeout: BROWSER_TEST_MS 
       await Promise.all([opened.close(), again.close()]);
     });
 
-    it('goes on in the living session when its link is opened again', async () => {
-      const stranger = await service.createPartner();
-      const link = `${service.process.portal!.url}/#code=${await mintCode(service.admin, stranger.id)}`;
-      const opened = await browser.newPage();
-      opened.setDefaultTimeout(PATIENCE_MS);
-      const home = opened.getByRole('heading', { level: 1, name: 'Home' });
-      await opened.goto(link);
-      await home.waitFor();
-      await opened.goto('about:blank');
-      await opened.goto(link);
-      await home.waitFor();
-      await opened.close();
-    });
-
-    it('says that cookies are blocked, and leaves the link unused', async () => {
-      const stranger = await service.createPartner();
-      const link = `${service.process.portal!.url}/#code=${await mintCode(service.admin, stranger.id)}`;
-      const blocked = await browser.newPage();
-      blocked.setDefaultTimeout(PATIENCE_MS);
-      await blocked.addInitScript(
-        `Object.defineProperty(Document.prototype, 'cookie', { get: () => '', set: () => {} })`,
-      );
-      await blocked.goto(link);
-      await blocked.getByRole('heading', { name: 'Your browser blocks cookies' }).waitFor();
-      const allowed = await browser.newPage();
-      allowed.setDefaultTimeout(PATIENCE_MS);
-      await allowed.goto(blocked.url());
-      await allowed.getByRole('heading', { level: 1, name: 'Home' }).waitFor();
-      await Promise.all([blocked.close(), allowed.close()]);
-    });
-
     it('begins on Home without an error, also for a session with one scope', async () => {
       const stranger = await service.createPartner();
       const { page: narrow, close } = await openPortalPage(browser, service, stranger.id, {

@@ -1,16 +1,6 @@
 import { createContext, useContext } from 'react';
-import { ApiError, callFor, get, send } from './client.ts';
+import { callFor, get, send } from './client.ts';
 import type { Scope, Session } from './types.ts';
-
-const PROBE = 'portal_probe=1';
-
-/** Whether the browser keeps cookies of this site. Without them, signing in would only use up the link. */
-export function canKeepCookies(): boolean {
-  document.cookie = `${PROBE}; SameSite=Strict; Path=/`;
-  const kept = document.cookie.includes(PROBE);
-  document.cookie = `${PROBE}; SameSite=Strict; Path=/; Max-Age=0`;
-  return kept;
-}
 
 /** Removes the code from the address, so that neither the history nor a copied link contains it. */
 export function takeCode(): string | null {
@@ -19,26 +9,35 @@ export function takeCode(): string | null {
   return code;
 }
 
-const resume = async (): Promise<Session> => (await get<{ data: Session }>('session')).data;
+/** The browser keeps no cookies of this page, so no session can begin. */
+export class CookiesBlocked extends Error {}
 
-/** A used link does not end the session that it once opened. */
-async function exchange(code: string): Promise<Session> {
+/** Sets and removes a cookie with the attributes of the session's. */
+function keepsCookies(): boolean {
+  const site = window.top === window ? 'SameSite=Strict' : 'SameSite=None; Partitioned';
+  const terms = `Path=/; ${site}${window.location.protocol === 'https:' ? '; Secure' : ''}`;
   try {
-    return await send<Session>('POST', 'session', { code });
-  } catch (refused) {
-    if (!(refused instanceof ApiError) || refused.isTransient) throw refused;
-    return resume().catch((error: unknown) => {
-      throw error instanceof ApiError && error.status === 401 ? refused : error;
-    });
+    document.cookie = `portal-probe=1; ${terms}; Max-Age=10`;
+    const isKept = document.cookie.includes('portal-probe=1');
+    document.cookie = `portal-probe=; ${terms}; Max-Age=0`;
+    return isKept;
+  } catch {
+    // A sandboxed frame may not even read its cookies.
+    return false;
   }
 }
 
 /**
- * Opens a session with a sign-in code, or resumes the session of the browser's cookie.
+ * Opens a session with a sign-in code, or without one resumes the session of the browser's cookie.
  * @throws {ApiError} 401 when there is none
+ * @throws {CookiesBlocked} before the code is sent, so that the link still works once cookies are allowed
  */
 export async function openSession(code: string | null): Promise<Session> {
-  const session = await (code === null ? resume() : exchange(code));
+  if (code !== null && !keepsCookies()) throw new CookiesBlocked();
+  const session =
+    code !== null
+      ? await send<Session>('POST', 'session', { code })
+      : (await get<{ data: Session }>('session')).data;
   callFor(session.id);
   return session;
 }
@@ -53,6 +52,5 @@ export function useSession(): Session {
 }
 
 export function useScope(scope: Scope): boolean {
-  const scopes: readonly Scope[] = useSession().scopes;
-  return scopes.includes(scope);
+  return useSession().scopes.includes(scope);
 }

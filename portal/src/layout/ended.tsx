@@ -19,7 +19,7 @@ const TEXTS: Record<Props['reason'], { title: string; text: string }> = {
   },
   cookies: {
     title: 'Your browser blocks cookies',
-    text: 'The portal keeps your session in a cookie. Allow cookies for this site and reload the page. Your link was not used.',
+    text: 'The portal needs one cookie for your session. Allow cookies for this site, then try again. Your link still works within its five minutes.',
   },
   'signed-out': {
     title: 'You are signed out',
@@ -36,7 +36,6 @@ const TEXTS: Record<Props['reason'], { title: string; text: string }> = {
 export function Ended({ reason, returnUrl, retry }: Props) {
   const { title, text } = TEXTS[reason];
   const address = returnAddress(returnUrl);
-  const canReload = reason === 'changed' || reason === 'cookies';
   return (
     <main className="ended">
       <h1>{title}</h1>
@@ -51,17 +50,12 @@ export function Ended({ reason, returnUrl, retry }: Props) {
           Reload
         </a>
       )}
-      {reason === 'cookies' && (
-        <button type="button" className="button primary" onClick={() => window.location.reload()}>
-          Reload
-        </button>
-      )}
       {address && (
         <a className="button primary" href={address}>
           Sign in again
         </a>
       )}
-      {!canReload && !address && !retry && (
+      {reason !== 'changed' && !address && !retry && (
         <p className="hint">Open the portal again from your provider’s site.</p>
       )}
     </main>
