@@ -1,8 +1,8 @@
 /** The import direction of docs: main, apps, features, infra, common. A breach fails `npm run check` and `npm test`. */
 const FEATURES =
-  'auth|api-keys|partners|portal-sessions|audit|alerts|call-log|catalog|purchases|orders|esims|topups|wallet|providers|catalog-sync|support|esim-sync|reconciliation|restore|retention|events|webhooks';
+  'auth|api-keys|partners|portal-sessions|audit|alerts|call-log|catalog|purchases|orders|esims|topups|wallet|providers|catalog-sync|support|esim-sync|reconciliation|restore|retention|events|webhooks|overview';
 
-/** Which features a feature may use; nobody uses webhooks, and webhooks uses only events (and who is calling, and what people are told). */
+/** Which features a feature may use; only the overview uses webhooks, and webhooks uses only events (and who is calling, and what people are told). */
 const MAY_USE = {
   auth: [],
   audit: ['auth'],
@@ -20,6 +20,7 @@ const MAY_USE = {
   purchases: ['auth', 'providers'],
   orders: [
     'auth',
+    'audit',
     'alerts',
     'catalog',
     'esims',
@@ -32,6 +33,7 @@ const MAY_USE = {
   ],
   topups: [
     'auth',
+    'audit',
     'catalog',
     'esims',
     'events',
@@ -47,6 +49,7 @@ const MAY_USE = {
   restore: ['catalog', 'events', 'providers', 'reconciliation'],
   retention: ['auth', 'alerts', 'catalog', 'catalog-sync', 'esims', 'orders', 'providers', 'topups'],
   webhooks: ['auth', 'audit', 'alerts', 'events', 'partners'],
+  overview: ['auth', 'api-keys', 'orders', 'wallet', 'webhooks'],
 };
 
 const featureRules = Object.entries(MAY_USE).map(([feature, allowed]) => ({

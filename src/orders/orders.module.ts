@@ -18,7 +18,7 @@ import { OrdersRepository, ReadOrders } from './orders.repository.js';
 import { PastOrdersRepository } from './past-orders.repository.js';
 import { PlaceOrder } from './place-order.js';
 import { PortalOrdersController } from './portal/portal-orders.controller.js';
-import { PortalReplacementsController } from './portal/portal-replacements.controller.js';
+import { PortalOrderChangesController } from './portal/portal-order-changes.controller.js';
 import { ReplaceEsim } from './replace-esim.js';
 import { StartReplacement } from './start-replacement.js';
 import { FulfillOrder } from './worker/fulfill-order.js';
@@ -64,7 +64,7 @@ export class OrdersApiModule {}
 /** A partner's orders, on the portal's port. */
 @Module({
   imports: [OrdersModule, EsimsModule, AuditModule],
-  controllers: [PortalOrdersController, PortalReplacementsController],
+  controllers: [PortalOrdersController, PortalOrderChangesController],
 })
 export class OrdersPortalModule {}
 

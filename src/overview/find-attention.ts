@@ -49,7 +49,7 @@ const DECIDED_REQUESTS_OF_DAYS = 60;
 const MAX_COUNTED = 1_000;
 const DAY_MS = 86_400_000;
 
-/** What needs attention in one mode, most urgent first. */
+/** Finds everything that needs attention in one mode, most urgent first. */
 @Injectable()
 export class FindAttention {
   private readonly reviewAfterMs: number;

@@ -91,6 +91,19 @@ describe('the control of an eSIM in the portal', () => {
     expect(await actionsOf(id)).toEqual(['esim.replace_requested']);
   });
 
+  it('cancels an order, and audits who did', async () => {
+    const { order_id: id } = await esimOf(await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d'));
+    const canceled = await browser.post(`orders/${id as string}/cancel`);
+    expect([canceled.status, canceled.body.data.status]).toEqual([202, 'canceling']);
+    await eventually('the order is canceled', async () => {
+      const { body } = await browser.get(`orders/${id as string}`);
+      return body.data.status === 'canceled';
+    });
+    const again = await browser.post(`orders/${id as string}/cancel`);
+    expect([again.status, again.body.code]).toEqual([409, 'order_not_cancelable']);
+    expect(await actionsOf(id as string)).toEqual(['order.cancel_requested']);
+  });
+
   it('changes label and metadata, and the automatic top-up', async () => {
     const id = await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d');
     const change = { label: 'Ada', metadata: { trip: '7' } };
@@ -113,7 +126,8 @@ describe('the control of an eSIM in the portal', () => {
   it('needs a session younger than fifteen minutes for what costs money in Live', async () => {
     const id = await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d');
     const { order_id: orderId } = await esimOf(id);
-    const { esimId } = await copyToLive(service.database, await rowsOf(service.database, orderId as string));
+    const copy = await copyToLive(service.database, await rowsOf(service.database, orderId as string));
+    const { esimId } = copy;
     const old = await openPortal(service.admin, service.process.portal!.url, partner.id);
     const { id: sessionId } = (await old.get('session')).body.data;
     await service.database.pool.query(
@@ -125,6 +139,7 @@ describe('the control of an eSIM in the portal', () => {
     for (const answer of [
       await old.post(`esims/${esimId}/revoke`, {}),
       await old.post(`esims/${esimId}/replace`),
+      await old.post(`orders/${copy.orderId}/cancel`),
       await old.call('PUT', `esims/${esimId}/auto-topup`, { body }),
     ])
       expect([answer.status, answer.body.code]).toEqual([403, 'step_up_required']);

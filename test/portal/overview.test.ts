@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../src/common/ids.js';
+import { ACTIVITY_DAYS } from '../../src/config/index.js';
 import { Transactions, type Tx } from '../../src/infra/database/index.js';
 import { ActivityRepository } from '../../src/overview/activity.repository.js';
 import type { OverviewResponse } from '../../src/overview/portal/overview.response.js';
@@ -137,6 +138,38 @@ describe('the overview of the portal', () => {
       [partner.id],
     );
     expect(rows).toEqual([{ open: 0 }]);
+  });
+
+  it('counts an order whose transaction committed minutes after its acceptance', async () => {
+    const partner = await service.createPartner();
+    const { order_id } = await issued(partner);
+    await count();
+    const { pool } = service.database;
+    // As if nothing had been visible at that count.
+    await pool.query('DELETE FROM partner_activity WHERE partner_id = $1', [partner.id]);
+    await pool.query(`UPDATE orders SET created_at = created_at - interval '4 minutes' WHERE id = $1`, [
+      order_id,
+    ]);
+    await count();
+    expect(sumOf((await overviewOf(partner)).orders!.current)).toBe(1);
+  });
+
+  it('keeps figures for two periods of 30 days', async () => {
+    const partner = await service.createPartner();
+    await service.database.pool.query(
+      `INSERT INTO partner_activity (partner_id, mode, at, currency, orders, failed, cost, open)
+       SELECT $1, 'sandbox', now() - days * interval '1 day', 'USD', 1, 0, 0, 0 FROM unnest('{59,63}'::int[]) AS days`,
+      [partner.id],
+    );
+    const activity = service.process.portal!.nest.get(ActivityRepository, { strict: false });
+    await activity.purge(ACTIVITY_DAYS, 1_000);
+    const { orders } = await overviewOf(partner, 'mode=sandbox&window=30d');
+    expect([orders!.previous[0]!.count, sumOf(orders!.previous)]).toEqual([1, 1]);
+    const { rows } = await service.database.pool.query(
+      'SELECT count(*)::int AS kept FROM partner_activity WHERE partner_id = $1',
+      [partner.id],
+    );
+    expect(rows).toEqual([{ kept: 1 }]);
   });
 
   it('shows the period before beside the current one', async () => {

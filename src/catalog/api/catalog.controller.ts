@@ -16,7 +16,7 @@ import { CatalogChanges } from '../catalog-changes.js';
 import { CatalogList } from '../catalog-list.js';
 import { CatalogService } from '../catalog.service.js';
 import { CatalogChangeResponse, toCatalogChangeResponse } from './catalog-change.response.js';
-import { respondWithPackage, respondWithPackages } from './catalog-page.js';
+import { respondWithPackage, respondWithPackages } from './catalog-page.response.js';
 import { CatalogChangesQueryDto, CatalogQueryDto, PackageQueryDto } from './catalog-query.dto.js';
 import {
   DROPPED,

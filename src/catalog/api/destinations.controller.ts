@@ -5,7 +5,7 @@ import { BearerKeyGuard, Caller, NeedsScope, PartnerPrincipal } from '../../auth
 import type { TenantScope } from '../../common/tenant-scope.js';
 import { isNotModified, MoneyResponse, NotModified, SerializedListResponse } from '../../infra/http/index.js';
 import { RespondsPage } from '../../infra/http/openapi/responds.js';
-import type { CachedCall } from './catalog-page.js';
+import type { CachedCall } from './catalog-page.response.js';
 import { type Destination, DESTINATION_KINDS, type DestinationKind, Destinations } from '../destinations.js';
 
 export class DestinationResponse {

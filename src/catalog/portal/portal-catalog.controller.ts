@@ -5,7 +5,7 @@ import { Caller, NeedsScope, PortalPrincipal, PortalSessionGuard } from '../../a
 import type { Mode } from '../../common/mode.js';
 import { type NotModified, PortalMode, type SerializedListResponse } from '../../infra/http/index.js';
 import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
-import { respondWithPackage, respondWithPackages } from '../api/catalog-page.js';
+import { respondWithPackage, respondWithPackages } from '../api/catalog-page.response.js';
 import { CatalogQueryDto, PackageQueryDto } from '../api/catalog-query.dto.js';
 import { DestinationResponse, respondWithDestinations } from '../api/destinations.controller.js';
 import {
