@@ -14,9 +14,16 @@ const ACTIONS: readonly (readonly [RegExp, string])[] = [
   [/^POST api-keys\/.+\/revoke$/, 'Revoking a Live key'],
   [/^POST webhook-endpoints$/, 'Creating a Live endpoint'],
   [/^POST .+\/rotate-secret/, 'Rotating a signing secret'],
-  [/^(POST|PATCH|DELETE) webhook-endpoints\//, 'Changing a Live endpoint'],
-  [/replay$/, 'A large replay'],
-  [/install/, 'Showing install data'],
+  [/^POST .+\/replay$/, 'A replay of this size'],
+  [/^POST .+\/enable$/, 'Resending or discarding deliveries'],
+  [/^POST .+\/disable$/, 'Switching a Live endpoint off'],
+  [/^PATCH webhook-endpoints\//, 'Changing a Live endpoint'],
+  [/^DELETE webhook-endpoints\//, 'Deleting a Live endpoint'],
+  [/^POST orders\/.+\/cancel$/, 'Canceling a Live order'],
+  [/^POST esims\/.+\/replace$/, 'Replacing a Live eSIM'],
+  [/^POST esims\/.+\/revoke$/, 'Revoking a Live eSIM'],
+  [/^POST esims\/.+\/install-data$/, 'Showing install data of a Live eSIM'],
+  [/^POST esims\/.+\/install-links$/, 'Creating an install link for a Live eSIM'],
 ];
 
 /** The action needs a sign-in within the last 15 minutes: names it, and leads to a new sign-in. */

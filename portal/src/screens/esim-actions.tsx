@@ -35,8 +35,8 @@ const CONTROLS: Record<Control, { name: string; text: string; icon: MenuEntry['i
 };
 const ORDER: readonly Control[] = ['suspend', 'resume', 'replace', 'revoke'];
 
-/** The actions that an eSIM allows now, and a refund request. */
-export function EsimActions({ esim }: { esim: Esim }) {
+/** The actions that an eSIM allows now, a refund request, and further entries at the end. */
+export function EsimActions({ esim, more = [] }: { esim: Esim; more?: readonly MenuEntry[] }) {
   const mayControl = useScope('esims:write');
   const mayRequest = useScope('refunds:write');
   const [open, setOpen] = useState<Control | 'refund' | 'label' | null>(null);
@@ -53,6 +53,7 @@ export function EsimActions({ esim }: { esim: Esim }) {
     ...controls
       .filter((control) => CONTROLS[control].danger)
       .map((control) => ({ ...CONTROLS[control], onSelect: () => setOpen(control) })),
+    ...more,
   ];
   return (
     <>

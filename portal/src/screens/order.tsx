@@ -15,9 +15,8 @@ import { Time } from '../components/time.tsx';
 import { Timeline } from '../components/timeline.tsx';
 import { InItsMode, useIsShown } from '../layout/in-its-mode.tsx';
 import { Screen } from '../layout/screen.tsx';
-import { EsimActions } from './esim-actions.tsx';
 import { UsageCard } from './esim-usage.tsx';
-import { CreateInstallLink } from './install-links.tsx';
+import { OrderActions } from './order-actions.tsx';
 import { stepsOf } from './order-timeline.ts';
 import { StatusCode } from './requests.tsx';
 
@@ -47,9 +46,7 @@ export function OrderPage() {
           </>
         )
       }
-      actions={
-        order && isShown && order.esims.length === 1 && <OnlyEsimActions id={order.esims[0]!.esim_id} />
-      }
+      actions={order && isShown && <OrderActions key={orderId} order={order} />}
     >
       {query.isPending && <Loading />}
       {query.isError && <ErrorNote error={query.error} retry={() => void query.refetch()} />}
@@ -78,7 +75,10 @@ function Content({ order }: { order: OrderWithTimeline }) {
   return (
     <>
       {order.failure && (
-        <Callout tone="bad" title={capitalized(words(order.failure.code))}>
+        <Callout
+          tone={order.status === 'failed' ? 'bad' : 'warn'}
+          title={capitalized(words(order.failure.code))}
+        >
           <p>{order.failure.reason}</p>
         </Callout>
       )}
@@ -109,19 +109,6 @@ function Content({ order }: { order: OrderWithTimeline }) {
         </aside>
       </div>
     </>
-  );
-}
-
-/** Actions of an order are those of its only eSIM. */
-function OnlyEsimActions({ id }: { id: string }) {
-  const { data: esim } = useQuery(oneQuery<Esim>('esims', id));
-  return (
-    esim && (
-      <>
-        <CreateInstallLink esim={esim} />
-        <EsimActions esim={esim} />
-      </>
-    )
   );
 }
 
