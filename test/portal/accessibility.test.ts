@@ -297,7 +297,7 @@ async function topUp({ sandbox }: TestPartner, esimId: string): Promise<string> 
 }
 
 describe.skipIf(missing !== null)('the portal', { timeout: BROWSER_TEST_MS }, () => {
-  const accessible = 'passes axe in light and dark, obeys its content policy, and fits into 320 pixels: %s';
+  const accessible = 'passes axe in light and dark, obeys its content policy, and fits into 400 %% zoom: %s';
 
   beforeAll(async () => {
     service = await startTestService({ env: ENV });
@@ -316,6 +316,13 @@ describe.skipIf(missing !== null)('the portal', { timeout: BROWSER_TEST_MS }, ()
     beforeAll(async () => {
       visitor = await service.createPartner('Accessible Travel');
       const endpoint = await registerEndpoint(service, visitor.id, { url: receivers[0]!.url });
+      // A name without a blank must not widen a page.
+      const long = 'n'.repeat(60);
+      await service.admin.post(`/internal/v1/partners/${visitor.id}/api-keys`, {
+        mode: 'sandbox',
+        name: long,
+      });
+      await visitor.sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d', reference: long });
       const packages = await visitor.sandbox.get('/v1/catalog?kind=base&limit=1');
       const esim = await issueEsim(visitor.sandbox, (packages.body.data as { id: string }[])[0]!.id);
       known = {

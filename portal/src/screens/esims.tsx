@@ -1,8 +1,6 @@
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useNewest } from '../api/newest.ts';
-import { useSession } from '../api/session.ts';
 import type { Esim, Mode, Order } from '../api/types.ts';
-import { orderCommand } from '../components/commands.ts';
 import { Id } from '../components/copy-button.tsx';
 import { Empty } from '../components/feedback.tsx';
 import { UrlFilters } from '../components/filters.tsx';
@@ -11,6 +9,7 @@ import { List } from '../components/list.tsx';
 import { PackageName } from '../components/package-name.tsx';
 import { State } from '../components/state.tsx';
 import { Time } from '../components/time.tsx';
+import { useOrderCommand } from '../components/use-order-command.ts';
 import { Screen } from '../layout/screen.tsx';
 import { useMode } from '../layout/use-mode.ts';
 
@@ -79,10 +78,9 @@ export function Esims() {
 
 /** Shows a command that gets the first eSIM: it orders the package of the newest order, if there is one. */
 function NoEsim({ mode }: { mode: Mode }) {
-  const { api_url: apiUrl } = useSession();
-  const packageId = useNewest<Order>('orders', mode)?.package_id;
+  const command = useOrderCommand(mode, useNewest<Order>('orders', mode)?.package_id);
   return (
-    <Empty title="No eSIMs yet" icon="sim" command={orderCommand(apiUrl, mode, packageId)}>
+    <Empty title="No eSIMs yet" icon="sim" command={command}>
       <p>
         Orders issue eSIMs. See <Link to="/orders">Orders</Link>, or place one with your key in ESIM_API_KEY:
       </p>

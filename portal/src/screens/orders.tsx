@@ -1,10 +1,9 @@
 import { getRouteApi } from '@tanstack/react-router';
-import { useSession } from '../api/session.ts';
 import type { Order } from '../api/types.ts';
-import { orderCommand } from '../components/commands.ts';
 import { Empty } from '../components/feedback.tsx';
 import { UrlFilters } from '../components/filters.tsx';
 import { List } from '../components/list.tsx';
+import { useOrderCommand } from '../components/use-order-command.ts';
 import { Screen } from '../layout/screen.tsx';
 import { useMode } from '../layout/use-mode.ts';
 import { ORDER_COLUMNS, OrderRow } from './order-row.tsx';
@@ -24,7 +23,7 @@ const STATUSES = [
 export function Orders() {
   const mode = useMode();
   const { mode: _mode, ...filters } = ordersRoute.useSearch();
-  const { api_url: apiUrl } = useSession();
+  const command = useOrderCommand(mode);
   return (
     <Screen name="Orders">
       <UrlFilters
@@ -40,7 +39,7 @@ export function Orders() {
         columns={ORDER_COLUMNS}
         row={(order) => <OrderRow key={order.id} order={order} />}
         empty={
-          <Empty title="No orders yet" icon="orders" command={orderCommand(apiUrl, mode)}>
+          <Empty title="No orders yet" icon="orders" command={command}>
             <p>Place one with your key in ESIM_API_KEY:</p>
           </Empty>
         }

@@ -88,7 +88,10 @@ function KeyRow({ apiKey, open }: { apiKey: ApiKey; open: ((open: Open) => void)
       <td data-label="Access">
         <span>
           {access}
-          <span className="second">{scopes}</span>
+          <span className="second">
+            {scopes}
+            {apiKey.allowed_cidrs && `, from ${counted(apiKey.allowed_cidrs.length, 'address range')}`}
+          </span>
         </span>
       </td>
       <td data-label="Daily limit">

@@ -4,11 +4,11 @@ import { get } from '../../api/client.ts';
 import { every, OVERVIEW_INTERVAL_MS, overviewQuery } from '../../api/queries.ts';
 import { useScope, useSession } from '../../api/session.ts';
 import type { Mode, Order, Overview, Page } from '../../api/types.ts';
-import { orderCommand } from '../../components/commands.ts';
 import { Empty, ErrorNote, Loading } from '../../components/feedback.tsx';
 import { useSetParameter } from '../../components/filters.tsx';
 import { Table } from '../../components/list.tsx';
 import { Segments } from '../../components/segments.tsx';
+import { useOrderCommand } from '../../components/use-order-command.ts';
 import { Screen } from '../../layout/screen.tsx';
 import { useMode } from '../../layout/use-mode.ts';
 import { ORDER_COLUMNS, OrderRow } from '../order-row.tsx';
@@ -80,9 +80,9 @@ function isUnused({ orders, deliveries }: Overview): boolean {
 }
 
 function FirstOrder({ mode }: { mode: Mode }) {
-  const { api_url: apiUrl } = useSession();
+  const command = useOrderCommand(mode);
   return (
-    <Empty title="No orders in this period" icon="orders" command={orderCommand(apiUrl, mode)}>
+    <Empty title="No orders in this period" icon="orders" command={command}>
       <p>
         Orders, their cost and their webhooks appear here as charts. Place an order with your key in
         ESIM_API_KEY:
