@@ -51,24 +51,6 @@ export type InstallLink = {
 /** `url` and `access_code` are only in the first response. */
 export type CreatedInstallLink = InstallLink & { url: string | null; access_code: string | null };
 
-/** One step in the life of an order. */
-export type TimelineEntry = {
-  at: string;
-  kind: string;
-  esim_id: string | null;
-  delivery_id: string | null;
-  percent: number | null;
-  amount: Money | null;
-  detail: string | null;
-};
-
-export type OrderWithTimeline = Order & {
-  accepted_request_id?: string;
-  timeline?: TimelineEntry[];
-  deliveries?: Delivery[] | null;
-  refund_requests?: RefundRequest[];
-};
-
 export const EVENT_TYPES = [
   'order.issued',
   'order.failed',

@@ -3,8 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState, type KeyboardEvent, type ReactNode } from 'react';
 import { get } from '../api/client.ts';
-import { useSession } from '../api/session.ts';
-import type { Esim, Mode, Order, Page } from '../api/types.ts';
+import type { Delivery, Page, SearchHit } from '../api/types.ts';
 import { useReturnedFocus } from '../components/dialog.tsx';
 import { capitalized, words } from '../components/format.ts';
 import { Icon, type IconName } from '../components/icon.tsx';
@@ -23,42 +22,39 @@ const IDS: readonly [pattern: RegExp, name: string, icon: IconName, to: (id: str
   [/^pkg_\w+$/, 'Package', 'catalog', (id) => `/catalog/${id}`],
   [/^whe_\w+$/, 'Endpoint', 'webhook', (id) => `/developers/webhooks/${id}`],
 ];
-const ICCID = /^\d{18,20}$/;
-/** A reference is found as a whole, so a shorter text is not searched for. */
-const MIN_REFERENCE = 3;
+/** Shorter texts would find nothing: the search takes whole references and ids. */
+const MIN_TEXT = 3;
 
-type Found = { to: string; mode: Mode; icon: IconName; name: string; end: string };
+const ICONS: Record<SearchHit['type'], IconName> = {
+  order: 'orders',
+  esim: 'sim',
+  topup: 'topup',
+  refund_request: 'coin',
+  event: 'events',
+  delivery: 'send',
+  endpoint: 'webhook',
+  request: 'requests',
+  partner: 'home',
+};
 
-/** The object of one mode that has the text as its ICCID or as its reference. */
-async function findIn(mode: Mode, text: string, signal: AbortSignal): Promise<Found[]> {
-  if (ICCID.test(text)) {
-    const { data } = await get<Page<Esim>>('esims', { mode, iccid: text }, signal);
-    return data.map((esim) => ({
-      to: `/esims/${esim.id}`,
-      mode,
-      icon: 'sim',
-      name: `eSIM ${esim.iccid}`,
-      end: capitalized(words(esim.status)),
-    }));
-  }
-  const { data } = await get<Page<Order>>('orders', { mode, reference: text, limit: 5 }, signal);
-  return data.map((order) => ({
-    to: `/orders/${order.id}`,
-    mode,
-    icon: 'orders',
-    name: `${order.reference ?? order.id} · ${order.package_id}`,
-    end: capitalized(words(order.status)),
-  }));
-}
+const PAGES: Record<Exclude<SearchHit['type'], 'delivery'>, (id: string) => string> = {
+  order: (id) => `/orders/${id}`,
+  esim: (id) => `/esims/${id}`,
+  topup: (id) => `/top-ups/${id}`,
+  refund_request: () => '/refunds',
+  event: (id) => `/developers/events/${id}`,
+  endpoint: (id) => `/developers/webhooks/${id}`,
+  request: (id) => `/developers/requests/${id}`,
+  partner: () => '/',
+};
 
-function useFound(text: string): readonly Found[] {
-  const { scopes, modes } = useSession();
+/** The objects that the text names by id, reference or ICCID, in both modes. */
+function useFound(text: string): readonly SearchHit[] {
   const isId = IDS.some(([pattern]) => pattern.test(text));
   const { data } = useQuery({
-    queryKey: ['go-to', text],
-    enabled: scopes.includes('orders:read') && text.length >= MIN_REFERENCE && !isId,
-    queryFn: async ({ signal }) =>
-      (await Promise.all(modes.map((mode) => findIn(mode, text, signal)))).flat(),
+    queryKey: ['search', text],
+    enabled: text.length >= MIN_TEXT && !isId,
+    queryFn: async ({ signal }) => (await get<Page<SearchHit>>('search', { q: text }, signal)).data,
     retry: false,
   });
   return data ?? [];
@@ -75,20 +71,34 @@ function useGroups(text: string): readonly Group[] {
     name: `${name} ${text}`,
     go: () => void navigate({ to: to(text) }),
   }));
-  const choiceOf = (one: Found): Choice => ({
-    key: one.to,
-    icon: one.icon,
-    name: one.name,
-    end: one.mode === mode ? one.end : `Opens in ${MODE_NAMES[one.mode]}`,
-    go: () => void navigate({ to: one.to, search: { mode: one.mode } }),
+  const open = async ({ type, id, mode: of }: SearchHit) => {
+    const search = of ? { mode: of } : {};
+    if (type !== 'delivery') return navigate({ to: PAGES[type](id), search });
+    const { data: delivery } = await get<{ data: Delivery }>(`deliveries/${id}`);
+    return navigate({
+      to: '/developers/webhooks/$endpointId',
+      params: { endpointId: delivery.endpoint_id },
+      search: { ...search, delivery: id },
+    });
+  };
+  const choiceOf = (hit: SearchHit): Choice => ({
+    key: hit.id,
+    icon: ICONS[hit.type],
+    name: `${capitalized(words(hit.type)).replace('Esim', 'eSIM')} ${hit.label}`,
+    end:
+      hit.mode === null || hit.mode === mode
+        ? capitalized(words(hit.status ?? ''))
+        : `Opens in ${MODE_NAMES[hit.mode]}`,
+    go: () => void open(hit),
   });
-  const other = found.find((one) => one.mode !== mode)?.mode;
+  const isHere = (hit: SearchHit) => hit.mode === null || hit.mode === mode;
+  const other = found.find((hit) => !isHere(hit))?.mode;
   const groups: Group[] = [
     { name: 'By id', choices: objects },
-    { name: 'Found', choices: found.filter((one) => one.mode === mode).map(choiceOf) },
+    { name: 'Found', choices: found.filter(isHere).map(choiceOf) },
     {
       name: other ? `In ${MODE_NAMES[other]}` : 'Other mode',
-      choices: found.filter((one) => one.mode !== mode).map(choiceOf),
+      choices: found.filter((hit) => !isHere(hit)).map(choiceOf),
     },
     {
       name: 'Screens',
@@ -201,7 +211,7 @@ function Search({ onClose }: { onClose: () => void }) {
         </p>
       )}
       <p className="palette-foot">
-        Finds order, eSIM, top-up, endpoint and request ids, ICCIDs and your references.
+        Finds order, eSIM, top-up, event, delivery, endpoint and request ids, ICCIDs and your references.
       </p>
     </>
   );
