@@ -1,13 +1,13 @@
 /** The import direction of docs: main, apps, features, infra, common. A breach fails `npm run check` and `npm test`. */
 const FEATURES =
-  'auth|api-keys|partners|portal-sessions|audit|alerts|call-log|catalog|purchases|orders|esims|topups|wallet|providers|catalog-sync|support|esim-sync|reconciliation|restore|retention|events|webhooks|overview';
+  'auth|api-keys|partners|portal-sessions|audit|alerts|call-log|catalog|purchases|orders|esims|topups|wallet|providers|catalog-sync|support|esim-sync|reconciliation|restore|retention|events|webhooks|overview|lookups|partner-admin';
 
-/** Which features a feature may use; only the overview uses webhooks, and webhooks uses only events (and who is calling, and what people are told). */
+/** Which features a feature may use; only the overview and lookups use webhooks, and webhooks uses only events (and who is calling, and what people are told). */
 const MAY_USE = {
   auth: [],
   audit: ['auth'],
   alerts: ['auth'],
-  partners: ['auth', 'audit'],
+  partners: ['audit'],
   'portal-sessions': ['auth', 'audit', 'partners'],
   'api-keys': ['auth', 'audit', 'alerts', 'partners'],
   'call-log': ['auth', 'partners', 'api-keys'],
@@ -49,6 +49,8 @@ const MAY_USE = {
   restore: ['catalog', 'events', 'providers', 'reconciliation'],
   retention: ['auth', 'alerts', 'catalog', 'catalog-sync', 'esims', 'orders', 'providers', 'topups'],
   webhooks: ['auth', 'audit', 'alerts', 'events', 'partners'],
+  'partner-admin': ['auth', 'audit', 'partners', 'wallet'],
+  lookups: ['auth', 'call-log', 'esims', 'events', 'orders', 'partners', 'topups', 'webhooks'],
   overview: ['auth', 'api-keys', 'orders', 'wallet', 'webhooks'],
 };
 

@@ -50,6 +50,8 @@ import { CreateRefundRequests1763700000083 } from './1763700000083-create-refund
 import { TopUpAutomatically1763700000084 } from './1763700000084-top-up-automatically.js';
 import { DateFirstFailures1763700000085 } from './1763700000085-date-first-failures.js';
 import { RollUpActivity1763700000086 } from './1763700000086-roll-up-activity.js';
+import { ResolveAlerts1763700000087 } from './1763700000087-resolve-alerts.js';
+import { SearchAcrossPartners1763700000088 } from './1763700000088-search-across-partners.js';
 
 /** Every migration, oldest first. Listed explicitly: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -105,4 +107,6 @@ export const MIGRATIONS = [
   TopUpAutomatically1763700000084,
   DateFirstFailures1763700000085,
   RollUpActivity1763700000086,
+  ResolveAlerts1763700000087,
+  SearchAcrossPartners1763700000088,
 ];

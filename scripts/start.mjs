@@ -18,6 +18,7 @@ const ENTRIES = {
   reconcile: 'dist/src/main.reconcile.js',
   'restore-epoch': 'dist/src/main.restore-epoch.js',
   reseal: 'dist/src/reseal.js',
+  'portal-link': 'dist/src/embedded/portal-link.js',
   bench: 'dist/bench/main.js',
   chaos: 'dist/chaos/main.js',
 };

@@ -98,6 +98,11 @@ const eventsRoute = createRoute({
   validateSearch: texts('type'),
   component: lazyRouteComponent(() => import('./screens/events.tsx'), 'Events'),
 });
+const eventRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/developers/events/$eventId',
+  component: lazyRouteComponent(() => import('./screens/event.tsx'), 'EventPage'),
+});
 const requestsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/developers/requests',
@@ -176,6 +181,7 @@ const routeTree = rootRoute.addChildren([
   webhooks,
   endpointRoute,
   eventsRoute,
+  eventRoute,
   requestsRoute,
   requestRoute,
   doctorRoute,

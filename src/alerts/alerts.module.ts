@@ -2,10 +2,11 @@ import { Module } from '@nestjs/common';
 import { AlertsController } from './admin/alerts.controller.js';
 import { Alerts, RepeatedAlerts, ReviewSweeps } from './alerts.js';
 import { AlertsRepository } from './alerts.repository.js';
+import { EndedAlerts } from './ended-alerts.js';
 
 @Module({
-  providers: [Alerts, AlertsRepository, RepeatedAlerts, ReviewSweeps],
-  exports: [Alerts, AlertsRepository, RepeatedAlerts, ReviewSweeps],
+  providers: [Alerts, AlertsRepository, EndedAlerts, RepeatedAlerts, ReviewSweeps],
+  exports: [Alerts, AlertsRepository, EndedAlerts, RepeatedAlerts, ReviewSweeps],
 })
 export class AlertsModule {}
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import { Column, CreateDateColumn, Entity, type EntityManager, PrimaryColumn } from 'typeorm';
+import { Column, CreateDateColumn, Entity, type EntityManager, IsNull, PrimaryColumn } from 'typeorm';
 import type { Page } from '../common/page.js';
 import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
 
@@ -34,7 +34,15 @@ export class AlertEntity {
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
   createdAt!: Date;
+
+  /** When the end of its cause was noticed; null while it is open. */
+  @Column({ name: 'resolved_at', type: 'timestamptz', nullable: true })
+  resolvedAt!: Date | null;
 }
+
+/** `open`: the cause persists, or its end is not noticed yet. */
+export const ALERT_STATES = ['open', 'resolved'] as const;
+export type AlertState = (typeof ALERT_STATES)[number];
 
 export interface NewAlert {
   readonly type: AlertType;
@@ -49,14 +57,15 @@ export interface NewAlert {
 
 /** Filters; `createdAfter` is inclusive, `createdBefore` exclusive (D11). */
 export interface AlertFilters {
-  readonly type: AlertType | undefined;
-  readonly partnerId: string | undefined;
-  readonly subjectId: string | undefined;
-  readonly createdAfter: Date | undefined;
-  readonly createdBefore: Date | undefined;
+  readonly type?: AlertType | undefined;
+  readonly state?: AlertState | undefined;
+  readonly partnerId?: string | undefined;
+  readonly subjectId?: string | undefined;
+  readonly createdAfter?: Date | undefined;
+  readonly createdBefore?: Date | undefined;
 }
 
-const CONDITIONS: Readonly<Record<keyof AlertFilters, string>> = {
+const CONDITIONS: Readonly<Record<Exclude<keyof AlertFilters, 'state'>, string>> = {
   type: 't.type = :type',
   partnerId: 't.partnerId = :partnerId',
   subjectId: 't.subjectId = :subjectId',
@@ -64,7 +73,13 @@ const CONDITIONS: Readonly<Record<keyof AlertFilters, string>> = {
   createdBefore: 't.createdAt < :createdBefore',
 };
 
-/** SQL of `alerts`. Alerts are never changed. */
+/** The conditions of the partial indexes. */
+const STATES: Readonly<Record<AlertState, string>> = {
+  open: 't.resolved_at IS NULL',
+  resolved: 't.resolved_at IS NOT NULL',
+};
+
+/** SQL of `alerts`. An alert changes once, when it is resolved. */
 @Injectable()
 export class AlertsRepository {
   constructor(
@@ -104,6 +119,20 @@ export class AlertsRepository {
     return affected;
   }
 
+  /** The open alerts about a subject. */
+  async listOpenOf(tx: Tx, type: AlertType, subjectId: string): Promise<readonly AlertEntity[]> {
+    return tx.manager.findBy(AlertEntity, { type, subjectId, resolvedAt: IsNull() });
+  }
+
+  /** Resolves alerts that are still open. */
+  async resolve(tx: Tx, ids: readonly string[]): Promise<void> {
+    await sql(
+      tx.manager,
+      'UPDATE alerts SET resolved_at = clock_timestamp() WHERE id = ANY ($1) AND resolved_at IS NULL',
+      [ids],
+    );
+  }
+
   async isToldWithin(
     tx: Tx,
     { type, onceKey }: { readonly type: AlertType; readonly onceKey: string },
@@ -121,7 +150,8 @@ export class AlertsRepository {
   /** Oldest first, so that a reader can continue from the last one it has seen. */
   async list(filters: AlertFilters, options: ListOptions): Promise<Page<AlertEntity>> {
     const query = this.manager.createQueryBuilder(AlertEntity, 't');
-    for (const name of Object.keys(CONDITIONS) as (keyof AlertFilters)[]) {
+    if (filters.state !== undefined) query.andWhere(STATES[filters.state]);
+    for (const name of Object.keys(CONDITIONS) as (keyof typeof CONDITIONS)[]) {
       if (filters[name] !== undefined) query.andWhere(CONDITIONS[name], { [name]: filters[name] });
     }
     return this.pages.list(query, options, 'oldest_first');

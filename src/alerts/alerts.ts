@@ -7,7 +7,7 @@ import { handleApart } from '../infra/batcher.js';
 import { type ListOptions, Transactions, type Tx } from '../infra/database/index.js';
 import { LOGGER } from '../infra/logging.js';
 import { Sweeps } from '../infra/sweeps.js';
-import { AlertsRepository, type NewAlert } from './alerts.repository.js';
+import { type AlertEntity, AlertsRepository, type AlertType, type NewAlert } from './alerts.repository.js';
 
 /** Alerts the portal team, in the transaction of the cause. */
 @Injectable()
@@ -16,6 +16,18 @@ export class Alerts {
 
   async raise(tx: Tx, alert: NewAlert): Promise<void> {
     await this.alerts.insert(tx, newId('alr'), alert);
+  }
+
+  /** Resolves the open alerts about a subject that `selects`, in the transaction that ends their cause. */
+  async resolveOf(
+    tx: Tx,
+    type: AlertType,
+    subjectId: string,
+    selects: (alert: AlertEntity) => boolean,
+  ): Promise<void> {
+    const open = await this.alerts.listOpenOf(tx, type, subjectId);
+    const ids = open.filter(selects).map(({ id }) => id);
+    if (ids.length > 0) await this.alerts.resolve(tx, ids);
   }
 
   /** For frequent causes: skipped if an alert of the same type and key, with any subject, is younger than `ms`. */

@@ -91,6 +91,17 @@ export class ApiKeysRepository {
       .getMany();
   }
 
+  /** Those of the keys that are in use until they expire, by their ids. */
+  async listExpiringByIds(ids: readonly string[]): Promise<ReadonlyMap<string, ApiKeyEntity>> {
+    if (ids.length === 0) return new Map();
+    const keys = await this.manager
+      .createQueryBuilder(ApiKeyEntity, 'k')
+      .where('k.id IN (:...ids)', { ids })
+      .andWhere('k.revoked_at IS NULL AND k.replaced_by IS NULL AND k.expires_at > now()')
+      .getMany();
+    return new Map(keys.map((key) => [key.id, key]));
+  }
+
   async findById(tx: Tx, partnerId: string, id: string): Promise<ApiKeyEntity | null> {
     return tx.manager.findOneBy(ApiKeyEntity, { id, partnerId });
   }

@@ -17,7 +17,8 @@ import { CatalogAdminModule } from '../catalog/index.js';
 import { EsimsAdminModule } from '../esims/index.js';
 import { EventsAdminModule } from '../events/index.js';
 import { PACKAGE_ROOT } from '../infra/package-root.js';
-import { PartnersAdminModule } from '../partners/index.js';
+import { LookupsAdminModule } from '../lookups/index.js';
+import { PartnerAdminModule } from '../partner-admin/index.js';
 import { PortalSessionsAdminModule } from '../portal-sessions/index.js';
 import { RefundsAdminModule } from '../refunds/index.js';
 import { SupportAdminModule } from '../support/index.js';
@@ -35,7 +36,7 @@ import type { ProcessResources } from './process-resources.js';
   imports: [
     HttpPipelineModule,
     AdminAuthModule,
-    PartnersAdminModule,
+    PartnerAdminModule,
     PortalSessionsAdminModule,
     ApiKeysAdminModule,
     AuditAdminModule,
@@ -45,6 +46,7 @@ import type { ProcessResources } from './process-resources.js';
     RefundsAdminModule,
     EsimsAdminModule,
     EventsAdminModule,
+    LookupsAdminModule,
     WalletAdminModule,
     CatalogAdminModule,
     CatalogSyncAdminModule,

@@ -133,6 +133,7 @@ const PRESENTATIONS: Readonly<Record<Port, Presentation>> = {
       'Webhook endpoints': 'The URLs that receive events.',
       'Webhook deliveries': 'Events sent to an endpoint, with every attempt, and replays.',
       Explanations: 'Why a delivery fails and how to fix it.',
+      Search: 'Everything that a short text may name.',
     },
   },
 };

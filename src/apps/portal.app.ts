@@ -11,6 +11,7 @@ import { CallLogPortalModule } from '../call-log/index.js';
 import { CatalogPortalModule } from '../catalog/index.js';
 import { EsimsPortalModule } from '../esims/index.js';
 import { EventsPortalModule } from '../events/index.js';
+import { LookupsPortalModule } from '../lookups/index.js';
 import { OrdersPortalModule } from '../orders/index.js';
 import { OverviewPortalModule } from '../overview/index.js';
 import { PortalSessionsPortalModule } from '../portal-sessions/index.js';
@@ -37,6 +38,7 @@ import type { ProcessResources } from './process-resources.js';
     EsimsPortalModule,
     TopupsPortalModule,
     RefundsPortalModule,
+    LookupsPortalModule,
     EventsPortalModule,
     WalletPortalModule,
     WebhooksCoreModule,

@@ -70,6 +70,18 @@ export class PortalAuthenticator implements Authenticator {
   }
 
   /**
+   * The browser's living session when it opens a used link of the same partner, for example the same link twice. Null
+   * when the code can still be exchanged: a new link is a new sign-in.
+   */
+  async resume(code: string, cookies: string | undefined): Promise<PortalSession | null> {
+    const codeHash = digest('sha256', code, 'buffer');
+    const token = readCookie(cookies, this.cookie);
+    if (token === null || (await this.sessions.hasCode(codeHash))) return null;
+    const session = await this.find(token);
+    return session && (await this.sessions.partnerOfCode(codeHash)) === session.partnerId ? session : null;
+  }
+
+  /**
    * The session with its current scopes: at most those that the admin token which created it still has. The session
    * ends when that token is removed from `ADMIN_TOKENS`.
    */

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import type { Mode } from '../common/mode.js';
+import { type PartnerBrand, toPartnerBrand } from '../common/partner-brand.js';
 import type { PortalScope } from '../common/scopes.js';
 import { EDGE_POOL } from '../infra/database/index.js';
 import type { PortalSession } from './principal.js';
@@ -14,7 +15,7 @@ export const STEP_UP_MINUTES = 15;
  */
 const FIND_SESSION = `
   SELECT s.id, s.partner_id, s.minted_by, s.actor_id, s.actor_name, s.scopes, s.modes, s.return_url, s.expires_at,
-         p.name AS partner_name, p.status AS partner_status,
+         p.name AS partner_name, p.status AS partner_status, p.brand,
          s.created_at + interval '${STEP_UP_MINUTES} minutes' AS step_up_until,
          s.created_at + interval '${STEP_UP_MINUTES} minutes' > statement_timestamp() AS is_young
   FROM portal_sessions s JOIN partners p ON p.id = s.partner_id
@@ -26,11 +27,15 @@ const FIND_CODE = `
   SELECT 1 FROM portal_sessions
   WHERE code_hash = $1 AND exchanged_at IS NULL AND revoked_at IS NULL AND code_expires_at > statement_timestamp()`;
 
+/** $1 SHA-256 of a code, whatever has become of it. */
+const FIND_PARTNER_OF_CODE = `SELECT partner_id FROM portal_sessions WHERE code_hash = $1`;
+
 interface SessionRow {
   id: string;
   partner_id: string;
   partner_name: string;
   partner_status: string;
+  brand: Partial<PartnerBrand>;
   minted_by: string;
   actor_id: string;
   actor_name: string | null;
@@ -62,6 +67,16 @@ export class PortalSessionAuthRepository {
     const { rows } = await this.pool.query({ name: 'find-portal-code', text: FIND_CODE, values: [codeHash] });
     return rows.length > 0;
   }
+
+  /** The partner of a code that was minted, even if it was exchanged or is too old; null for any other. */
+  async partnerOfCode(codeHash: Buffer): Promise<string | null> {
+    const { rows } = await this.pool.query<{ partner_id: string }>({
+      name: 'find-partner-of-portal-code',
+      text: FIND_PARTNER_OF_CODE,
+      values: [codeHash],
+    });
+    return rows[0]?.partner_id ?? null;
+  }
 }
 
 function toSession(row: SessionRow): PortalSession {
@@ -70,6 +85,7 @@ function toSession(row: SessionRow): PortalSession {
     partnerId: row.partner_id,
     partnerName: row.partner_name,
     partnerStatus: row.partner_status,
+    partnerBrand: toPartnerBrand(row.brand),
     mintedBy: row.minted_by,
     actorId: row.actor_id,
     actorName: row.actor_name,

@@ -1,5 +1,6 @@
 import { AppError, NotFound, ValidationFailed } from '../common/errors/index.js';
 import { MODES, type Mode } from '../common/mode.js';
+import type { PartnerBrand } from '../common/partner-brand.js';
 import type { AdminScope, KeyScope, PortalScope } from '../common/scopes.js';
 import type { ReadScope, TenantScope } from '../common/tenant-scope.js';
 import type { IdempotencyOwner } from '../infra/idempotency/index.js';
@@ -57,6 +58,13 @@ export class AdminPrincipal implements IdempotencyOwner {
 
   assertYoung(): void {}
 
+  holds(scope: AdminScope): boolean {
+    return this.scopes.includes(scope);
+  }
+
+  /** No restriction: a token reads every partner's rows. */
+  readonly anyMode = null;
+
   locationOf(path: string): { readonly location: string } {
     return { location: `/internal/v1/${path}` };
   }
@@ -68,6 +76,7 @@ export interface PortalSession {
   readonly partnerId: string;
   readonly partnerName: string;
   readonly partnerStatus: string;
+  readonly partnerBrand: PartnerBrand;
   /** Name of the admin token that created it. */
   readonly mintedBy: string;
   readonly actorId: string;
@@ -111,7 +120,7 @@ export class PortalPrincipal implements IdempotencyOwner {
   }
 
   /** Scope of a read by id: the partner's rows in every mode of the session. */
-  get anyMode(): ReadScope {
+  get anyMode(): ReadScope & { readonly mode: readonly Mode[] } {
     return { partnerId: this.partnerId, mode: this.session.modes };
   }
 
@@ -129,6 +138,10 @@ export class PortalPrincipal implements IdempotencyOwner {
   assertReaches({ partnerId, mode }: TenantScope): void {
     if (partnerId !== this.partnerId) throw new NotFound();
     this.assertSees(mode);
+  }
+
+  holds(scope: AdminScope): boolean {
+    return (this.session.scopes as readonly AdminScope[]).includes(scope);
   }
 
   /** Empty, because the portal's pages follow no `Location`. */

@@ -66,6 +66,15 @@ export async function findOrCreatePartner(admin: AdminClient): Promise<string> {
   return (demo ?? (await admin.call<Identified>('POST', '/partners', { name: DEMO_NAME }))).id;
 }
 
+/** Variables for the portal team's guide. */
+export function teamLines(adminUrl: string, token: string, partnerId: string): string[] {
+  return [
+    `export ESIM_ADMIN_URL=${adminUrl}`,
+    `export ESIM_ADMIN_TOKEN=${token}`,
+    `export ESIM_PARTNER_ID=${partnerId}`,
+  ];
+}
+
 /** Creates a sign-in link to the portal for a user of the demo partner. */
 export async function makePortalLink(admin: AdminClient, partnerId: string): Promise<string> {
   const body = { actor: { id: 'demo', name: 'Demo user' } };
@@ -79,6 +88,8 @@ export interface DemoPlace {
   readonly partnerId: string;
   /** Shell file that keeps the keys for the next start. */
   readonly file: string;
+  /** More lines of the file: the variables of the portal team's guide. */
+  readonly teamLines: readonly string[];
 }
 
 /** Environment variable for each key in the shell file. */
@@ -121,10 +132,11 @@ function readDemoKeys(file: string): DemoKeys {
 }
 
 /** Stores the keys and the API's address, which may have changed. */
-export function keepDemoKeys({ apiUrl, file }: DemoPlace, keys = readDemoKeys(file)): void {
+export function keepDemoKeys({ apiUrl, file, teamLines }: DemoPlace, keys = readDemoKeys(file)): void {
   const { sandbox, live } = keys;
   if (sandbox === null) return;
-  writeSecretFile(file, `${exportLines({ apiUrl, apiKey: sandbox, liveKey: live }).join('\n')}\n`);
+  const lines = [...exportLines({ apiUrl, apiKey: sandbox, liveKey: live }), ...teamLines];
+  writeSecretFile(file, `${lines.join('\n')}\n`);
 }
 
 /**

@@ -23,7 +23,9 @@ import {
   makePortalLink,
   prepareLiveDemo,
   readDemoWebhook,
+  teamLines,
 } from './demo.js';
+import { seedOrderInReview } from './demo-review.js';
 import { type DataDirectory, openDataDirectory, withDevelopmentDefaults } from './development-settings.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './postgres/index.js';
 import { markRunning } from './running-mark.js';
@@ -93,7 +95,7 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   const running = await startRole('all', config, logger, 'when told');
   stops.push(() => running.stop());
   tell('the demo partner and the catalogs');
-  const demo = await prepare(running, receiver, directory, adminToken, wholesaler !== null);
+  const demo = await prepare(running, receiver, directory, adminToken, wholesaler !== null, databaseUrl);
   running.becomeReady();
   console.log(
     renderBanner({
@@ -126,16 +128,24 @@ async function prepare(
   directory: DataDirectory,
   adminToken: string,
   withLive: boolean,
+  databaseUrl: string,
 ): Promise<Pick<BannerFacts, 'apiKey' | 'live' | 'portalLink'>> {
   const admin = new AdminClient(running.admin!.url, adminToken);
   const partnerId = await findOrCreatePartner(admin);
-  const place = { admin, partnerId, apiUrl: running.api!.url, file: directory.demoFile };
+  const place = {
+    admin,
+    partnerId,
+    apiUrl: running.api!.url,
+    file: directory.demoFile,
+    teamLines: teamLines(running.admin!.url, adminToken, partnerId),
+  };
   const apiKey = await demoKey(place, 'sandbox');
   const file = directory.webhookSecretFile;
   if (receiver) receiver.setSecret(await connectReceiver(admin, partnerId, receiver.url, file));
   else await disconnectReceiver(admin, partnerId, file);
   const live = withLive ? await prepareLiveDemo(place) : null;
   keepDemoKeys(place);
+  await seedOrderInReview(place.apiUrl, apiKey, databaseUrl);
   // Created last, because its code expires after five minutes.
   return { apiKey, live, portalLink: await makePortalLink(admin, partnerId) };
 }

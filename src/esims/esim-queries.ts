@@ -40,6 +40,13 @@ export class EsimQueries {
     return esim;
   }
 
+  /** Any partner's eSIM in any mode, for support. @throws NotFound */
+  async getOfAny(id: string): Promise<EsimEntity> {
+    const [esim] = await this.esims.findAllById([id]);
+    if (!esim) throw new NotFound();
+    return esim;
+  }
+
   /** The eSIM with its install data, for the two reads that may show it (D25). @throws NotFound */
   async getWithInstallData(
     scope: ReadScope,

@@ -178,6 +178,15 @@ export class EsimsRepository {
     return ids.map((id) => byId.get(id) ?? null);
   }
 
+  /** The eSIMs with an ICCID, newest first; null as scope: of all partners in both modes. */
+  async listByIccid(iccid: string, scope: ReadScope | null, limit: number): Promise<readonly EsimEntity[]> {
+    return this.manager.find(EsimEntity, {
+      where: { iccid, ...(scope && { partnerId: scope.partnerId, mode: modeIn(scope.mode) }) },
+      order: { createdAt: 'DESC', id: 'DESC' },
+      take: limit,
+    });
+  }
+
   /** The purchases for the eSIM: its order, then the completed top-ups, oldest first. */
   async listPlanPurchases({ id, orderId }: EsimEntity): Promise<readonly PlanPurchase[]> {
     const { rows } = await sql<PlanPurchase>(

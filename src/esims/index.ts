@@ -8,6 +8,7 @@
  */
 export { AutoTopupEntity, isCrossed } from './auto-topup.entity.js';
 export { AutoTopupsRepository, type AutoTopupTerms } from './auto-topups.repository.js';
+export { EsimResponse, toEsimResponse } from './api/esim.dto.js';
 export { ChangeEsim } from './change-esim.js';
 export {
   type ControlAction,

@@ -23,6 +23,11 @@ export function isSubjectId(value: string): boolean {
   return PREFIXES.some((prefix) => isId(prefix, value));
 }
 
+/** Lower bound of the times of the order's events. */
+export function firstEventOf(orderId: string): Date {
+  return new Date(timeOfId(orderId).getTime() - CLOCK_SKEW_MS);
+}
+
 /** Finds the order that an object's events name. */
 @Injectable()
 export class EventSubjectsRepository {
@@ -32,7 +37,7 @@ export class EventSubjectsRepository {
   async find(scope: TenantScope, id: string): Promise<EventSubject | null> {
     const orderId = isId('ord', id) ? id : await this.orderOf(scope, id);
     if (orderId === null) return null;
-    return { id, orderId, since: new Date(timeOfId(orderId).getTime() - CLOCK_SKEW_MS) };
+    return { id, orderId, since: firstEventOf(orderId) };
   }
 
   private async orderOf({ partnerId, mode }: TenantScope, id: string): Promise<string | null> {

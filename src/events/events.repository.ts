@@ -15,7 +15,7 @@ import {
   type Tx,
 } from '../infra/database/index.js';
 import { dayOf, dayOfPartition, oldestDay } from '../infra/partition-days.js';
-import type { EventType } from './event.js';
+import type { EventData, EventType } from './event.js';
 import type { EventSubject } from './event-subjects.repository.js';
 import { EVENT_TABLES, eventTable } from './event-days.js';
 import { EventEntity } from './event.entity.js';
@@ -24,6 +24,16 @@ export interface FeedItem {
   readonly position: number;
   readonly body: string;
 }
+
+/** A recorded event with its data. */
+export type OrderEvent = {
+  [Type in EventType]: {
+    readonly id: string;
+    readonly type: Type;
+    readonly happenedAt: Date;
+    readonly data: EventData[Type];
+  };
+}[EventType];
 
 export interface FeedFilters {
   readonly type?: EventType | undefined;
@@ -81,6 +91,13 @@ const LIST_OF_SUBJECT = `WITH of_order AS MATERIALIZED (
   WHERE position > $3 AND position <= $6 AND ($4::text IS NULL OR type = $4) AND strpos(body, $10) > 0
   ORDER BY position LIMIT $5`;
 
+/** The latest events of an order; materialized for the same reason. */
+const LATEST_OF_ORDER = `WITH of_order AS MATERIALIZED (
+    SELECT id, type, body, created_at FROM events
+    WHERE partner_id = $1 AND mode = $2 AND id >= $3 AND substring(body FROM '"order_id":"([^"]+)"') = $4
+  )
+  SELECT id, type, body, created_at FROM of_order ORDER BY id DESC LIMIT $5`;
+
 /** Runs twenty times a second while a call waits. */
 const FEED_HEAD = prepared(`
   SELECT coalesce((SELECT max(last_position) FROM event_feed_days WHERE mode = $3), 0) AS head,
@@ -96,6 +113,28 @@ export class EventsRepository {
 
   async findById({ partnerId, mode }: ReadScope, id: string): Promise<EventEntity | null> {
     return this.manager.findOneBy(EventEntity, { partnerId, mode: modeIn(mode), id });
+  }
+
+  /** Any partner's event in any mode, for a caller that checks whether it may see the event. */
+  async findOfAny(id: string): Promise<EventEntity | null> {
+    return this.manager.findOneBy(EventEntity, { id });
+  }
+
+  /** The latest events that name the order, newest first. The partner and mode are the order's. */
+  async listOfOrder(
+    { partnerId, mode }: TenantScope,
+    { orderId, since }: Pick<EventSubject, 'orderId' | 'since'>,
+    limit: number,
+  ): Promise<readonly OrderEvent[]> {
+    const { rows } = await sql<{ id: string; type: EventType; body: string; created_at: Date }>(
+      this.manager,
+      LATEST_OF_ORDER,
+      [partnerId, mode, idFloor('evt', since), orderId, limit],
+    );
+    return rows.map(({ id, type, body, created_at: happenedAt }) => {
+      const { data } = JSON.parse(body) as { data: EventData[EventType] };
+      return { id, type, happenedAt, data } as OrderEvent;
+    });
   }
 
   /** Events in one mode or both, latest first, for support and the portal. */

@@ -33,4 +33,5 @@ export {
   LongPollingModule,
 } from './events.module.js';
 export { LongPolling } from './api/long-polling.js';
-export { EventsRepository } from './events.repository.js';
+export { firstEventOf } from './event-subjects.repository.js';
+export { EventsRepository, type OrderEvent } from './events.repository.js';

@@ -18,6 +18,7 @@ export {
   ORDER_STATUSES,
   OrderEntity,
   type OrderStatus,
+  type OrderWithEsims,
   priceOf,
   refundableOf,
   toProviderCancelRequest,

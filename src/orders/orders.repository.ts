@@ -87,6 +87,14 @@ export class ReadOrders {
     });
   }
 
+  /** Any partner's order in any mode, for a caller that checks whether it may see the order. */
+  async findById(id: string): Promise<OrderWithEsims | null> {
+    return this.manager.transaction('REPEATABLE READ', async (manager) => {
+      const order = await this.orders.findById(id, manager);
+      return order && this.withEsims(order, manager);
+    });
+  }
+
   /** @throws AppError `invalid_cursor` */
   async list(
     scope: PartnerScope,

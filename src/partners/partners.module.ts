@@ -1,7 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AuditModule } from '../audit/index.js';
 import { Clock, SystemClock } from '../common/clock.js';
-import { PartnersController } from './admin/partners.controller.js';
 import { PartnersRepository } from './partners.repository.js';
 import { PartnersService } from './partners.service.js';
 import { SandboxQuota } from './sandbox-quota.js';
@@ -12,7 +11,3 @@ import { SandboxQuota } from './sandbox-quota.js';
   exports: [PartnersRepository, PartnersService, SandboxQuota],
 })
 export class PartnersModule {}
-
-/** Administration of partners, on the admin port. */
-@Module({ imports: [PartnersModule, AuditModule], controllers: [PartnersController] })
-export class PartnersAdminModule {}

@@ -11,6 +11,7 @@ import {
 } from 'typeorm';
 import { newId } from '../common/ids.js';
 import type { Page } from '../common/page.js';
+import type { PartnerBrand } from '../common/partner-brand.js';
 import { KeysetPages, type ListOptions, type Tx } from '../infra/database/index.js';
 
 /** A suspended partner's calls are refused; everything else continues (decisions, Suspension). */
@@ -31,6 +32,14 @@ export class PartnerEntity {
   @Column({ type: 'text' })
   status!: PartnerStatus;
 
+  /** The portal team's reason for the suspension; null without one, and while active. */
+  @Column({ name: 'suspended_reason', type: 'text', nullable: true })
+  suspendedReason!: string | null;
+
+  /** Only the fields that were set; `toPartnerBrand` adds the others. */
+  @Column({ type: 'jsonb', insert: false })
+  brand!: Partial<PartnerBrand>;
+
   /** Time of the last suspension, which permanently ends earlier portal sessions (D50). */
   @Column({ name: 'suspended_at', type: 'timestamptz', nullable: true, select: false })
   suspendedAt!: Date | null;
@@ -49,7 +58,10 @@ export interface NewPartner {
   readonly email: string | null;
 }
 
-export type PartnerChanges = Partial<Pick<PartnerEntity, 'name' | 'email'>>;
+export type PartnerChanges = Partial<Pick<PartnerEntity, 'name' | 'email' | 'brand'>>;
+
+/** Sorts after every other character. */
+const GREATEST_CHARACTER = '\u{10FFFF}';
 
 /** SQL of `partners`. */
 @Injectable()
@@ -86,10 +98,20 @@ export class PartnersRepository {
     await tx.manager.update(PartnerEntity, { id }, changes);
   }
 
-  /** False when there is no such partner or it already has that status. */
-  async changeStatus(tx: Tx, id: string, from: PartnerStatus, to: PartnerStatus): Promise<boolean> {
+  /**
+   * False when there is no such partner or it already has that status.
+   * @param reason of a suspension; ending one clears it
+   */
+  async changeStatus(
+    tx: Tx,
+    id: string,
+    { from, to }: { readonly from: PartnerStatus; readonly to: PartnerStatus },
+    reason: string | null,
+  ): Promise<boolean> {
     const change =
-      to === 'suspended' ? { status: to, suspendedAt: () => 'clock_timestamp()' } : { status: to };
+      to === 'suspended'
+        ? { status: to, suspendedReason: reason, suspendedAt: () => 'clock_timestamp()' }
+        : { status: to, suspendedReason: null };
     const { affected } = await tx.manager.update(PartnerEntity, { id, status: from }, change);
     return affected === 1;
   }
@@ -103,6 +125,22 @@ export class PartnersRepository {
       select: { id: true },
     });
     return found.map(({ id }) => id);
+  }
+
+  /** Partners whose name or e-mail address begins with the text, in any case of ASCII letters; by name. */
+  async listByPrefix(text: string, limit: number): Promise<readonly PartnerEntity[]> {
+    const start = (column: 'name' | 'email') =>
+      this.manager
+        .createQueryBuilder(PartnerEntity, 't')
+        .where(`lower(t.${column}) >= lower(:text) AND lower(t.${column}) < lower(:text) || :end`, {
+          text,
+          end: GREATEST_CHARACTER,
+        })
+        .orderBy(`lower(t.${column})`)
+        .limit(limit)
+        .getMany();
+    const found = [...(await start('name')), ...(await start('email'))];
+    return [...new Map(found.map((partner) => [partner.id, partner])).values()].slice(0, limit);
   }
 
   async list(

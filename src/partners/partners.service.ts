@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Injectable, type PipeTransform } from '@nestjs/common';
 import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import { NotFound } from '../common/errors/index.js';
 import { isId } from '../common/ids.js';
+import { toPartnerBrand } from '../common/partner-brand.js';
 import type { Tx } from '../infra/database/index.js';
 import {
   type NewPartner,
@@ -15,10 +17,22 @@ interface Transition {
   readonly from: PartnerStatus;
   readonly to: PartnerStatus;
   readonly action: string;
+  /** The name of the text in the audit entry. */
+  readonly explained: 'reason' | 'note';
 }
 
-const SUSPEND: Transition = { from: 'active', to: 'suspended', action: 'partner.suspended' };
-const REINSTATE: Transition = { from: 'suspended', to: 'active', action: 'partner.reinstated' };
+const SUSPEND: Transition = {
+  from: 'active',
+  to: 'suspended',
+  action: 'partner.suspended',
+  explained: 'reason',
+};
+const REINSTATE: Transition = {
+  from: 'suspended',
+  to: 'active',
+  action: 'partner.reinstated',
+  explained: 'note',
+};
 
 /** Partners, for the portal team and for features whose paths begin with a partner. */
 @Injectable()
@@ -59,7 +73,7 @@ export class PartnersService {
   }
 
   /**
-   * Changes name and email. Setting the current values changes nothing and is not audited.
+   * Changes name, email and brand; a brand replaces only the fields that it names. Setting the current values changes nothing and is not audited.
    * @throws NotFound
    */
   async update(tx: Tx, by: ChangeAuthor, id: string, wanted: PartnerChanges): Promise<PartnerEntity> {
@@ -80,25 +94,27 @@ export class PartnersService {
    * Suspends a partner: its calls are refused from the next one on. The key check reads the status in its own statement
    * (D13), so nothing needs to be notified. A repeat changes nothing. @throws NotFound
    */
-  async suspend(tx: Tx, by: ChangeAuthor, id: string): Promise<PartnerEntity> {
-    return this.changeStatus(tx, by, id, SUSPEND);
+  async suspend(tx: Tx, by: ChangeAuthor, id: string, reason: string | null): Promise<PartnerEntity> {
+    return this.changeStatus(tx, by, id, SUSPEND, reason);
   }
 
   /** Ends a suspension; a repeat changes nothing. @throws NotFound */
-  async reinstate(tx: Tx, by: ChangeAuthor, id: string): Promise<PartnerEntity> {
-    return this.changeStatus(tx, by, id, REINSTATE);
+  async reinstate(tx: Tx, by: ChangeAuthor, id: string, note: string | null): Promise<PartnerEntity> {
+    return this.changeStatus(tx, by, id, REINSTATE, note);
   }
 
   private async changeStatus(
     tx: Tx,
     by: ChangeAuthor,
     id: string,
-    { from, to, action }: Transition,
+    { action, explained, ...statuses }: Transition,
+    text: string | null,
   ): Promise<PartnerEntity> {
     // Lock first: the time of a suspension must be later than that of every session it ends (D50).
     await this.getByIdForUpdate(tx, id);
-    if (await this.partners.changeStatus(tx, id, from, to)) {
-      await this.audit.record(tx, { ...by, action, partnerId: id, subjectId: id });
+    if (await this.partners.changeStatus(tx, id, statuses, text)) {
+      const details = text === null ? {} : { [explained]: text };
+      await this.audit.record(tx, { ...by, action, partnerId: id, subjectId: id, details });
     }
     return this.getById(id, tx);
   }
@@ -109,8 +125,10 @@ function found(partner: PartnerEntity | null): PartnerEntity {
   return partner;
 }
 
-function differences(before: PartnerEntity, { name, email }: PartnerChanges): PartnerChanges {
+function differences(before: PartnerEntity, { name, email, brand }: PartnerChanges): PartnerChanges {
+  const branded = { ...before.brand, ...brand };
   return {
+    ...(isDeepStrictEqual(toPartnerBrand(branded), toPartnerBrand(before.brand)) ? {} : { brand: branded }),
     ...(name === undefined || name === before.name ? {} : { name }),
     ...(email === undefined || email === before.email ? {} : { email }),
   };

@@ -131,8 +131,19 @@ export abstract class PurchasesRepository<
   }
 
   /** Any partner's purchase in any mode, for support. */
-  async findById(id: string): Promise<P | null> {
-    return this.findOne(this.manager, { id });
+  async findById(id: string, manager: EntityManager = this.manager): Promise<P | null> {
+    return this.findOne(manager, { id });
+  }
+
+  /**
+   * The purchases with the partner's own reference, newest first; null as scope: of all partners in both modes.
+   */
+  async listByReference(reference: string, scope: ReadScope | null, limit: number): Promise<readonly P[]> {
+    const query = this.manager
+      .createQueryBuilder(this.kind.entity, 't')
+      .where('t.reference = :reference', { reference });
+    if (scope !== null) query.andWhere({ partnerId: scope.partnerId, mode: modeIn(scope.mode) });
+    return query.orderBy('t.created_at', 'DESC').addOrderBy('t.id', 'DESC').limit(limit).getMany();
   }
 
   /** Like `findById`, with the row locked for `tx`. */

@@ -7,8 +7,14 @@ import { RefundRequestEntity } from './refund-request.entity.js';
  * Flow: RequestRefund -> RefundFacts (order, eSIM and money beside each request) -> DecideRefund (order, request, audit
  * entry, event and wallet in one transaction).
  */
-export { RefundsAdminModule, RefundsApiModule, RefundsPortalModule } from './refunds.module.js';
-
+export { RefundRequestResponse, toRefundRequestResponse } from './api/refund-request.dto.js';
+export { RefundRequestsRepository } from './refund-requests.repository.js';
+export {
+  RefundsAdminModule,
+  RefundsApiModule,
+  RefundsModule,
+  RefundsPortalModule,
+} from './refunds.module.js';
 export { RefundRequestEntity };
 
 export const REFUND_ENTITIES = [RefundRequestEntity];

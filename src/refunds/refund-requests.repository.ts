@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import type { EntityManager, FindOptionsWhere, SelectQueryBuilder } from 'typeorm';
+import { type EntityManager, type FindOptionsWhere, In, type SelectQueryBuilder } from 'typeorm';
 import { AppError, NotFound } from '../common/errors/index.js';
 import type { Page } from '../common/page.js';
 import type { ReadScope, TenantScope } from '../common/tenant-scope.js';
@@ -52,9 +52,14 @@ export class RefundRequestsRepository {
     return found;
   }
 
+  /** Any partner's request in any mode. */
+  async findById(id: string, manager: EntityManager = this.manager): Promise<RefundRequestEntity | null> {
+    return manager.findOneBy(RefundRequestEntity, { id });
+  }
+
   /** Any partner's request, for the portal team. @throws NotFound */
   async getOfAny(manager: EntityManager, id: string): Promise<RefundRequestEntity> {
-    const found = await manager.findOneBy(RefundRequestEntity, { id });
+    const found = await this.findById(id, manager);
     if (!found) throw new NotFound();
     return found;
   }
@@ -88,6 +93,15 @@ export class RefundRequestsRepository {
 
   async countOfEsim(tx: Tx, esimId: string): Promise<number> {
     return tx.manager.countBy(RefundRequestEntity, { esimId });
+  }
+
+  /** The latest requests for these eSIMs, newest first. */
+  async listOfEsims(esimIds: readonly string[], limit: number): Promise<readonly RefundRequestEntity[]> {
+    return this.manager.find(RefundRequestEntity, {
+      where: { esimId: In([...esimIds]) },
+      order: { createdAt: 'DESC', id: 'DESC' },
+      take: limit,
+    });
   }
 
   async list(

@@ -17,7 +17,7 @@ import { RequestRefund } from './request-refund.js';
   providers: [RefundRequestsRepository, RequestRefund],
   exports: [RefundRequestsRepository, RequestRefund],
 })
-class RefundsModule {}
+export class RefundsModule {}
 
 /** A partner's refund requests. */
 @Module({ imports: [RefundsModule], controllers: [RefundRequestsController] })

@@ -20,7 +20,7 @@ import {
   ProviderRegistry,
 } from '../providers/index.js';
 import type { PurchaseVersion } from '../purchases/index.js';
-import { notWaiting, type ProviderSnapshot, type ResolveOrderAction } from './resolution-rules.js';
+import { type ProviderSnapshot, type ResolveOrderAction, undecidable } from './resolution-rules.js';
 
 /** An order's state at its provider, and our version of it before the query. */
 export interface InspectedOrder<Snapshot extends ProviderSnapshot = ProviderSnapshot> {
@@ -72,7 +72,7 @@ export class InspectProviderOrder {
   ): Promise<{ readonly order: OrderEntity; readonly snapshot: ProviderSnapshot }> {
     const order = await this.orders.findById(orderId);
     if (!order) throw new NotFound();
-    if (!isWaiting(order)) throw notWaiting('order');
+    if (!isWaiting(order)) throw undecidable('order', order);
     return { order, snapshot: await this.lookUp(this.providers.findByName(order.provider), order) };
   }
 

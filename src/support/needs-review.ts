@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
+import type { AlertEntity } from '../alerts/index.js';
 import type { Page } from '../common/page.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { CursorCodec } from '../infra/crypto/index.js';
@@ -58,6 +59,19 @@ abstract class PurchasesNeedingReview<P extends Purchase> {
     return this.listWhere(this.isLate, options);
   }
 
+  /** Those of the purchases that still wait for their provider's result. */
+  async selectOpen(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    if (ids.length === 0) return new Set();
+    const { entity, isOpen } = this.query;
+    const rows = await this.manager
+      .createQueryBuilder(entity, 't')
+      .where('t.id IN (:...ids)', { ids })
+      .andWhere(isOpen)
+      .select('t.id', 'id')
+      .getRawMany<{ id: string }>();
+    return new Set(rows.map(({ id }) => id));
+  }
+
   /** Length of `list`, at most MAX_COUNTED. */
   async count(): Promise<number> {
     return readWithin(this.manager, async (manager) => {
@@ -100,6 +114,14 @@ abstract class PurchasesNeedingReview<P extends Purchase> {
         : null;
     return { items, hasMore, nextCursor };
   }
+}
+
+/**
+ * Whether the alert is about the wait for a result, and therefore ends with it. Others report a loss, such as a price
+ * above the list, which remains after the purchase has ended.
+ */
+export function endsWithPurchase({ details }: Pick<AlertEntity, 'details'>): boolean {
+  return details['since'] !== undefined || details['what'] === 'placed_again';
 }
 
 @Injectable()

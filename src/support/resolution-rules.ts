@@ -6,6 +6,7 @@ import type {
   ProviderOrderParts,
   ProviderTopupState,
 } from '../providers/index.js';
+import type { Purchase } from '../purchases/index.js';
 
 /** Support's actions on an order that needs review. */
 export const RESOLVE_ORDER_ACTIONS = ['requery', 'mark_issued', 'mark_failed'] as const;
@@ -115,12 +116,23 @@ export function conflict(detail: string): AppError {
   return new AppError('conflict', { detail });
 }
 
-const NOT_WAITING: Readonly<Record<PlacementKind, string>> = {
-  order:
-    'The order is not waiting for its wholesaler, or a worker is querying the wholesaler now. Fetch the order again.',
-  topup: 'The top-up has ended, or a worker is querying the wholesaler now. Fetch the top-up again.',
-};
+const NOUNS: Readonly<Record<PlacementKind, string>> = { order: 'order', topup: 'top-up' };
 
-export function notWaiting(kind: PlacementKind): AppError {
-  return conflict(NOT_WAITING[kind]);
+/** Statuses in which a purchase waits for its provider's result. */
+const WAITING: readonly string[] = ['processing', 'canceling'];
+
+/** Why support cannot decide on the purchase now: it does not wait for its provider, or a worker works on it. */
+export function undecidable(kind: PlacementKind, { status }: Pick<Purchase, 'status'>): AppError {
+  const noun = NOUNS[kind];
+  if (WAITING.includes(status))
+    return conflict(
+      `A worker is querying the wholesaler about the ${noun} right now. Try again in a few seconds with a new Idempotency-Key.`,
+    );
+  if (status === 'pending')
+    return conflict(
+      `The ${noun} is pending: a worker has not placed it at the wholesaler yet. Try again later.`,
+    );
+  return conflict(
+    `The ${noun} is not waiting for its wholesaler: its status is ${status}. Fetch the ${noun} for its outcome.`,
+  );
 }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Alerts } from '../alerts/index.js';
 import { AuditLog } from '../audit/index.js';
 import type { Tx } from '../infra/database/index.js';
 import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
@@ -45,10 +46,11 @@ export class ResolveOrder extends ResolvePurchase<OrderEntity, OrderOutcomeActio
     jobs: OrderJobsRepository,
     private readonly complete: CompleteOrder,
     private readonly completeCancellation: CompleteCancellation,
+    alerts: Alerts,
     audit: AuditLog,
     @InjectNotifier(ORDER_JOBS) notifier: WorkerNotifier,
   ) {
-    super(orders, jobs, audit, notifier);
+    super(orders, jobs, alerts, audit, notifier);
   }
 
   protected override refusalOf(

@@ -1,9 +1,11 @@
+import type { Alerts } from '../alerts/index.js';
 import type { AuditLog, ChangeAuthor } from '../audit/index.js';
 import { type AppError, NotFound } from '../common/errors/index.js';
 import type { Tx } from '../infra/database/index.js';
 import { partnerGroup, type WorkerNotifier } from '../infra/jobs/index.js';
 import type { AcquiredLease, Purchase, PurchaseJobsRepository, PurchaseVersion } from '../purchases/index.js';
-import { conflict, notWaiting } from './resolution-rules.js';
+import { endsWithPurchase } from './needs-review.js';
+import { conflict, undecidable } from './resolution-rules.js';
 
 /** A purchase's state at its provider, and our version of it before the query. */
 interface Inspected {
@@ -30,6 +32,7 @@ export abstract class ResolvePurchase<P extends Purchase, Action extends string,
   protected constructor(
     private readonly purchases: Purchases<P>,
     private readonly jobs: PurchaseJobsRepository<P>,
+    private readonly alerts: Alerts,
     private readonly audit: AuditLog,
     private readonly notifier: WorkerNotifier,
   ) {}
@@ -40,7 +43,10 @@ export abstract class ResolvePurchase<P extends Purchase, Action extends string,
     const purchase = await this.purchases.findByIdForUpdate(tx, id);
     if (!purchase) throw new NotFound();
     if (action === 'requery') await this.requery(tx, purchase);
-    else await this.decide(tx, purchase, action, inspected);
+    else {
+      await this.decide(tx, purchase, action, inspected);
+      await this.alerts.resolveOf(tx, `${this.jobs.kind.name}.needs_review`, id, endsWithPurchase);
+    }
     await this.audit.record(tx, {
       ...by,
       action: `${this.jobs.kind.name}.reconciled`,
@@ -72,19 +78,19 @@ export abstract class ResolvePurchase<P extends Purchase, Action extends string,
   }
 
   private async requery(tx: Tx, purchase: P): Promise<void> {
-    if (!(await this.jobs.makeOneDue(tx, purchase.id))) throw this.refused();
+    if (!(await this.jobs.makeOneDue(tx, purchase.id))) throw this.refused(purchase);
     tx.afterCommit(() => this.notifier.notify(partnerGroup(purchase)));
   }
 
   private async decide(tx: Tx, purchase: P, action: Action, inspected: Shown | null): Promise<void> {
-    if (!inspected) throw this.refused();
+    if (!inspected) throw this.refused(purchase);
     const refusal = this.refusalOf(action, purchase, inspected);
     if (refusal !== null) throw conflict(refusal);
     const lease = await this.jobs.acquireLease(tx, purchase.id, inspected.version);
-    if (!lease || !(await this.end(tx, lease, purchase, action, inspected))) throw this.refused();
+    if (!lease || !(await this.end(tx, lease, purchase, action, inspected))) throw this.refused(purchase);
   }
 
-  private refused(): AppError {
-    return notWaiting(this.jobs.kind.name);
+  private refused(purchase: P): AppError {
+    return undecidable(this.jobs.kind.name, purchase);
   }
 }

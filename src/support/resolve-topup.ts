@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Alerts } from '../alerts/index.js';
 import { AuditLog } from '../audit/index.js';
 import type { Tx } from '../infra/database/index.js';
 import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
@@ -28,10 +29,11 @@ export class ResolveTopup extends ResolvePurchase<TopupEntity, TopupOutcomeActio
     topups: TopupsRepository,
     jobs: TopupJobsRepository,
     private readonly complete: CompleteTopup,
+    alerts: Alerts,
     audit: AuditLog,
     @InjectNotifier(TOPUP_JOBS) notifier: WorkerNotifier,
   ) {
-    super(topups, jobs, audit, notifier);
+    super(topups, jobs, alerts, audit, notifier);
   }
 
   protected override refusalOf(

@@ -21,7 +21,15 @@ import { ReviewMetrics } from './worker/review-metrics.js';
  * decision.
  */
 @Module({
-  imports: [PartnersModule, AuditModule, EsimsModule, ProvidersModule, OrdersModule, TopupsModule],
+  imports: [
+    AlertsModule,
+    PartnersModule,
+    AuditModule,
+    EsimsModule,
+    ProvidersModule,
+    OrdersModule,
+    TopupsModule,
+  ],
   providers: [
     OrdersNeedingReview,
     TopupsNeedingReview,

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import { type EntityManager, Not, type SelectQueryBuilder } from 'typeorm';
+import { type EntityManager, In, Not, type SelectQueryBuilder } from 'typeorm';
 import { NotFound } from '../common/errors/index.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import { KeysetPages, sql, type Tx } from '../infra/database/index.js';
@@ -62,6 +62,15 @@ export class TopupsRepository extends PurchasesRepository<
     );
     if (!rows[0]) throw new NotFound('This key has no eSIM with this id. GET /v1/esims lists its eSIMs.');
     return rows[0].ends;
+  }
+
+  /** The latest top-ups of these eSIMs. */
+  async listOfEsims(esimIds: readonly string[], limit: number): Promise<readonly TopupEntity[]> {
+    return this.manager.find(TopupEntity, {
+      where: { esimId: In([...esimIds]) },
+      order: { createdAt: 'DESC', id: 'DESC' },
+      take: limit,
+    });
   }
 
   /** The number of an eSIM's top-ups that have not failed. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, In, IsNull, Not } from 'typeorm';
 import { AppError } from '../common/errors/index.js';
 import { newId } from '../common/ids.js';
 import type { Money } from '../common/money.js';
@@ -180,6 +180,33 @@ export class WalletsRepository {
       .createQueryBuilder(LedgerTransactionEntity, 't')
       .where('t.partner_id = :partnerId', { partnerId });
     return this.pages.list(query, options);
+  }
+
+  /** The low-balance thresholds of partners, by partner and then by currency. */
+  async listLowBalances(
+    partnerIds: readonly string[],
+    tx?: Tx,
+  ): Promise<ReadonlyMap<string, readonly Money[]>> {
+    const wallets = await (tx?.manager ?? this.manager).find(WalletEntity, {
+      where: { partnerId: In([...partnerIds]), lowBalanceAmount: Not(IsNull()) },
+      order: { currency: 'ASC' },
+    });
+    const byPartner = Map.groupBy(wallets, ({ partnerId }) => partnerId);
+    return new Map(
+      [...byPartner].map(([partnerId, own]) => [
+        partnerId,
+        own.map(({ lowBalanceAmount, currency }) => ({ amount: lowBalanceAmount!, currency })),
+      ]),
+    );
+  }
+
+  /** Since when the partners' wallets have been low, by partner and currency as `<id> <currency>`. */
+  async listLowSince(partnerIds: readonly string[]): Promise<ReadonlyMap<string, Date>> {
+    const low = await this.manager.findBy(WalletEntity, {
+      partnerId: In([...new Set(partnerIds)]),
+      lowSince: Not(IsNull()),
+    });
+    return new Map(low.map(({ partnerId, currency, lowSince }) => [`${partnerId} ${currency}`, lowSince!]));
   }
 
   /** Ids of low-balance signals after `after`, in id order. */

@@ -11,6 +11,7 @@ import { WebhookDeliveryEntity } from './webhook-delivery.entity.js';
 import { WebhookEndpointEntity } from './webhook-endpoint.entity.js';
 
 export {
+  toDeliveryResponse,
   WebhookAttemptResponse,
   WebhookDeliveryResponse,
   WebhookDeliveryWithAttemptsResponse,
@@ -32,6 +33,9 @@ export {
   type VerificationInput,
   verifyWebhookSignature,
 } from './signature.js';
+export { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
+export { deliveryStatus, type WebhookDeliveryEntity } from './webhook-delivery.entity.js';
+export { WebhookEndpointsRepository } from './webhook-endpoints.repository.js';
 export {
   WebhooksAdminModule,
   WebhooksCoreModule,

@@ -5,6 +5,7 @@ import { DAY_MS, HOUR_MS } from '../common/durations.js';
 import { timeOfId } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
+import type { TenantScope } from '../common/tenant-scope.js';
 import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
 import {
   type AttemptOutcome,
@@ -122,6 +123,25 @@ export class WebhookDeliveriesRepository {
 
   async find(id: string, tx?: Tx): Promise<WebhookDeliveryEntity | null> {
     return findDelivery(tx?.manager ?? this.manager, id);
+  }
+
+  /** The latest deliveries of these events, which belong to one partner and mode; newest first. */
+  async listOfEvents(
+    { partnerId, mode }: TenantScope,
+    eventIds: readonly string[],
+    limit: number,
+  ): Promise<readonly WebhookDeliveryEntity[]> {
+    if (eventIds.length === 0) return [];
+    const since = eventIds.map(earliestDelivery).reduce(earliest);
+    return this.manager
+      .createQueryBuilder(WebhookDeliveryEntity, 't')
+      .where('t.event_id IN (:...eventIds) AND t.partner_id = :partnerId AND t.mode = :mode')
+      .andWhere('t.created_at >= :since')
+      .setParameters({ eventIds, partnerId, mode, since })
+      .orderBy('t.createdAt', 'DESC')
+      .addOrderBy('t.id', 'DESC')
+      .limit(limit)
+      .getMany();
   }
 
   async list(

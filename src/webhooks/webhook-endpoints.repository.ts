@@ -1,6 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import { type EntityManager, IsNull, type QueryDeepPartialEntity, type SelectQueryBuilder } from 'typeorm';
+import {
+  type EntityManager,
+  In,
+  IsNull,
+  type QueryDeepPartialEntity,
+  type SelectQueryBuilder,
+} from 'typeorm';
 import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
 import type { PartnerScope } from '../common/tenant-scope.js';
@@ -50,6 +56,15 @@ export class WebhookEndpointsRepository {
   /** Finds deleted endpoints too, because the delivery log outlives them. */
   async findEvenDeleted(key: EndpointKey): Promise<WebhookEndpointEntity | null> {
     return this.manager.findOneBy(WebhookEndpointEntity, { ...key });
+  }
+
+  /** The endpoints that still exist, by their ids. */
+  async listExisting(ids: readonly string[]): Promise<ReadonlyMap<string, WebhookEndpointEntity>> {
+    const found = await this.manager.findBy(WebhookEndpointEntity, {
+      id: In([...new Set(ids)]),
+      deletedAt: IsNull(),
+    });
+    return new Map(found.map((endpoint) => [endpoint.id, endpoint]));
   }
 
   /** Locks the endpoint against other changes, but not against new deliveries. */

@@ -47,6 +47,7 @@ import { DeliveryWorker } from './worker/delivery-worker.js';
 import { DiscardDeliveries } from './worker/discard-deliveries.js';
 import { DiscardsRepository } from './worker/discards.repository.js';
 import { EndedDeliveryCounts } from './worker/ended-delivery-counts.js';
+import { EndedEndpointAlerts } from './worker/ended-endpoint-alerts.js';
 import { EndpointLeases } from './worker/endpoint-leases.js';
 import { OwnedDeliveries } from './worker/owned-deliveries.js';
 import { WebhookMaintenance } from './worker/webhook-maintenance.js';
@@ -144,6 +145,7 @@ export class WebhooksAdminModule {}
     DiscardsRepository,
     DiscardDeliveries,
     EndedDeliveryCounts,
+    EndedEndpointAlerts,
     WebhookMetrics,
     WebhookMaintenance,
   ],

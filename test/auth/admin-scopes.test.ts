@@ -54,6 +54,7 @@ const LAST = [
 ];
 const PREFIXES: Readonly<Record<string, IdPrefix>> = {
   deliveries: 'dlv',
+  esims: 'esim',
   orders: 'ord',
   packages: 'pkg',
   topups: 'top',
@@ -102,7 +103,8 @@ function call(token: string, { method, path, name }: KnownRoute): Promise<ApiAns
   const filled = withIds(path, known, PREFIXES);
   const body = BODIES[name];
   const client = new HttpClient(service.process.admin!.url, token);
-  return client.call(method, `/internal/v1/${filled}`, body === undefined ? {} : { body });
+  const query = name === 'GET search' ? '?q=anything' : '';
+  return client.call(method, `/internal/v1/${filled}${query}`, body === undefined ? {} : { body });
 }
 
 /** The state that a refused call could have changed. The audit log contains each change of the admin API. */

@@ -129,6 +129,41 @@ describe('npm start on a fresh machine', () => {
     ]);
   });
 
+  it("supports the portal team's guide, whose order needs review, and prints a fresh link on request", () => {
+    const guide = new Page('docs/guides/portal-team.md');
+    const [shell] = shells();
+    const tasks = [
+      '## 1. Create a partner',
+      '## 2. Top up a wallet',
+      '## 5. Suspend and reinstate a partner',
+    ];
+    const [listing] = guide.code('## 4. Settle an order that needs review', 'bash').split('\nadmin');
+    const lines = [
+      guide.code('## Prepare', 'bash').replace('.data/', `${place.dataDir}/`),
+      ...tasks.map((task) => guide.code(task, 'bash')),
+      `${listing}\n`,
+      guide.code('## Look something up', 'bash'),
+    ];
+    const { stdout, stderr } = pasteInto(shell!, lines.join(''));
+    expect(stderr).not.toMatch(/not found|no matches|event not found|curl: /);
+    const answers = JSON.parse(`[${stdout.trim().replaceAll('}{', '},{')}]`) as { data: object }[];
+    expect(answers).toMatchObject([
+      { data: { mode: 'sandbox', name: 'First key' } },
+      { data: { url: expect.stringContaining('#code=') } },
+      { data: { brand: { name: 'Acme', accent: '#0a66c2' } } },
+      { data: { type: 'deposit' } },
+      { data: { low_balances: [{ amount: 10_000, currency: 'USD' }] } },
+      { data: [{ available: { amount: 50_000 } }] },
+      { data: { status: 'suspended', suspended_reason: 'Invoice 118 is overdue.' } },
+      { data: { status: 'active', suspended_reason: null } },
+      { data: expect.any(Array) },
+      { data: [{ type: 'order', label: 'demo-needs-review', status: 'processing' }] },
+      { data: { reference: 'demo-needs-review', timeline: [{ kind: 'accepted' }] } },
+    ]);
+    const link = `DATA_DIR=${place.dataDir} ENV_FILE= node scripts/start.mjs portal-link`;
+    expect(pasteInto(shell!, link).stdout).toMatch(/^http:\/\/localhost:\d+\/#code=pst_[\w-]{43}$/m);
+  });
+
   it('stores the keys in a file for other terminals', () => {
     const { key } = newest();
     const file = path.join(place.dataDir, 'demo.env');

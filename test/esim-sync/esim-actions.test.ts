@@ -13,7 +13,7 @@ import { breachesOf } from '../reconciliation/whole-books.js';
 import { topupEnded } from '../topups/topup-steps.js';
 import { inUse, type LiveEsim, LiveWorld } from './live-world.js';
 
-const RUNS = size('ACTION_RACES', 20, 20);
+const RUNS = size('ACTION_RACES', 5, 20);
 const ERROR_CHECKS = BOOK_CHECKS.filter(({ severity }) => severity === 'error');
 const ROUTES = { suspend: 'esim/suspend', resume: 'esim/unsuspend', revoke: 'esim/revoke' } as const;
 type Action = keyof typeof ROUTES;

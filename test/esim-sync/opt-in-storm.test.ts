@@ -5,7 +5,7 @@ import { size } from '../harness/size.js';
 import { closeReceivers, receiverThatAnswers, registerEndpoint } from '../webhooks/support.js';
 import { inUse, type LiveEsim, LiveWorld } from './live-world.js';
 
-const ESIMS = size('OPT_IN_ESIMS', 60, 1_000);
+const ESIMS = size('OPT_IN_ESIMS', 20, 1_000);
 const PER_ORDER = 10;
 const TEST_MS = size('OPT_IN_MS', 600_000, 3_600_000);
 const HOUR_MS = 3_600_000;

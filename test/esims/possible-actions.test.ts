@@ -13,7 +13,7 @@ import {
 import type { Json } from '../harness/order-steps.js';
 import { size } from '../harness/size.js';
 
-const STATES = size('ACTION_STATES', 1_000, 10_000);
+const STATES = size('ACTION_STATES', 300, 10_000);
 const AT_ONCE = 8;
 const SEED = Number(process.env['ACTION_SEED'] ?? randomInt(2 ** 31));
 const ACTIONS = ['suspend', 'resume', 'revoke', 'cancel', 'replace'] as const;

@@ -189,7 +189,45 @@ describe('orders that need review', () => {
   });
 });
 
+/** The ids of the open alerts about an order. */
+async function openAlertsAbout(id: string): Promise<string[]> {
+  const path = `/internal/v1/alerts?type=order.needs_review&state=open&subject_id=${id}`;
+  return ((await shop.office.admin.get(path)).body.data as Json[]).map((alert) => alert['id'] as string);
+}
+
 describe('a review alert', () => {
+  it('is resolved by the decision of support, or after a worker has ended the order', async () => {
+    const [decided, ended] = [await stuckOrder(), await stuckOrder()];
+    for (const id of [decided, ended]) {
+      await backdate(id, 'created_at', 16);
+      await alertsAbout(id, 1);
+      expect(await openAlertsAbout(id)).toHaveLength(1);
+    }
+    expect((await desk.reconcile(decided, 'mark_failed')).status).toBe(200);
+    expect(await openAlertsAbout(decided)).toEqual([]);
+    expect(await openAlertsAbout(ended)).toHaveLength(1);
+    expect((await desk.reconcile(ended, 'requery')).status).toBe(200);
+    await shop.settled(buyer, ended);
+    await eventually('the alert is resolved', async () => (await openAlertsAbout(ended)).length === 0);
+  });
+
+  it('that reports a loss stays open after the order has ended', async () => {
+    const row = await desk.stuckOrder(buyer);
+    const id = row['id'] as string;
+    shop.liveProvider.provision({ reference: row['provider_reference'] as string, quantity: 2 });
+    expect((await desk.reconcile(id, 'mark_issued')).status).toBe(200);
+    await backdate(id, 'created_at', 16);
+    expect(await openAlertsAbout(id)).toHaveLength(1);
+    const [other] = [await stuckOrder()];
+    await backdate(other, 'created_at', 16);
+    await alertsAbout(other, 1);
+    await shop.database.pool.query(`UPDATE orders SET status = 'failed' WHERE id = $1`, [other]);
+    await eventually('a sweep passes', async () => (await openAlertsAbout(other)).length === 0);
+    expect(await openAlertsAbout(id)).toHaveLength(1);
+    await shop.database.pool.query(`UPDATE orders SET status = 'processing' WHERE id = $1`, [other]);
+    await desk.reconcile(other, 'mark_failed');
+  });
+
   it('is raised once for an order, and once for each of its hanging cancellations', async () => {
     const stuck = await stuckOrder();
     await backdate(stuck, 'created_at', 16);
@@ -323,7 +361,9 @@ describe('reconcile', () => {
     const { id } = await place(buyer);
     await shop.settled(buyer, id as string);
     for (const action of ['requery', 'mark_failed', 'mark_issued']) {
-      expectProblem(await desk.reconcile(id as string, action), 409, 'conflict');
+      const answer = await desk.reconcile(id as string, action);
+      expectProblem(answer, 409, 'conflict');
+      expect(answer.body.detail).toContain('its status is issued');
     }
     expectProblem(await desk.reconcile('ord_01KAEXAMPLE0000000000000000', 'requery'), 404, 'not_found');
     expect(invalidFields(await desk.reconcile(id as string, 'forget'))).toEqual(['/action']);
@@ -456,7 +496,9 @@ describe('support resolving a processing order', () => {
       await desk.change(id, 'fence = fence + 1');
       return parts;
     });
-    expectProblem(await desk.reconcile(id, 'mark_failed'), 409, 'conflict');
+    const outdated = await desk.reconcile(id, 'mark_failed');
+    expectProblem(outdated, 409, 'conflict');
+    expect(outdated.body.detail).toContain('A worker is querying the wholesaler');
     expect(await shop.row(id)).toMatchObject({ status: 'processing' });
     expect((await desk.reconcile(id, 'mark_failed')).body.data).toMatchObject({ status: 'failed' });
   });
@@ -589,7 +631,7 @@ describe('support resolving a cancellation', () => {
     await desk.change(id, `lease_until = now() + interval '1 minute'`);
     const asked = vi.spyOn(shop.liveProvider, 'findCancelStatuses');
     for (const action of ['mark_issued', 'mark_failed'] as const)
-      await desk.expectRefused(id, action, /querying the wholesaler now/);
+      await desk.expectRefused(id, action, /A worker is querying the wholesaler/);
     expect(asked, 'what it said now would be older than what the worker hears').not.toHaveBeenCalled();
     asked.mockRestore();
     await desk.change(id, 'lease_until = NULL');

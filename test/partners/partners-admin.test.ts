@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../src/common/ids.js';
-import { type ApiAnswer, startTestService, type TestService } from '../harness/index.js';
+import { type ApiAnswer, type HttpClient, startTestService, type TestService } from '../harness/index.js';
 import { postAtOnce } from '../harness/order-steps.js';
+import { openPortal } from '../harness/portal.js';
 
 const PARTNERS = '/internal/v1/partners';
 
@@ -42,6 +43,9 @@ describe('creating a partner', () => {
       name: 'Acme Travel',
       email: 'it@acme.example',
       status: 'active',
+      suspended_reason: null,
+      brand: { name: null, logo_url: null, accent: null, help_url: null },
+      low_balances: [],
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       updated_at: data.created_at,
     });
@@ -143,17 +147,55 @@ describe('changing a partner', () => {
     expect(await auditOf(id!)).toHaveLength(1);
   });
 
-  it.each([[{ name: null }], [{ name: '' }], [{ email: 'acme' }], [{ status: 'suspended' }], [{ id: 'x' }]])(
-    'refuses %j',
-    async (body) => {
-      const { id } = await create();
-      expectProblem(
-        await service.admin.call('PATCH', `${PARTNERS}/${id}`, { body }),
-        400,
-        'validation_failed',
-      );
-    },
-  );
+  it('changes only the sent fields of the brand, which the session of the portal shows', async () => {
+    const { id } = await service.createPartner();
+    const patch = (brand: object) => service.admin.call('PATCH', `${PARTNERS}/${id}`, { body: { brand } });
+    const logo_url = 'https://acme.example/logo.svg';
+    await patch({ name: 'Acme', logo_url, accent: '#0a66c2', help_url: 'https://acme.example/help' });
+    const changed = await patch({ accent: '#ffffff', help_url: null });
+    const brand = { name: 'Acme', logo_url, accent: '#ffffff', help_url: null };
+    expect(changed.body.data).toMatchObject({ name: 'Test Travel', brand });
+    expect((await auditOf(id)).filter(({ action }) => action === 'partner.updated')).toHaveLength(2);
+    await patch({ name: 'Acme' });
+    expect((await auditOf(id)).filter(({ action }) => action === 'partner.updated')).toHaveLength(2);
+    const browser = await openPortal(service.admin, service.process.portal!.url, id);
+    expect((await browser.get('session')).body.data.partner.brand).toEqual(brand);
+  });
+
+  it('sets the low-balance threshold of a currency, for a token that may change money', async () => {
+    const { id } = await create();
+    const patch = (admin: HttpClient, amount: number | null, currency: string) =>
+      admin.call('PATCH', `${PARTNERS}/${id}`, { body: { low_balance: { amount, currency } } });
+    await patch(service.admin, 10_000, 'USD');
+    const both = await patch(service.admin, 500, 'EUR');
+    const usd = { amount: 10_000, currency: 'USD' };
+    expect(both.body.data.low_balances).toEqual([{ amount: 500, currency: 'EUR' }, usd]);
+    expect((await patch(service.admin, null, 'EUR')).body.data.low_balances).toEqual([usd]);
+    expect((await service.admin.get(`${PARTNERS}/${id}`)).body.data.low_balances).toEqual([usd]);
+    const [{ low_balance_amount }] = (await service.admin.get(`${PARTNERS}/${id}/wallet`)).body.data.filter(
+      ({ currency }: { currency: string }) => currency === 'USD',
+    );
+    expect(low_balance_amount).toBe(10_000);
+  });
+
+  it.each([
+    [{ name: null }],
+    [{ name: '' }],
+    [{ email: 'acme' }],
+    [{ status: 'suspended' }],
+    [{ id: 'x' }],
+    [{ brand: null }],
+    [{ brand: { logo_url: 'http://acme.example/logo.svg' } }],
+    [{ brand: { logo_url: 'javascript:alert(1)' } }],
+    [{ brand: { accent: 'red' } }],
+    [{ brand: { help_url: '/help' } }],
+    [{ brand: { font: 'Arial' } }],
+    [{ low_balance: { currency: 'USD' } }],
+    [{ low_balance: { amount: -1, currency: 'USD' } }],
+  ])('refuses %j', async (body) => {
+    const { id } = await create();
+    expectProblem(await service.admin.call('PATCH', `${PARTNERS}/${id}`, { body }), 400, 'validation_failed');
+  });
 });
 
 describe('suspending a partner', () => {
@@ -183,7 +225,22 @@ describe('suspending a partner', () => {
     ]);
   });
 
-  it('accepts no fields', async () => {
+  it('shows its reason to the portal team, and audits the reason and the note of its end', async () => {
+    const { id } = await create();
+    const reason = 'Invoice 118 is overdue.';
+    const suspended = await service.admin.post(`${PARTNERS}/${id}/suspend`, { reason });
+    expect(suspended.body.data).toMatchObject({ status: 'suspended', suspended_reason: reason });
+    expect((await service.admin.get(`${PARTNERS}/${id}`)).body.data.suspended_reason).toBe(reason);
+    const reinstated = await service.admin.post(`${PARTNERS}/${id}/reinstate`, { note: 'Paid.' });
+    expect(reinstated.body.data).toMatchObject({ status: 'active', suspended_reason: null });
+    expect((await auditOf(id!)).map((entry) => [entry['action'], entry['details']])).toEqual([
+      ['partner.reinstated', { note: 'Paid.' }],
+      ['partner.suspended', { reason }],
+      ['partner.created', { name: 'Acme Travel' }],
+    ]);
+  });
+
+  it('accepts no unknown field', async () => {
     const { id } = await create();
     expectProblem(
       await service.admin.post(`${PARTNERS}/${id}/suspend`, { why: 'x' }),

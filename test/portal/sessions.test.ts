@@ -73,6 +73,34 @@ describe('a portal session', () => {
     expect(Date.parse(shown.step_up_until) - Date.parse(shown.expires_at)).toBe(900_000 - 28_800_000);
   });
 
+  it('goes on when its browser opens a used link of the same partner', async () => {
+    const code = await mintCode(service.admin, partner.id);
+    const begun = await exchange(portalUrl(), code);
+    const cookie = begun.headers.get('set-cookie')!.split(';')[0]!;
+    const again = await new PortalBrowser(portalUrl(), cookie).post('session', { code });
+    expect([again.status, again.headers.get('set-cookie')]).toEqual([200, null]);
+    expect(again.body.data).toEqual(begun.body.data);
+    expect((await exchange(portalUrl(), code)).status).toBe(401);
+
+    const stranger = await service.createPartner('Stranger Travel');
+    const foreign = await mintCode(service.admin, stranger.id);
+    await exchange(portalUrl(), foreign);
+    const browser = new PortalBrowser(portalUrl(), cookie);
+    for (const other of [foreign, `pst_${'x'.repeat(43)}`])
+      expect((await browser.post('session', { code: other })).status).toBe(401);
+    await browser.call('DELETE', 'session');
+    expect((await browser.post('session', { code })).status).toBe(401);
+  });
+
+  it('begins anew with a new link, also in a browser that has one', async () => {
+    const first = await open();
+    const code = await mintCode(service.admin, partner.id);
+    const second = await first.post('session', { code });
+    expect(second.status).toBe(200);
+    expect(second.headers.get('set-cookie')).not.toBeNull();
+    expect(second.body.data.id).not.toBe((await first.get('session')).body.data.id);
+  });
+
   it('stores neither its code nor its cookie, and returns each only once', async () => {
     const key = { idempotencyKey: 'portal-session-once' };
     const body = { actor: { id: 'user-2' } };

@@ -3,6 +3,7 @@ import { BOOK_CHECKS } from '../../src/reconciliation/index.js';
 import { ProviderUnavailable } from '../../src/providers/index.js';
 import { type ApiAnswer, eventually, type HttpClient } from '../harness/index.js';
 import { expectProblem, invalidFields } from '../harness/expect-problem.js';
+import { size } from '../harness/size.js';
 import { type Json, orderEnded, placeOrder, readFeed } from '../harness/order-steps.js';
 import {
   balance,
@@ -16,6 +17,8 @@ import {
 import { breachesOf } from '../reconciliation/whole-books.js';
 import { BASE } from '../topups/topup-steps.js';
 import { expectBooksToAddUp } from '../wallet/books.js';
+
+const ROUNDS = size('REFUND_RACES', 5, 20);
 
 const usd = (amount: number): Json => ({ amount, currency: 'USD' });
 const PATH = '/v1/refund-requests';
@@ -311,8 +314,8 @@ describe('the refunds of an eSIM', () => {
     expect(await balance(bought.buyer)).toMatchObject({ posted: 10 * PRICE });
   });
 
-  it('never exceed its price over many partial approvals beside a cancellation, in 20 of 20 rounds', async () => {
-    for (let round = 0; round < 20; round++) {
+  it(`never exceed its price over many partial approvals beside a cancellation, in ${ROUNDS} rounds`, async () => {
+    for (let round = 0; round < ROUNDS; round++) {
       const bought = await buy(3);
       const requests = [];
       for (const esimId of bought.esimIds) requests.push(await request(bought.buyer.live, esimId));

@@ -195,10 +195,14 @@ export type BalanceStep = {
     deposited: Money;
 };
 
-export type Branding = {
-    name: string;
+export type Brand = {
+    /**
+     * Null shows the partner's name.
+     */
+    name: string | null;
     logo_url: string | null;
     accent: string | null;
+    help_url: string | null;
 };
 
 /**
@@ -1621,6 +1625,67 @@ export type OrderTopupFailedEventData = {
     version: number;
 };
 
+export type OrderWithTimeline = {
+    id: string;
+    mode: 'sandbox' | 'live';
+    status: 'pending' | 'processing' | 'issued' | 'partially_issued' | 'failed' | 'canceling' | 'canceled';
+    /**
+     * Increases by one with each change of the order. Changes of its eSIMs count in their own versions.
+     */
+    version: number;
+    package_id: string;
+    quantity: number;
+    /**
+     * Number of days of each eSIM; null for a package of fixed days.
+     */
+    days: number | null;
+    quantity_issued: number;
+    quantity_failed: number;
+    unit_price: Money;
+    total: Money;
+    /**
+     * The amount released or refunded to the wallet.
+     */
+    refunded: Money;
+    reference: string | null;
+    metadata: {
+        [key: string]: string;
+    };
+    /**
+     * The eSIM that the order replaces, and whose refund pays for it; null for any other order.
+     */
+    replaces: string | null;
+    esims: Array<OrderEsim>;
+    failure: Failure | null;
+    cancel_failure: Failure | null;
+    created_at: string;
+    updated_at: string;
+    issued_at: string | null;
+    failed_at: string | null;
+    partner_id: string;
+    /**
+     * The call that placed the order.
+     */
+    accepted_request_id: string;
+    /**
+     * Oldest first, from the latest 300 events and 100 deliveries.
+     */
+    timeline: Array<TimelineEntry>;
+    /**
+     * The latest 100, newest first; null without the scope `webhooks:read`.
+     */
+    deliveries: Array<WebhookDelivery> | null;
+    /**
+     * Newest first.
+     */
+    refund_requests: Array<RefundRequest>;
+};
+
+export type OrderWithTimelineResponse = {
+    request_id: RequestId;
+    data: OrderWithTimeline;
+};
+
 export type Overview = {
     window: '24h' | '7d' | '30d';
     /**
@@ -1719,6 +1784,12 @@ export type PlanDays = {
 export type PortalActor = {
     id: string;
     name: string | null;
+};
+
+export type PortalBranding = {
+    name: string;
+    logo_url: string | null;
+    accent: string | null;
 };
 
 /**
@@ -1941,6 +2012,32 @@ export type RotatedWebhookSecretResponse = {
     data: RotatedWebhookSecret;
 };
 
+export type SearchHit = {
+    type: 'order' | 'esim' | 'topup' | 'refund_request' | 'event' | 'delivery' | 'endpoint' | 'request' | 'partner';
+    id: string;
+    partner_id: string | null;
+    /**
+     * Null for a partner.
+     */
+    mode: 'sandbox' | 'live' | null;
+    /**
+     * The reference, or the package without one; the ICCID; the event type; the URL; the method and path; or the name.
+     */
+    label: string;
+    status: string | null;
+    created_at: string;
+};
+
+export type SearchHitPage = {
+    request_id: RequestId;
+    data: Array<SearchHit>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
 export type Session = {
     id: string;
     partner: SessionPartner;
@@ -1957,13 +2054,17 @@ export type Session = {
      * The address of the API for the partner's programs; null if not configured.
      */
     api_url: string | null;
-    branding: Branding;
+    branding: PortalBranding;
 };
 
 export type SessionPartner = {
     id: string;
     name: string;
     status: 'active' | 'suspended';
+    /**
+     * The brand on the pages that the travelers see.
+     */
+    brand: Brand;
 };
 
 export type SessionResponse = {
@@ -2037,6 +2138,34 @@ export type StatsBucket = {
      */
     p50_ms: number | null;
     p95_ms: number | null;
+};
+
+export type TimelineEntry = {
+    at: string;
+    /**
+     * `webhook_sent`: the latest attempt of a delivery that has not ended. New kinds may be added later.
+     */
+    kind: 'accepted' | 'provisioned' | 'failed' | 'installed' | 'profile_changed' | 'first_use' | 'threshold' | 'usage_level' | 'suspended' | 'resumed' | 'revoked' | 'topup_accepted' | 'topup_completed' | 'topup_failed' | 'expiring' | 'expired' | 'refund_requested' | 'refund_approved' | 'refund_rejected' | 'refund_withdrawn' | 'cancel_requested' | 'canceled' | 'webhook_sent' | 'webhook_delivered' | 'webhook_failed';
+    esim_id: string | null;
+    topup_id: string | null;
+    refund_request_id: string | null;
+    /**
+     * The event that reported it; null if there was none, or it is past its retention.
+     */
+    event_id: string | null;
+    delivery_id: string | null;
+    /**
+     * The share of data used, of a `threshold` or `usage_level`.
+     */
+    percent: number | null;
+    /**
+     * The refund of a `failed`, `canceled` or `refund_approved`; the price of a `topup_accepted`.
+     */
+    amount: Money | null;
+    /**
+     * The reason of a failure, an expiry, a refund request or an action; the profile status of `installed` and `profile_changed`; the end of an `expiring` eSIM; the event type of a webhook.
+     */
+    detail: string | null;
 };
 
 export type Topup = {
@@ -3612,84 +3741,6 @@ export type ListOrdersResponses = {
 };
 
 export type ListOrdersResponse = ListOrdersResponses[keyof ListOrdersResponses];
-
-export type GetOrderData = {
-    body?: never;
-    path: {
-        /**
-         * Starts with `ord_`. A malformed id gets 404, like an unknown one.
-         */
-        id: string;
-    };
-    query?: never;
-    url: '/portal/v1/orders/{id}';
-};
-
-export type GetOrderErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
-     */
-    400: Problem;
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem;
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem;
-    /**
-     * `not_found`: The resource does not exist.
-     */
-    404: Problem;
-    /**
-     * `method_not_allowed`: This path does not support the method.
-     */
-    405: Problem;
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem;
-    /**
-     * `session_changed`: You signed in again in another tab.
-     */
-    409: Problem;
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem;
-    /**
-     * `expectation_failed`: The service does not support the Expect header.
-     */
-    417: Problem;
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem;
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem;
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem;
-    /**
-     * `service_unavailable`: The service is temporarily unavailable.
-     */
-    503: Problem;
-};
-
-export type GetOrderError = GetOrderErrors[keyof GetOrderErrors];
-
-export type GetOrderResponses = {
-    /**
-     * Done.
-     */
-    200: OrderResponse;
-};
-
-export type GetOrderResponse = GetOrderResponses[keyof GetOrderResponses];
 
 export type CancelOrderData = {
     body?: never;
@@ -5452,6 +5503,158 @@ export type CancelRefundRequestResponses = {
 };
 
 export type CancelRefundRequestResponse = CancelRefundRequestResponses[keyof CancelRefundRequestResponses];
+
+export type GetOrderData = {
+    body?: never;
+    path: {
+        /**
+         * Starts with `ord_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/portal/v1/orders/{id}';
+};
+
+export type GetOrderErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `session_changed`: You signed in again in another tab.
+     */
+    409: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type GetOrderError = GetOrderErrors[keyof GetOrderErrors];
+
+export type GetOrderResponses = {
+    /**
+     * Done.
+     */
+    200: OrderWithTimelineResponse;
+};
+
+export type GetOrderResponse = GetOrderResponses[keyof GetOrderResponses];
+
+export type SearchEverythingData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * The id of an order, eSIM, top-up, refund request, event, delivery, endpoint, request or partner; an ICCID; the reference of an order or top-up; or the start of the name or e-mail address of a partner.
+         */
+        q: string;
+    };
+    url: '/portal/v1/search';
+};
+
+export type SearchEverythingErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `session_changed`: You signed in again in another tab.
+     */
+    409: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type SearchEverythingError = SearchEverythingErrors[keyof SearchEverythingErrors];
+
+export type SearchEverythingResponses = {
+    /**
+     * Done.
+     */
+    200: SearchHitPage;
+};
+
+export type SearchEverythingResponse = SearchEverythingResponses[keyof SearchEverythingResponses];
 
 export type ListEventsData = {
     body?: never;

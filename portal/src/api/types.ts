@@ -1,5 +1,5 @@
 /** Types for the screens: from the OpenAPI document, and for data that only a browser session has. */
-import type { Money, Order, RefundRequest, Session, WebhookDelivery as Delivery } from './types.gen.ts';
+import type { Session } from './types.gen.ts';
 
 export type {
   ApiKey,
@@ -22,10 +22,13 @@ export type {
   LoggedCall as Call,
   Money,
   Order,
+  OrderWithTimeline,
   Overview,
   RefundRequest,
   RotatedWebhookSecret as RotatedSecret,
+  SearchHit,
   Session,
+  TimelineEntry,
   Topup,
   Transaction,
   WebhookAttempt as Attempt,

@@ -41,7 +41,9 @@ function toneOf({ kind, percent }: TimelineEntry, tone: Tone): Tone {
   return (kind === 'threshold' || kind === 'usage_level') && (percent ?? 0) >= NEARLY_USED ? 'warn' : tone;
 }
 
-function titleOf({ kind, percent, detail }: TimelineEntry, title: string): string {
+function titleOf({ kind, percent, detail }: TimelineEntry, title: string, order: OrderWithTimeline): string {
+  if (kind === 'provisioned' && order.quantity > 1)
+    return `${order.quantity_issued} of ${order.quantity} eSIMs issued`;
   if (percent !== null) return `${percent}% used`;
   if (kind.startsWith('webhook_') && detail) return title.replace('Webhook', `Webhook ${detail}`);
   return title;
@@ -52,7 +54,8 @@ function textOf({ kind, amount, detail }: TimelineEntry, order: OrderWithTimelin
   if (kind === 'provisioned') return `${money(order.unit_price)} charged for each eSIM.`;
   if (amount)
     return `${money(amount)} ${kind === 'topup_accepted' ? 'reserved' : 'returned to your balance'}.`;
-  if (kind.startsWith('webhook_') || detail === null) return undefined;
+  if (kind.startsWith('webhook_') || kind === 'installed' || detail === null) return undefined;
+  if (kind === 'expiring') return 'The traveler can be told, or topped up.';
   return `${capitalized(words(detail))}${/[.!?]$/.test(detail) ? '' : '.'}`;
 }
 
@@ -65,7 +68,7 @@ export function stepsOf(order: OrderWithTimeline, esim?: Esim): Step[] {
 }
 
 function pastOf(order: OrderWithTimeline): Step[] {
-  return (order.timeline ?? []).map((entry, at) => {
+  return order.timeline.map((entry, at) => {
     const [icon, tone, title] = LOOKS[entry.kind] ?? ['info', 'off', capitalized(words(entry.kind))];
     const text = textOf(entry, order);
     return {
@@ -73,7 +76,7 @@ function pastOf(order: OrderWithTimeline): Step[] {
       at: entry.at,
       icon,
       tone: toneOf(entry, tone),
-      title: titleOf(entry, title),
+      title: titleOf(entry, title, order),
       ...(text === undefined ? {} : { text }),
     };
   });

@@ -101,7 +101,7 @@ function Content({ order }: { order: OrderWithTimeline }) {
             </section>
           )}
           {order.deliveries && order.deliveries.length > 0 && <Deliveries deliveries={order.deliveries} />}
-          {order.accepted_request_id && <ApiCall requestId={order.accepted_request_id} />}
+          <ApiCall requestId={order.accepted_request_id} />
         </div>
         <aside className="rest" aria-label="Money and facts">
           <Money order={order} />

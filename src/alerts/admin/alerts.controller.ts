@@ -18,7 +18,7 @@ export class AlertsController {
   @RespondsPage(AlertResponse, {
     summary: 'List alerts, oldest first',
     description:
-      'Returns conditions that need attention: blocked endpoints, low balances, expiring keys and purchases that need a review.',
+      'Returns conditions that need attention: blocked endpoints, low balances, expiring keys and purchases that need a review. An alert is resolved when its cause has ended.',
   })
   @NeedsScope('alerts:read')
   async listAlerts(@Query() query: AlertsQueryDto): Promise<ListResponse<AlertResponse>> {

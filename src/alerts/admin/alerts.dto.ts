@@ -1,13 +1,28 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn } from 'class-validator';
 import { ListQueryDto, Optional, Rfc3339, ShortText } from '../../infra/http/index.js';
-import { ALERT_TYPES, type AlertEntity, type AlertFilters, type AlertType } from '../alerts.repository.js';
+import {
+  ALERT_STATES,
+  ALERT_TYPES,
+  type AlertEntity,
+  type AlertFilters,
+  type AlertState,
+  type AlertType,
+} from '../alerts.repository.js';
 
 export class AlertsQueryDto extends ListQueryDto {
   @ApiPropertyOptional({ enum: ALERT_TYPES })
   @Optional()
   @IsIn(ALERT_TYPES, { message: `must be one of ${ALERT_TYPES.join(', ')}` })
   type?: AlertType;
+
+  @ApiPropertyOptional({
+    enum: ALERT_STATES,
+    description: '`resolved`: the cause has ended. Alerts that report a loss stay open.',
+  })
+  @Optional()
+  @IsIn(ALERT_STATES, { message: `must be one of ${ALERT_STATES.join(', ')}` })
+  state?: AlertState;
 
   @ApiPropertyOptional({ type: String, maxLength: 128 })
   @Optional()
@@ -37,6 +52,7 @@ export class AlertsQueryDto extends ListQueryDto {
 export function toAlertFilters(query: AlertsQueryDto): AlertFilters {
   return {
     type: query.type,
+    state: query.state,
     partnerId: query.partner_id,
     subjectId: query.subject_id,
     createdAfter: query.created_after === undefined ? undefined : new Date(query.created_after),
@@ -66,6 +82,15 @@ export class AlertResponse {
 
   @ApiProperty({ type: String, format: 'date-time' })
   created_at!: string;
+
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    example: null,
+    description: 'When the cause ended, give or take a minute; null while the alert is open.',
+  })
+  resolved_at!: string | null;
 }
 
 export function toAlertResponse(alert: AlertEntity): AlertResponse {
@@ -76,5 +101,6 @@ export function toAlertResponse(alert: AlertEntity): AlertResponse {
     subject_id: alert.subjectId,
     details: alert.details,
     created_at: alert.createdAt.toISOString(),
+    resolved_at: alert.resolvedAt?.toISOString() ?? null,
   };
 }

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type RepeatedAlert, RepeatedAlerts } from '../../alerts/index.js';
+import { type AlertEntity, EndedAlerts, type RepeatedAlert, RepeatedAlerts } from '../../alerts/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { Sweeps } from '../../infra/sweeps.js';
 import type { ApiKeyEntity } from '../api-key.entity.js';
@@ -18,6 +18,7 @@ export class ExpiringKeys {
   constructor(
     private readonly keys: ApiKeysRepository,
     private readonly alerts: RepeatedAlerts,
+    ended: EndedAlerts,
     @Inject(APP_CONFIG) { sweepIntervalMs }: AppConfig,
     sweeps: Sweeps,
   ) {
@@ -26,6 +27,15 @@ export class ExpiringKeys {
       intervalMs: sweepIntervalMs * SWEEPS_BETWEEN,
       run: () => this.warn(),
     });
+    ended.start('key.expiring', (alerts) => this.selectEnded(alerts));
+  }
+
+  /** The alerts whose key has expired, was revoked or replaced, or expires at another time. */
+  private async selectEnded(alerts: readonly AlertEntity[]): Promise<readonly AlertEntity[]> {
+    const expiring = await this.keys.listExpiringByIds(alerts.map(({ subjectId }) => subjectId));
+    return alerts.filter(
+      ({ subjectId, details }) => expiring.get(subjectId)?.expiresAt?.toISOString() !== details['expires_at'],
+    );
   }
 
   /** Cycles through the keys in id order; raising an alert again has no effect. */

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Mode } from '../../common/mode.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { boundedCache } from '../../infra/bounded-cache.js';
-import { limitLockWait, Transactions } from '../../infra/database/index.js';
+import { limitLockWait, mayBeOfOneRow, Transactions } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { Sweeps } from '../../infra/sweeps.js';
 import { EsimObserver } from '../esim-observer.js';
@@ -49,15 +49,15 @@ export class EsimExpiry {
     let after: EndedEsim | null = null;
     do {
       const ended: readonly EndedEsim[] = await this.esims.listEnded(mode, BATCH, after);
-      after = await this.expireUntilOneFails(ended, stopping);
+      after = await this.expireUntilAllMayFail(ended, stopping);
     } while (after !== null && !stopping.aborted);
   }
 
   /**
-   * Returns the last eSIM tried, or null when no more follow. Stops after a failure, so that the list is queried again
-   * at once. That query fails if the database is down, but not if only this eSIM is faulty.
+   * Returns the last eSIM tried, or null when no more follow. Stops after a failure that may concern all eSIMs, so that
+   * the list is queried again at once. That query fails if the database is down.
    */
-  private async expireUntilOneFails(
+  private async expireUntilAllMayFail(
     ended: readonly EndedEsim[],
     stopping: AbortSignal,
   ): Promise<EndedEsim | null> {
@@ -67,7 +67,7 @@ export class EsimExpiry {
         await this.expire(each.id);
       } catch (error) {
         this.nameOnce(each.id, error);
-        return each;
+        if (!mayBeOfOneRow(error)) return each;
       }
     }
     return ended.length === BATCH ? ended.at(-1)! : null;

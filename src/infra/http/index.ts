@@ -36,7 +36,7 @@ export {
 export { countCalls } from './http-metrics.js';
 export { DEFAULT_LIMIT, ListQueryDto, MAX_LIMIT, startOfFeed, toListOptions } from './shared.dto.js';
 export { MoneyDto } from './shared.dto.js';
-export { MoneyResponse, PortalMode } from './shared.dto.js';
+export { BrandResponse, MoneyResponse, PortalMode } from './shared.dto.js';
 export { PathId } from './validation.pipe.js';
 export { StrictInputInterceptor } from './strict-input.interceptor.js';
 export { StrictValidationPipe } from './validation.pipe.js';

@@ -3,6 +3,7 @@ import { IsIn, IsInt, IsString, Matches, Max, MaxLength, Min } from 'class-valid
 import type { ListOptions } from '../database/index.js';
 import { ValidationFailed } from '../../common/errors/index.js';
 import { MODES } from '../../common/mode.js';
+import type { PartnerBrand } from '../../common/partner-brand.js';
 import { compose, Optional, QueryInteger } from './fields.js';
 
 export const DEFAULT_LIMIT = 25;
@@ -91,4 +92,24 @@ export class FailureResponse {
 /** The failure of a row, or null when it has none. */
 export function toFailureResponse(code: string | null, reason: string | null): FailureResponse | null {
   return code === null ? null : { code, reason: reason ?? '' };
+}
+
+/** A partner's brand on the pages that its travelers see. */
+export class BrandResponse implements PartnerBrand {
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'Acme Travel',
+    description: "Null shows the partner's name.",
+  })
+  name!: string | null;
+
+  @ApiProperty({ type: String, nullable: true, example: 'https://acme.example/logo.svg' })
+  logo_url!: string | null;
+
+  @ApiProperty({ type: String, nullable: true, example: '#0a66c2' })
+  accent!: string | null;
+
+  @ApiProperty({ type: String, nullable: true, example: 'https://acme.example/help' })
+  help_url!: string | null;
 }

@@ -1,10 +1,10 @@
-import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
+import { Controller, Get, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Caller, NeedsScope, PortalPrincipal, PortalSessionGuard } from '../../auth/index.js';
 import type { Mode } from '../../common/mode.js';
 import { mapPage } from '../../common/page.js';
-import { ListResponse, PathId, PortalMode, toListOptions } from '../../infra/http/index.js';
-import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
+import { ListResponse, PortalMode, toListOptions } from '../../infra/http/index.js';
+import { RespondsPage } from '../../infra/http/openapi/responds.js';
 import { OrdersQueryDto, toOrderFilters } from '../api/order-requests.dto.js';
 import { OrderResponse, toOrderResponse } from '../api/order.response.js';
 import { ReadOrders } from '../orders.repository.js';
@@ -14,7 +14,7 @@ export class PortalOrdersQueryDto extends OrdersQueryDto {
   mode!: Mode;
 }
 
-/** A partner's orders in the portal. */
+/** The list of a partner's orders in the portal; `lookups` has the page of one. */
 @ApiTags('Orders')
 @UseGuards(PortalSessionGuard)
 @Controller('portal/v1/orders')
@@ -33,18 +33,5 @@ export class PortalOrdersController {
   ): Promise<ListResponse<OrderResponse>> {
     const page = await this.orders.list(caller.inMode(query), toOrderFilters(query), toListOptions(query));
     return new ListResponse(mapPage(page, toOrderResponse));
-  }
-
-  @Get(':id')
-  @NeedsScope('orders:read')
-  @Responds(OrderResponse, {
-    summary: 'Get an order',
-    description: 'Returns the order as the partner API shows it.',
-  })
-  async getOrder(
-    @Caller() caller: PortalPrincipal,
-    @Param('id', PathId('ord')) id: string,
-  ): Promise<OrderResponse> {
-    return toOrderResponse(await this.orders.getById(caller.anyMode, id));
   }
 }

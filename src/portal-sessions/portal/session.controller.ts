@@ -36,7 +36,8 @@ export class SessionController {
   @UseGuards(PortalCodeGuard)
   @Responds(SessionResponse, {
     summary: 'Start a session with the code of a link',
-    description: "Sets the session's cookie. A code works once within five minutes.",
+    description:
+      "Sets the session's cookie. A code works once within five minutes. After that it returns the session of the browser, if that session lives and belongs to the same partner.",
     anonymous: true,
   })
   async beginSession(
@@ -44,6 +45,8 @@ export class SessionController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<SessionResponse> {
+    const resumed = await this.authenticator.resume(code, request.headers.cookie);
+    if (resumed) return toSessionResponse(resumed, this.config.portal);
     await this.authenticator.assertCode(code, clientAddress(request.raw, this.config.trustProxyHops));
     const { token, secondsLeft } = await this.transactions.run((tx) =>
       this.sessions.exchange(tx, code, request.id),

@@ -3,7 +3,7 @@ import type { PortalSession } from '../../auth/index.js';
 import { MODES, type Mode } from '../../common/mode.js';
 import { PORTAL_SCOPES, type PortalScope } from '../../common/scopes.js';
 import type { PortalConfig } from '../../config/index.js';
-import { ShortText } from '../../infra/http/index.js';
+import { BrandResponse, ShortText } from '../../infra/http/index.js';
 import { PortalActorResponse } from '../admin/portal-session.response.js';
 
 const MAX_CODE = 128;
@@ -28,9 +28,13 @@ export class SessionPartnerResponse {
 
   @ApiProperty({ type: String, enum: ['active', 'suspended'] })
   status!: string;
+
+  @ApiProperty({ type: BrandResponse, description: 'The brand on the pages that the travelers see.' })
+  brand!: BrandResponse;
 }
 
-export class BrandingResponse {
+/** The operator's brand in the portal. */
+export class PortalBrandingResponse {
   @ApiProperty({ type: String })
   name!: string;
 
@@ -79,8 +83,8 @@ export class SessionResponse {
   })
   api_url!: string | null;
 
-  @ApiProperty({ type: BrandingResponse })
-  branding!: BrandingResponse;
+  @ApiProperty({ type: PortalBrandingResponse })
+  branding!: PortalBrandingResponse;
 }
 
 export class EndedSessionResponse {
@@ -94,7 +98,12 @@ export function toSessionResponse(
 ): SessionResponse {
   return {
     id: session.id,
-    partner: { id: session.partnerId, name: session.partnerName, status: session.partnerStatus },
+    partner: {
+      id: session.partnerId,
+      name: session.partnerName,
+      status: session.partnerStatus,
+      brand: session.partnerBrand,
+    },
     actor: { id: session.actorId, name: session.actorName },
     modes: session.modes,
     scopes: session.scopes,

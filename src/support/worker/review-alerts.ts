@@ -1,10 +1,10 @@
 import { Injectable, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
-import { Alerts, ReviewSweeps } from '../../alerts/index.js';
+import { type AlertEntity, Alerts, EndedAlerts, ReviewSweeps } from '../../alerts/index.js';
 import { mapPage } from '../../common/page.js';
 import { OrdersRepository } from '../../orders/index.js';
 import { PlacementGuard } from '../../providers/index.js';
 import { TopupsRepository } from '../../topups/index.js';
-import { OrdersNeedingReview, TopupsNeedingReview } from '../needs-review.js';
+import { endsWithPurchase, OrdersNeedingReview, TopupsNeedingReview } from '../needs-review.js';
 
 /**
  * Raises `order.needs_review` and `topup.needs_review` once for each order, cancellation and top-up whose provider
@@ -17,6 +17,7 @@ export class ReviewAlerts implements OnModuleInit, OnApplicationBootstrap {
     private readonly topupsInReview: TopupsNeedingReview,
     private readonly sweeps: ReviewSweeps,
     private readonly alerts: Alerts,
+    private readonly ended: EndedAlerts,
     private readonly orders: OrdersRepository,
     private readonly topups: TopupsRepository,
     private readonly guard: PlacementGuard,
@@ -66,5 +67,16 @@ export class ReviewAlerts implements OnModuleInit, OnApplicationBootstrap {
         onceKey: topup.status,
       })),
     );
+    this.ended.start('order.needs_review', (alerts) => this.selectEnded(alerts, this.ordersInReview));
+    this.ended.start('topup.needs_review', (alerts) => this.selectEnded(alerts, this.topupsInReview));
+  }
+
+  private async selectEnded(
+    alerts: readonly AlertEntity[],
+    inReview: OrdersNeedingReview | TopupsNeedingReview,
+  ): Promise<readonly AlertEntity[]> {
+    const ending = alerts.filter(endsWithPurchase);
+    const open = await inReview.selectOpen(ending.map(({ subjectId }) => subjectId));
+    return ending.filter(({ subjectId }) => !open.has(subjectId));
   }
 }

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
-import { Alerts } from '../../alerts/index.js';
+import { type AlertEntity, Alerts, EndedAlerts } from '../../alerts/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { EventRecorder, type NewEvent } from '../../events/index.js';
 import { handleApart } from '../../infra/batcher.js';
@@ -20,6 +20,7 @@ export class LowBalanceAlerts {
   constructor(
     private readonly wallets: WalletsRepository,
     private readonly alerts: Alerts,
+    ended: EndedAlerts,
     private readonly events: EventRecorder,
     private readonly transactions: Transactions,
     @Inject(APP_CONFIG) { sweepIntervalMs }: Pick<AppConfig, 'sweepIntervalMs'>,
@@ -30,6 +31,16 @@ export class LowBalanceAlerts {
       name: 'wallets.low',
       intervalMs: sweepIntervalMs,
       run: (stopping) => this.raiseAll(stopping),
+    });
+    ended.start('balance.low', (alerts) => this.selectEnded(alerts));
+  }
+
+  /** The alerts whose wallet has not been low all the time since. */
+  private async selectEnded(alerts: readonly AlertEntity[]): Promise<readonly AlertEntity[]> {
+    const lowSince = await this.wallets.listLowSince(alerts.map(({ subjectId }) => subjectId));
+    return alerts.filter(({ subjectId, details, createdAt }) => {
+      const since = lowSince.get(`${subjectId} ${String(details['currency'])}`);
+      return since === undefined || since > createdAt;
     });
   }
 

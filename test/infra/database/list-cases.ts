@@ -86,6 +86,7 @@ const AUDIT: Samples<AuditFilters> = {
 };
 const ALERTS: Samples<AlertFilters> = {
   type: ['endpoint.blocked', 'balance.low', 'key.expiring'],
+  state: ['open', 'resolved'],
   partnerId: [PARTNER, RARE, 'unknown'],
   subjectId: [RARE, 'unknown'],
   ...CREATED,
@@ -126,6 +127,15 @@ function casesOf<Filters>(
     ...[{}, ...filtered].map(caseOf),
     ...pairs.map((chosen) => ({ ...caseOf(chosen), mostRows: Infinity })),
   ];
+}
+
+/** Reads that return one page and no cursor. */
+function lookup(name: string, read: (limit: number) => Promise<unknown>, mostRows?: number): ListCase {
+  const run = async ({ limit }: ListOptions): Promise<Page<unknown>> => {
+    await read(limit);
+    return { items: [], hasMore: false, nextCursor: null };
+  };
+  return { name, run, ...(mostRows === undefined ? {} : { mostRows }) };
 }
 
 /** The lists of all repositories, by source file. */
@@ -203,6 +213,27 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
     ...casesOf('refund requests of all partners', REFUNDS, (filters, options) =>
       refunds.listOfAll(filters, options),
     ),
+    ...[RARE_ORDER, 'ord_none'].map((orderId) =>
+      lookup(`latest events of ${orderId}`, (limit) =>
+        events.listOfOrder(live, { orderId, since: new Date(0) }, limit),
+      ),
+    ),
+    ...[live, sandbox].map((scope) =>
+      lookup(`deliveries of events (${scope.mode})`, (limit) =>
+        deliveries.listOfEvents(scope, [RARE, 'unknown'], limit),
+      ),
+    ),
+    lookup('top-ups of eSIMs', (limit) => topups.listOfEsims([RARE, 'unknown'], limit)),
+    lookup('refund requests of eSIMs', (limit) => refunds.listOfEsims([RARE, 'unknown'], limit)),
+    ...[null, live].flatMap((scope) => [
+      lookup('orders with a reference', (limit) => orders.listByReference(RARE, scope, limit)),
+      lookup('top-ups with a reference', (limit) => topups.listByReference(RARE, scope, limit)),
+      lookup('eSIMs with an ICCID', (limit) => esims.listByIccid(RARE, scope, limit)),
+    ]),
+    lookup('partners by the start of a name', (limit) => partners.listByPrefix('X19', limit)),
+    lookup('partners by an unknown name', (limit) => partners.listByPrefix('nobody', limit)),
+    lookup('an event', () => events.findOfAny('evt_unknown')),
+    lookup('a call', () => new CallLogRepository(manager, pages).findByRequestId('unknown')),
     ...casesOf('orders that need review', {}, (_none, options) =>
       new OrdersNeedingReview(manager, cursors, config).list(options),
     ),

@@ -135,6 +135,7 @@ const TABLES: readonly Filled[] = [
       // Listed oldest first, so the rare rows are the newest.
       created_at: `now() - interval '90 days' + i * interval '1 second'`,
       type: rarely(`'balance.low'`, `'endpoint.blocked'`),
+      resolved_at: rarely('now()', 'NULL'),
       partner_id: rarely(`'${RARE}'`, `'${PARTNER}'`),
       subject_id: rarely(`'${RARE}'`, `'whe' || i`),
     },

@@ -1,9 +1,9 @@
 import { Body, Controller, Get, Param, Patch, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
-import { AdminTokenGuard, NeedsScope } from '../../auth/index.js';
-import { mapPage } from '../../common/page.js';
-import { Transactions } from '../../infra/database/index.js';
+import { AdminPrincipal, AdminTokenGuard, Caller, NeedsScope } from '../../auth/index.js';
+import { AppError } from '../../common/errors/index.js';
+import { Transactions, type Tx } from '../../infra/database/index.js';
 import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
 import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import {
@@ -14,14 +14,16 @@ import {
   IdempotentPost,
   type RenderedResponse,
 } from '../../infra/idempotency/index.js';
-import { type PartnerEntity, PartnersRepository } from '../partners.repository.js';
-import { PartnersService } from '../partners.service.js';
+import { PartnersRepository, type PartnerEntity, PartnersService } from '../../partners/index.js';
+import { ManageWallet, WalletsRepository } from '../../wallet/index.js';
 import {
   CreatePartnerDto,
   PartnerResponse,
   PartnersQueryDto,
   toPartnerChanges,
   toPartnerResponse,
+  ReinstatePartnerDto,
+  SuspendPartnerDto,
   UpdatePartnerDto,
 } from './partners.dto.js';
 
@@ -33,6 +35,8 @@ export class PartnersController {
   constructor(
     private readonly partners: PartnersService,
     private readonly repository: PartnersRepository,
+    private readonly wallets: WalletsRepository,
+    private readonly manageWallet: ManageWallet,
     private readonly idempotent: IdempotentExecutor,
     private readonly transactions: Transactions,
   ) {}
@@ -52,7 +56,11 @@ export class PartnersController {
   ): Promise<RenderedResponse> {
     return this.idempotent.execute(key, async (tx) => {
       const partner = await this.partners.create(tx, by, { name, email: email ?? null });
-      return { ...ok(partner), status: 201, location: `/internal/v1/partners/${partner.id}` };
+      return {
+        ...(await this.ok(tx, partner)),
+        status: 201,
+        location: `/internal/v1/partners/${partner.id}`,
+      };
     });
   }
 
@@ -64,32 +72,42 @@ export class PartnersController {
   @NeedsScope('partners:read')
   async listPartners(@Query() query: PartnersQueryDto): Promise<ListResponse<PartnerResponse>> {
     const page = await this.repository.list({ status: query.status }, toListOptions(query));
-    return new ListResponse(mapPage(page, toPartnerResponse));
+    return new ListResponse({ ...page, items: await this.shown(page.items) });
   }
 
   @Get(':pid')
   @Responds(PartnerResponse, {
     summary: 'Get a partner',
-    description: 'Returns the partner with its name, e-mail address and status.',
+    description: 'Returns the partner with its status, its brand and its low-balance thresholds.',
   })
   @NeedsScope('partners:read')
   async getPartner(@Param('pid', PathId('ptn')) id: string): Promise<PartnerResponse> {
-    return toPartnerResponse(await this.partners.getById(id));
+    return this.show(await this.partners.getById(id));
   }
 
   @Patch(':pid')
   @Responds(PartnerResponse, {
-    summary: 'Change the name or the e-mail address of a partner',
-    description: 'Changes the fields that are sent and keeps the others.',
+    summary: 'Change the name, the e-mail address, the brand or the low-balance threshold',
+    description:
+      'Changes the fields that are sent and keeps the others, also inside `brand`. `low_balance` also needs the scope `money:write`.',
   })
   @NeedsScope('partners:write')
   async updatePartner(
     @Author() by: ChangeAuthor,
+    @Caller() caller: AdminPrincipal,
     @Param('pid', PathId('ptn')) id: string,
     @Body() body: UpdatePartnerDto,
   ): Promise<PartnerResponse> {
-    const changes = toPartnerChanges(body);
-    return toPartnerResponse(await this.transactions.run((tx) => this.partners.update(tx, by, id, changes)));
+    const { low_balance: lowBalance } = body;
+    if (lowBalance !== undefined && !caller.holds('money:write')) throw mayNotSetLowBalance();
+    return this.transactions.run(async (tx) => {
+      const partner = await this.partners.update(tx, by, id, toPartnerChanges(body));
+      if (lowBalance !== undefined) {
+        const { amount: lowBalanceAmount, currency } = lowBalance;
+        await this.manageWallet.setLowBalance(tx, by, { partnerId: id, currency, lowBalanceAmount });
+      }
+      return this.show(partner, tx);
+    });
   }
 
   @IdempotentPost(':pid/suspend', {
@@ -104,8 +122,11 @@ export class PartnersController {
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('pid', PathId('ptn')) id: string,
+    @Body() { reason }: SuspendPartnerDto,
   ): Promise<RenderedResponse> {
-    return this.idempotent.execute(key, async (tx) => ok(await this.partners.suspend(tx, by, id)));
+    return this.idempotent.execute(key, async (tx) =>
+      this.ok(tx, await this.partners.suspend(tx, by, id, reason ?? null)),
+    );
   }
 
   @IdempotentPost(':pid/reinstate', {
@@ -119,11 +140,32 @@ export class PartnersController {
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('pid', PathId('ptn')) id: string,
+    @Body() { note }: ReinstatePartnerDto,
   ): Promise<RenderedResponse> {
-    return this.idempotent.execute(key, async (tx) => ok(await this.partners.reinstate(tx, by, id)));
+    return this.idempotent.execute(key, async (tx) =>
+      this.ok(tx, await this.partners.reinstate(tx, by, id, note ?? null)),
+    );
+  }
+
+  private async ok(tx: Tx, partner: PartnerEntity): Promise<IdempotentResponse> {
+    return { data: await this.show(partner, tx) };
+  }
+
+  private async show(partner: PartnerEntity, tx?: Tx): Promise<PartnerResponse> {
+    return (await this.shown([partner], tx))[0]!;
+  }
+
+  private async shown(partners: readonly PartnerEntity[], tx?: Tx): Promise<PartnerResponse[]> {
+    const thresholds = await this.wallets.listLowBalances(
+      partners.map(({ id }) => id),
+      tx,
+    );
+    return partners.map((partner) => toPartnerResponse(partner, thresholds));
   }
 }
 
-function ok(partner: PartnerEntity): IdempotentResponse {
-  return { data: toPartnerResponse(partner) };
+function mayNotSetLowBalance(): AppError {
+  return new AppError('forbidden', {
+    detail: 'This admin token does not include money (money:write). Ask for access that does.',
+  });
 }
