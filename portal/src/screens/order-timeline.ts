@@ -51,7 +51,8 @@ function titleOf({ kind, percent, detail }: TimelineEntry, title: string, order:
 
 function textOf({ kind, amount, detail }: TimelineEntry, order: OrderWithTimeline): string | undefined {
   if (kind === 'accepted') return `${money(order.total)} reserved.`;
-  if (kind === 'provisioned') return `${money(order.unit_price)} charged for each eSIM.`;
+  if (kind === 'provisioned')
+    return `${money(order.unit_price)} charged${order.quantity > 1 ? ' for each eSIM' : ''}.`;
   if (amount)
     return `${money(amount)} ${kind === 'topup_accepted' ? 'reserved' : 'returned to your balance'}.`;
   if (kind.startsWith('webhook_') || kind === 'installed' || detail === null) return undefined;
@@ -67,8 +68,16 @@ export function stepsOf(order: OrderWithTimeline, esim?: Esim): Step[] {
   return [...steps, { key: 'expires', at: end, icon: 'end', tone: 'off', title: 'Expires', ahead: true }];
 }
 
+/** Thresholds that were crossed at once have one time; the lower one comes first. */
+function inOrder(timeline: readonly TimelineEntry[]): readonly TimelineEntry[] {
+  return timeline.toSorted((a, b) => {
+    const isOneMoment = a.at === b.at && a.percent !== null && b.percent !== null;
+    return isOneMoment ? a.percent! - b.percent! : 0;
+  });
+}
+
 function pastOf(order: OrderWithTimeline): Step[] {
-  return order.timeline.map((entry, at) => {
+  return inOrder(order.timeline).map((entry, at) => {
     const [icon, tone, title] = LOOKS[entry.kind] ?? ['info', 'off', capitalized(words(entry.kind))];
     const text = textOf(entry, order);
     return {

@@ -7,7 +7,7 @@ import { Callout } from '../components/callout.tsx';
 import { Copyable, Id } from '../components/copy-button.tsx';
 import { Facts } from '../components/facts.tsx';
 import { ErrorNote, Loading } from '../components/feedback.tsx';
-import { capitalized, counted, failureInWords, milliseconds, money, words } from '../components/format.ts';
+import { capitalized, counted, milliseconds, money, words } from '../components/format.ts';
 import { Table } from '../components/list.tsx';
 import { usePackageName } from '../components/package-name.tsx';
 import { State } from '../components/state.tsx';
@@ -15,6 +15,7 @@ import { Time } from '../components/time.tsx';
 import { Timeline } from '../components/timeline.tsx';
 import { InItsMode, useIsShown } from '../layout/in-its-mode.tsx';
 import { Screen } from '../layout/screen.tsx';
+import { DeliveryCode, DeliveryNote, DeliveryStatus } from './endpoint/delivery-row.tsx';
 import { UsageCard } from './esim-usage.tsx';
 import { OrderActions } from './order-actions.tsx';
 import { stepsOf } from './order-timeline.ts';
@@ -149,8 +150,6 @@ function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
       <Table label="Webhook deliveries" columns={['Event', 'Delivery', 'Status code', ['Time', 'number']]}>
         {deliveries.map((delivery) => {
           const last = delivery.last_attempt;
-          const failure = last && delivery.status !== 'delivered' ? failureInWords(last) : null;
-          const retrying = delivery.status === 'pending' && delivery.attempt_count > 0;
           return (
             <tr key={delivery.id}>
               <th scope="row">
@@ -165,15 +164,11 @@ function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
                 </Link>
               </th>
               <td className="at-state">
-                <State of={retrying ? 'retrying' : delivery.status} />
-                {failure && <span className="second">{capitalized(failure)}.</span>}
+                <DeliveryStatus delivery={delivery} />
+                <DeliveryNote delivery={delivery} />
               </td>
               <td className="at-end">
-                {last?.status_code ? (
-                  <code>{last.status_code}</code>
-                ) : (
-                  <span className="muted">No response</span>
-                )}
+                <DeliveryCode delivery={delivery} />
               </td>
               <td className="num at-time">
                 <Time at={last?.started_at ?? delivery.created_at} as="short" />

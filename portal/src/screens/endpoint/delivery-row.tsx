@@ -25,7 +25,7 @@ function Running({ attempt }: { attempt: CurrentAttempt }) {
 }
 
 /** The next attempt of a delivery, and the reason why its last one failed. */
-function Note({ delivery }: { delivery: Delivery }) {
+export function DeliveryNote({ delivery }: { delivery: Delivery }) {
   const last = delivery.last_attempt;
   if (delivery.current_attempt) return <span className="second">Waiting for your response.</span>;
   const failure = last && delivery.status !== 'delivered' ? failureInWords(last) : null;
@@ -64,10 +64,10 @@ export function DeliveryRow({ delivery, isOpen }: Props) {
       </td>
       <td className="at-state">
         <DeliveryStatus delivery={delivery} />
-        <Note delivery={delivery} />
+        <DeliveryNote delivery={delivery} />
       </td>
       <td className="at-end">
-        <StatusCode delivery={delivery} />
+        <DeliveryCode delivery={delivery} />
       </td>
       <td className="num at-note">{last ? milliseconds(last.latency_ms) : '–'}</td>
       <td className="num at-time">
@@ -83,7 +83,8 @@ function Dotted({ text }: { text: string }) {
   return text.split('.').map((part, at) => [at > 0 && '.', at > 0 && <wbr key={at} />, part]);
 }
 
-function StatusCode({ delivery }: { delivery: Delivery }) {
+/** The response of the last attempt. */
+export function DeliveryCode({ delivery }: { delivery: Delivery }) {
   const last = delivery.last_attempt;
   if (!last) return <span className="muted">{delivery.current_attempt ? 'Waiting' : 'Not sent yet'}</span>;
   if (last.status_code !== null) return <code>{last.status_code}</code>;
