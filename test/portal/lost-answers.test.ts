@@ -198,13 +198,19 @@ describe.skipIf(missing !== null)('a lost response', { timeout: BROWSER_TEST_MS 
 
     it('begins on Home without an error, also for a session with one scope', async () => {
       const stranger = await service.createPartner();
-      const { page: narrow, close } = await openPortalPage(browser, service, stranger.id, {
+      const {
+        page: narrow,
+        open,
+        close,
+      } = await openPortalPage(browser, service, stranger.id, {
         terms: { scopes: ['wallet:read'] },
       });
       await narrow.getByRole('heading', { name: /^Going live/ }).waitFor();
       expect(await narrow.getByRole('alert').count()).toBe(0);
       const business = narrow.getByRole('navigation', { name: 'Business' });
       expect(await business.getByRole('link').allInnerTexts()).toEqual(['Balance']);
+      await open('/orders');
+      await narrow.getByText('Your access does not include Orders.').waitFor();
       await close();
     });
   });

@@ -6,17 +6,21 @@ import { Icon } from '../components/icon.tsx';
 import { Toasts } from '../components/toasts.tsx';
 import { CommandPalette } from './command-palette.tsx';
 import { ModeSwitch } from './mode-switch.tsx';
-import { Navigation } from './navigation.tsx';
+import { Navigation, SCREENS } from './navigation.tsx';
+import { Screen } from './screen.tsx';
 import { UserMenu } from './user-menu.tsx';
 
 /** The frame around every screen: a column at the side, or one row at the top of a narrow window. */
 export function Shell({ onSignedOut }: { onSignedOut: () => void }) {
-  const { branding } = useSession();
+  const { branding, scopes } = useSession();
   const { pathname } = useLocation();
   const main = useRef<HTMLElement | null>(null);
   const menu = useRef<HTMLDivElement | null>(null);
   const shownBefore = useRef(pathname);
   const name = branding?.name ?? 'Partner portal';
+  const denied = SCREENS.find(
+    ({ to, scope }) => (pathname === to || pathname.startsWith(`${to}/`)) && !scopes.includes(scope),
+  )?.name;
 
   useEffect(() => {
     // Move the focus to a new screen, so that the keyboard does not stay on the old one.
@@ -72,10 +76,20 @@ export function Shell({ onSignedOut }: { onSignedOut: () => void }) {
         </div>
       </div>
       <main id="content" ref={main} tabIndex={-1}>
-        <Outlet />
+        {denied ? <Denied name={denied} /> : <Outlet />}
       </main>
       <Toasts />
     </div>
+  );
+}
+
+/** An address may lead to a screen that the session may not see. */
+function Denied({ name }: { name: string }) {
+  return (
+    <Screen
+      name={name}
+      lead={`Your access does not include ${name}. Ask the person who sent you the link to the portal.`}
+    />
   );
 }
 
