@@ -17,7 +17,7 @@ if (chromiumPath === null) {
   console.error('screenshots needs Chromium: apt-get install chromium, or CHROMIUM_PATH');
   process.exit(1);
 }
-const SIZE = { width: 1200, height: 760 };
+const SIZE = { width: 1360, height: 860 };
 const START_TIMEOUT_MS = 180_000;
 
 /** Responds with 200, or with 503 while broken. */
@@ -89,7 +89,7 @@ async function take(page, name) {
 }
 
 async function lookAround(browser, service, receiver) {
-  const page = await browser.newPage({ viewport: SIZE, colorScheme: 'light' });
+  const page = await browser.newPage({ viewport: SIZE, colorScheme: 'light', reducedMotion: 'reduce' });
   await page.goto(service.link);
   const base = new URL(service.link).origin;
   await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor();
@@ -110,6 +110,7 @@ async function lookAround(browser, service, receiver) {
   receiver.state.broken = true;
   for (let orders = 0; orders < 2; orders += 1) await order(service);
   await log.getByText('503').nth(1).waitFor();
+  await log.evaluate((table) => table.closest('section').scrollIntoView());
   await take(page, 'portal-delivery-log');
   await log.getByRole('row').filter({ hasText: '503' }).first().getByRole('link', { name: /dlv_/ }).click();
   await dialog.getByRole('heading', { name: 'Attempts' }).waitFor();

@@ -27,7 +27,7 @@ function Running({ attempt }: { attempt: CurrentAttempt }) {
 /** The next attempt of a delivery, and the reason why its last one failed. */
 export function DeliveryNote({ delivery }: { delivery: Delivery }) {
   const last = delivery.last_attempt;
-  if (delivery.current_attempt) return <span className="second">Waiting for your response.</span>;
+  if (delivery.current_attempt) return <span className="second">No response yet.</span>;
   const failure = last && delivery.status !== 'delivered' ? failureInWords(last) : null;
   const next = delivery.status === 'pending' && delivery.next_attempt_at;
   const kind = delivery.kind === 'event' ? null : capitalized(delivery.kind);

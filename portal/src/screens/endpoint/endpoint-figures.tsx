@@ -88,7 +88,7 @@ export function EndpointFigures({ endpoint }: { endpoint: Endpoint }) {
         <Figure
           name="Response time"
           value={p50 === null ? '–' : milliseconds(p50)}
-          note={p95 === null ? 'no responses yet' : `95th percentile: ${milliseconds(p95)}`}
+          note={p95 === null ? 'not measured yet' : `95th percentile: ${milliseconds(p95)}`}
         />
       </dl>
       <section className="card" aria-labelledby="per-hour">

@@ -93,12 +93,10 @@ export function PhaseBar({ attempt, phases }: { attempt: Attempt; phases: Phases
   );
 }
 
-/** The attempt under way, which counts up. */
+/** The attempt under way, which counts up. Its phases are known only when it has ended. */
 export function RunningBar({ attempt }: { attempt: CurrentAttempt }) {
   const ms = useNow() - Date.parse(attempt.started_at);
-  const parts: Part[] = [
-    { name: 'Connect', kind: 'passed', text: 'Done', share: 10 },
-    { name: 'Response', kind: 'running', text: `Waiting for ${inWords(ms)}`, share: 90 },
-  ];
+  const text = `Running for ${inWords(Math.max(0, ms))}, no response yet`;
+  const parts: Part[] = [{ name: `Attempt ${attempt.number}`, kind: 'running', text, share: 1 }];
   return <Bar label="Running attempt" parts={parts} />;
 }
