@@ -142,7 +142,7 @@ const orderRoute = createRoute({
 const esimsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/esims',
-  validateSearch: texts('status', 'iccid', 'order_id'),
+  validateSearch: texts('status', 'iccid', 'order_id', 'label'),
   component: lazyRouteComponent(() => import('./screens/esims.tsx'), 'Esims'),
 });
 const esimRoute = createRoute({

@@ -33,6 +33,7 @@ export function Esims() {
         texts={[
           { name: 'iccid', label: 'ICCID', pattern: /^\d{18,20}$/, placeholder: '18 to 20 digits' },
           { name: 'order_id', label: 'Order id', placeholder: 'ord_…' },
+          { name: 'label', label: 'Label' },
         ]}
       />
       <List<Esim>
