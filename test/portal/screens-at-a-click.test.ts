@@ -122,6 +122,23 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
     await page.getByText('Suspended', { exact: true }).first().waitFor();
   });
 
+  it('creates an install link, shows its address once, and revokes it', async () => {
+    const id = await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d');
+    await portal.open(`/esims/${id}`);
+    await page.getByRole('button', { name: 'Create install link' }).click();
+    await dialog.getByRole('button', { name: 'Create link' }).click();
+    await dialog.getByRole('region', { name: 'install link' }).waitFor();
+    const address = await dialog.getByRole('region', { name: 'install link' }).innerText();
+    expect(address).toMatch(/^https?:\/\//);
+    await dialog.getByRole('button', { name: 'Done' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await page.content()).not.toContain(address);
+    const links = page.getByRole('table', { name: 'Install links' });
+    await links.getByText('Valid', { exact: true }).waitFor();
+    await links.getByRole('button', { name: 'Revoke link' }).click();
+    await links.waitFor({ state: 'detached' });
+  });
+
   it('sums up the period on Home, with a table behind each chart and the next step to go live', async () => {
     await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d');
     const orders = page.getByRole('region', { name: 'Orders', exact: true });

@@ -6,6 +6,7 @@ export type {
   Attention,
   Balance as Wallet,
   ChecklistStep,
+  CreatedInstallLink,
   CreatedWebhookEndpoint as CreatedEndpoint,
   CurrentAttempt,
   Destination,
@@ -17,6 +18,7 @@ export type {
   Event,
   Explanation,
   InstallData,
+  InstallLink,
   IssuedApiKey as IssuedKey,
   ListedPackage,
   LoggedCall as Call,
@@ -41,18 +43,6 @@ export type {
 export type Mode = 'sandbox' | 'live';
 
 export type Scope = Session['scopes'][number];
-
-export type InstallLink = {
-  id: string;
-  esim_id: string;
-  expires_at: string;
-  opened_count: number;
-  last_opened_at: string | null;
-  created_at: string;
-};
-
-/** `url` and `access_code` are only in the first response. */
-export type CreatedInstallLink = InstallLink & { url: string | null; access_code: string | null };
 
 export const EVENT_TYPES = [
   'order.issued',
