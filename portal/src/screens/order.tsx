@@ -7,7 +7,7 @@ import { Callout } from '../components/callout.tsx';
 import { Copyable, Id } from '../components/copy-button.tsx';
 import { Facts } from '../components/facts.tsx';
 import { ErrorNote, Loading } from '../components/feedback.tsx';
-import { capitalized, counted, milliseconds, money, words } from '../components/format.ts';
+import { capitalized, count, counted, milliseconds, money, words } from '../components/format.ts';
 import { Table } from '../components/list.tsx';
 import { usePackageName } from '../components/package-name.tsx';
 import { State } from '../components/state.tsx';
@@ -238,6 +238,23 @@ function Money({ order }: { order: OrderWithTimeline }) {
   );
 }
 
+/** The install links of all eSIMs, and when one was last opened. */
+function LinkUse({ esims }: { esims: OrderWithTimeline['esims'] }) {
+  const links = esims.reduce((sum, esim) => sum + esim.install_links.count, 0);
+  const opened = esims
+    .map((esim) => esim.install_links.last_opened_at)
+    .filter((at) => at !== null)
+    .sort()
+    .at(-1);
+  if (links === 0) return 'None';
+  return (
+    <>
+      {count(links)}, {opened ? 'last opened ' : 'not opened yet'}
+      {opened && <Time at={opened} as="short" />}
+    </>
+  );
+}
+
 function Details({ order }: { order: OrderWithTimeline }) {
   return (
     <section className="card" aria-labelledby="details">
@@ -256,6 +273,7 @@ function Details({ order }: { order: OrderWithTimeline }) {
               </Link>
             ),
           ],
+          ['Install links', <LinkUse key="links" esims={order.esims} />],
           ['Issued at', order.issued_at && <Time key="issued" at={order.issued_at} as="short" />],
           ['Failed at', order.failed_at && <Time key="failed" at={order.failed_at} as="short" />],
           ...Object.entries(order.metadata).map(([name, value]) => [name, value] as const),
