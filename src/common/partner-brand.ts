@@ -13,6 +13,15 @@ export interface PartnerBrand {
   readonly help_url: string | null;
 }
 
+/**
+ * Whether the text is an https URL that a page may link to or show. Its host goes into the page's security policy, and
+ * URLs permit hosts such as `*` and `a;form-action`.
+ */
+export function isBrandUrl(text: unknown): text is string {
+  if (typeof text !== 'string' || !text.startsWith('https://') || !URL.canParse(text)) return false;
+  return /^[a-z0-9.-]+$/.test(new URL(text).hostname);
+}
+
 const UNSET: PartnerBrand = { name: null, logo_url: null, accent: null, help_url: null };
 
 /** The brand as stored, in which fields that were never set are missing. */

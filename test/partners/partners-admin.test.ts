@@ -187,6 +187,8 @@ describe('changing a partner', () => {
     [{ brand: null }],
     [{ brand: { logo_url: 'http://acme.example/logo.svg' } }],
     [{ brand: { logo_url: 'javascript:alert(1)' } }],
+    [{ brand: { logo_url: 'https://a.example;form-action/logo.svg' } }],
+    [{ brand: { logo_url: 'https://*/logo.svg' } }],
     [{ brand: { accent: 'red' } }],
     [{ brand: { help_url: '/help' } }],
     [{ brand: { font: 'Arial' } }],

@@ -13,7 +13,7 @@ import {
   ValidateNested,
 } from 'class-validator';
 import type { Money } from '../../common/money.js';
-import { type PartnerBrand, toPartnerBrand } from '../../common/partner-brand.js';
+import { isBrandUrl, type PartnerBrand, toPartnerBrand } from '../../common/partner-brand.js';
 import { LINE_PATTERN, LINES_PATTERN } from '../../common/plain-text.js';
 import {
   BrandResponse,
@@ -63,10 +63,6 @@ export class CreatePartnerDto {
   email?: string | null;
 }
 
-function isHttpsUrl(text: unknown): boolean {
-  return typeof text === 'string' && /^https:\/\//.test(text) && URL.canParse(text);
-}
-
 /** Null removes the URL. */
 function HttpsUrl(example: string, description: string): PropertyDecorator {
   return compose(
@@ -83,7 +79,7 @@ function HttpsUrl(example: string, description: string): PropertyDecorator {
     SingleLineText(MAX_URL),
     ValidateBy({
       name: 'httpsUrl',
-      validator: { validate: isHttpsUrl, defaultMessage: () => 'must be an absolute https URL' },
+      validator: { validate: isBrandUrl, defaultMessage: () => 'must be an absolute https URL' },
     }),
   );
 }
