@@ -75,7 +75,6 @@ export class InstallPageController {
   /** Returns the outcome only after the try was counted. */
   private async tryCode({ facts, token }: InstallVisit, code: string): Promise<CodeProblem> {
     if (facts.accessCodeHash === null) return null;
-    if (isLocked(facts)) return 'locked';
     const isCorrect = timingSafeEqual(facts.accessCodeHash, hashAccessCode(token, code));
     if ((await this.links.countTry(facts.linkId, isCorrect)) === 'locked') return 'locked';
     return isCorrect ? null : 'wrong';
