@@ -44,6 +44,7 @@ async function startService(dataDir) {
       PORT: String(port),
       ADMIN_PORT: String(adminPort),
       PORTAL_PORT: String(portalPort),
+      INSTALL_PORT: String(await freePort()),
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -14,6 +14,7 @@ const COMMANDS = [
   'orders get',
   'esims list',
   'esims get',
+  'esims install-link',
   'esims plans',
   'esims auto-topup',
   'esims label',

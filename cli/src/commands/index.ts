@@ -5,6 +5,7 @@ import { doctor } from './doctor.command.js';
 import {
   esimsAutoTopup,
   esimsGet,
+  esimsInstallLink,
   esimsLabel,
   esimsList,
   esimsPlans,
@@ -38,6 +39,7 @@ const ALL: readonly Command[] = [
   ordersGet,
   esimsList,
   esimsGet,
+  esimsInstallLink,
   esimsPlans,
   esimsAutoTopup,
   esimsLabel,
