@@ -180,7 +180,12 @@ describe('a batch of attempts that end together', () => {
 describe('the first failure after the last success', () => {
   /** When each attempt ended, in the order in which they are recorded; then whether the endpoint fails. */
   it.each([
-    ['is forgotten after a success that ended later, and was recorded first', 'delivered 2', 'failed 1', false],
+    [
+      'is forgotten after a success that ended later, and was recorded first',
+      'delivered 2',
+      'failed 1',
+      false,
+    ],
     ['is kept after a success that ended earlier, and was recorded later', 'failed 2', 'delivered 1', true],
     ['ends with a success', 'failed 1', 'delivered 2', false],
     ['begins after a success', 'delivered 1', 'failed 2', true],
