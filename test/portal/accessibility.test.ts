@@ -297,7 +297,8 @@ async function topUp({ sandbox }: TestPartner, esimId: string): Promise<string> 
 }
 
 describe.skipIf(missing !== null)('the portal', { timeout: BROWSER_TEST_MS }, () => {
-  const accessible = 'passes axe in light and dark, obeys its content policy, and fits into 400 %% zoom: %s';
+  const accessible =
+    'passes axe in light and dark, obeys its content policy, and fits at four times the zoom: %s';
 
   beforeAll(async () => {
     service = await startTestService({ env: ENV });
