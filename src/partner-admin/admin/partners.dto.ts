@@ -63,9 +63,18 @@ export class CreatePartnerDto {
   email?: string | null;
 }
 
+/**
+ * An address that pages can show, and whose origin a Content-Security-Policy can name: `*`, `;` and `,` in a host have a
+ * meaning there. A user name before the host would hide it.
+ */
 function isHttpsUrl(text: unknown): boolean {
-  return typeof text === 'string' && /^https:\/\//.test(text) && URL.canParse(text);
+  if (typeof text !== 'string' || !/^https:\/\/[^/\\]/.test(text) || /\s/.test(text)) return false;
+  const url = URL.parse(text);
+  return url !== null && url.username === '' && url.password === '' && HOST.test(url.hostname);
 }
+
+/** A name as DNS has it, an IPv4 address, or an IPv6 address in brackets. */
+const HOST = /^(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])$/;
 
 /** Null removes the URL. */
 function HttpsUrl(example: string, description: string): PropertyDecorator {
