@@ -20,7 +20,7 @@ export {
   type ProfileStatus,
   takesTopups,
 } from './esim.js';
-export { actionsOf, canCancel } from './esim-actions.js';
+export { actionsOf, canCancel, requireAction } from './esim-actions.js';
 export { EsimEntity, toProviderEsim } from './esim.entity.js';
 export { EsimObserver } from './esim-observer.js';
 export { EsimQueries } from './esim-queries.js';
