@@ -1,6 +1,6 @@
 /** The import direction of docs: main, apps, features, infra, common. A breach fails `npm run check` and `npm test`. */
 const FEATURES =
-  'auth|api-keys|partners|portal-sessions|audit|alerts|call-log|catalog|purchases|orders|esims|topups|wallet|providers|catalog-sync|support|esim-sync|reconciliation|restore|retention|events|webhooks|overview|lookups|partner-admin';
+  'auth|api-keys|partners|portal-sessions|audit|alerts|call-log|catalog|purchases|orders|esims|install-links|topups|wallet|providers|catalog-sync|support|esim-sync|reconciliation|restore|retention|events|webhooks|overview|lookups|partner-admin';
 
 /** Which features a feature may use; only the overview and lookups use webhooks, and webhooks uses only events (and who is calling, and what people are told). */
 const MAY_USE = {
@@ -16,6 +16,7 @@ const MAY_USE = {
   'catalog-sync': ['auth', 'audit', 'alerts', 'catalog', 'events', 'partners', 'providers'],
   events: ['auth', 'partners'],
   esims: ['auth', 'audit', 'catalog', 'partners', 'events', 'providers'],
+  'install-links': ['auth', 'audit', 'catalog', 'esims'],
   wallet: ['auth', 'audit', 'alerts', 'events', 'partners'],
   purchases: ['auth', 'providers'],
   orders: [
@@ -50,7 +51,17 @@ const MAY_USE = {
   retention: ['auth', 'alerts', 'catalog', 'catalog-sync', 'esims', 'orders', 'providers', 'topups'],
   webhooks: ['auth', 'audit', 'alerts', 'events', 'partners'],
   'partner-admin': ['auth', 'audit', 'partners', 'wallet'],
-  lookups: ['auth', 'call-log', 'esims', 'events', 'orders', 'partners', 'topups', 'webhooks'],
+  lookups: [
+    'auth',
+    'call-log',
+    'esims',
+    'events',
+    'install-links',
+    'orders',
+    'partners',
+    'topups',
+    'webhooks',
+  ],
   overview: ['auth', 'api-keys', 'orders', 'wallet', 'webhooks'],
 };
 

@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# The service in one image. The command selects the role: dist/src/main.{api,admin,portal,worker}.js, dist/src/migrate.js.
+# The service in one image. The command selects the role: dist/src/main.{api,admin,portal,install,worker}.js, dist/src/migrate.js.
 # Without a container engine, ops/image/prove.mjs runs the output of `assemble.mjs` under the same restrictions.
 # Pin both bases by digest when you build for production.
 
@@ -27,11 +27,11 @@ COPY --from=build --chown=root:root /app /app
 # Node.js writes files that only their owner can read.
 COPY --from=compiled --chown=65532:65532 /tmp/compiled /app/compiled
 # Inside a container, the network controls access to a port, not the address.
-ENV NODE_ENV=production ENV_FILE= HOST=0.0.0.0 ADMIN_HOST=0.0.0.0 OPS_HOST=0.0.0.0 CALLBACK_HOST=0.0.0.0 PORTAL_HOST=0.0.0.0
+ENV NODE_ENV=production ENV_FILE= HOST=0.0.0.0 ADMIN_HOST=0.0.0.0 OPS_HOST=0.0.0.0 CALLBACK_HOST=0.0.0.0 PORTAL_HOST=0.0.0.0 INSTALL_HOST=0.0.0.0
 ENV NODE_COMPILE_CACHE=/app/compiled
 USER 65532:65532
-# api, admin, ops (probes and metrics), callbacks, portal
-EXPOSE 3000 3001 3002 3003 3004
+# api, admin, ops (probes and metrics), callbacks, portal, install page
+EXPOSE 3000 3001 3002 3003 3004 3005
 STOPSIGNAL SIGTERM
 # The base's entry point is Node.js. Nothing writes to the root, and /tmp is the runtime's tmpfs.
 ENTRYPOINT ["/nodejs/bin/node", "--enable-source-maps"]

@@ -73,12 +73,14 @@ try {
     ADMIN_PORT: '0',
     OPS_PORT: '0',
     PORTAL_PORT: '0',
+    INSTALL_PORT: '0',
     PORTAL_URL: 'https://portal.example.com',
+    INSTALL_URL: 'https://install.example.com',
   };
   const migrated = start(env, 'migrate');
   assert.equal(migrated.status, 0, migrated.text);
   console.log(`migrate: done, on Node ${execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()}`);
-  for (const role of ['api', 'admin', 'worker', 'portal']) await startAndStop(env, role);
+  for (const role of ['api', 'admin', 'worker', 'portal', 'install']) await startAndStop(env, role);
   const embedded = start({ DATA_DIR: path.join(place, 'data'), PORT: '0', ADMIN_PORT: '0' });
   assert.equal(embedded.status, 1);
   assert.match(embedded.text, /no PostgreSQL binaries .*set DATABASE_URL/);

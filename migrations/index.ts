@@ -52,6 +52,7 @@ import { DateFirstFailures1763700000085 } from './1763700000085-date-first-failu
 import { RollUpActivity1763700000086 } from './1763700000086-roll-up-activity.js';
 import { ResolveAlerts1763700000087 } from './1763700000087-resolve-alerts.js';
 import { SearchAcrossPartners1763700000088 } from './1763700000088-search-across-partners.js';
+import { CreateInstallLinks1763700000089 } from './1763700000089-create-install-links.js';
 
 /** Every migration, oldest first. Listed explicitly: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -109,4 +110,5 @@ export const MIGRATIONS = [
   RollUpActivity1763700000086,
   ResolveAlerts1763700000087,
   SearchAcrossPartners1763700000088,
+  CreateInstallLinks1763700000089,
 ];

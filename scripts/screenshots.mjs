@@ -17,7 +17,7 @@ if (chromiumPath === null) {
   console.error('screenshots needs Chromium: apt-get install chromium, or CHROMIUM_PATH');
   process.exit(1);
 }
-const SIZE = { width: 1200, height: 760 };
+const SIZE = { width: 1360, height: 860 };
 const START_TIMEOUT_MS = 180_000;
 
 /** Responds with 200, or with 503 while broken. */
@@ -44,6 +44,7 @@ async function startService(dataDir) {
       PORT: String(port),
       ADMIN_PORT: String(adminPort),
       PORTAL_PORT: String(portalPort),
+      INSTALL_PORT: String(await freePort()),
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -89,10 +90,11 @@ async function take(page, name) {
 }
 
 async function lookAround(browser, service, receiver) {
-  const page = await browser.newPage({ viewport: SIZE, colorScheme: 'light' });
+  const page = await browser.newPage({ viewport: SIZE, colorScheme: 'light', reducedMotion: 'reduce' });
   await page.goto(service.link);
   const base = new URL(service.link).origin;
-  await page.getByRole('heading', { name: 'API Keys' }).waitFor();
+  await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor();
+  await page.goto(`${base}/developers/api-keys`);
   await page.getByRole('table').waitFor();
   await take(page, 'portal-api-keys');
 
@@ -109,13 +111,9 @@ async function lookAround(browser, service, receiver) {
   receiver.state.broken = true;
   for (let orders = 0; orders < 2; orders += 1) await order(service);
   await log.getByText('503').nth(1).waitFor();
+  await log.evaluate((table) => table.closest('section').scrollIntoView());
   await take(page, 'portal-delivery-log');
-  await log
-    .getByRole('row')
-    .filter({ hasText: '503' })
-    .first()
-    .getByRole('button', { name: /^dlv_/ })
-    .click();
+  await log.getByRole('row').filter({ hasText: '503' }).first().getByRole('link', { name: /dlv_/ }).click();
   await dialog.getByRole('heading', { name: 'Attempts' }).waitFor();
   await page.emulateMedia({ colorScheme: 'dark' });
   await take(page, 'portal-delivery-dark');
@@ -123,6 +121,9 @@ async function lookAround(browser, service, receiver) {
   await page.goto(`${base}/developers/webhooks`);
   await page.getByRole('switch').first().waitFor();
   await take(page, 'portal-webhooks');
+  await page.goto(base);
+  await page.getByRole('heading', { name: 'Latest orders' }).waitFor();
+  await take(page, 'portal-home');
 }
 
 mkdirSync(images, { recursive: true });

@@ -13,6 +13,7 @@ const ENTRIES = {
   api: 'dist/src/main.api.js',
   admin: 'dist/src/main.admin.js',
   portal: 'dist/src/main.portal.js',
+  install: 'dist/src/main.install.js',
   worker: 'dist/src/main.worker.js',
   migrate: 'dist/src/migrate.js',
   reconcile: 'dist/src/main.reconcile.js',

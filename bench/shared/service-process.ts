@@ -80,6 +80,7 @@ export class ServiceProcess {
         ADMIN_PORT: String(admin),
         OPS_PORT: String(ops),
         PORTAL_PORT: String(await freePort()),
+        INSTALL_PORT: String(await freePort()),
         ADMIN_TOKENS: `bench:${adminToken}`,
         SECRETS_KEYS,
         ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),

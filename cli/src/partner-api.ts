@@ -2,6 +2,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import {
   type AutoTopup,
   type ChangesPage,
+  type CreatedInstallLink,
   type Destination,
   type EsimEvent,
   type EventPage,
@@ -9,8 +10,10 @@ import {
   type Esim,
   type EsimPlan,
   type EsimWithInstall,
+  type InstallLink,
   type LoggedCall,
   type NewAutoTopup,
+  type NewInstallLink,
   type NewOrder,
   type NewRefundRequest,
   type NewTopup,
@@ -32,6 +35,7 @@ export type {
   EsimEvent as ServiceEvent,
   EsimWithInstall,
   LoggedCall,
+  NewInstallLink,
   NewOrder,
   NewTopup,
   Order,
@@ -206,6 +210,18 @@ export class PartnerApi {
 
   deleteAutoTopup(esimId: string): Promise<void> {
     return this.client.esims.deleteAutoTopup(esimId, this.call);
+  }
+
+  createInstallLink(esimId: string, terms: NewInstallLink): Promise<CreatedInstallLink> {
+    return this.client.esims.createInstallLink(esimId, terms, this.call);
+  }
+
+  async installLinks(esimId: string): Promise<Page<InstallLink>> {
+    return this.client.esims.installLinks(esimId, this.call);
+  }
+
+  revokeInstallLink(esimId: string, linkId: string): Promise<void> {
+    return this.client.esims.revokeInstallLink(esimId, linkId, this.call);
   }
 
   async topupPackages(esimId: string): Promise<Page<Package>> {

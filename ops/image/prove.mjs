@@ -43,12 +43,14 @@ try {
     PORT: String(await freePort()),
     ADMIN_PORT: String(await freePort()),
     PORTAL_PORT: '0',
+    INSTALL_PORT: '0',
     PORTAL_URL: 'https://portal.example.com',
+    INSTALL_URL: 'https://install.example.com',
   };
   proveTheWalls();
   proveTheCompiledCode();
   await migrate(env);
-  for (const role of ['api', 'admin', 'worker', 'portal']) roles.push(await startRole(role, env));
+  for (const role of ['api', 'admin', 'worker', 'portal', 'install']) roles.push(await startRole(role, env));
   await proveAnOrder(env);
   for (const role of roles) await stopRole(role);
   console.log(

@@ -10,6 +10,7 @@ import type { Session } from './api/types.ts';
 import { Loading } from './components/feedback.tsx';
 import { applyBranding } from './layout/branding.ts';
 import { Ended, type EndReason } from './layout/ended.tsx';
+import { applyTheme, savedTheme } from './layout/theme.ts';
 import { onSignedOut, router } from './router.tsx';
 import './styles/main.css';
 
@@ -17,6 +18,8 @@ type State =
   | { kind: 'opening' }
   | { kind: 'open'; session: Session }
   | { kind: 'closed'; reason: EndReason; returnUrl: string | null };
+
+applyTheme(savedTheme());
 
 // Outside React, which may render twice: a code works only once.
 const code = takeCode();
@@ -70,7 +73,7 @@ function Portal() {
     };
   }, []);
 
-  if (state.kind === 'opening') return <Loading />;
+  if (state.kind === 'opening') return <Opening />;
   if (state.kind === 'closed') {
     const retry = () => {
       opening = openSession(code);
@@ -89,6 +92,21 @@ function Portal() {
     <SessionContext value={state.session}>
       <RouterProvider router={router} />
     </SessionContext>
+  );
+}
+
+/** The frame without content, so that nothing moves when the session opens. */
+function Opening() {
+  return (
+    <div className="app">
+      <div className="rail" />
+      <main>
+        <div className="pagebar" />
+        <div className="page">
+          <Loading />
+        </div>
+      </main>
+    </div>
   );
 }
 

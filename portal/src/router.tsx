@@ -3,12 +3,12 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
-  redirect,
   retainSearchParams,
   type ErrorComponentProps,
 } from '@tanstack/react-router';
 import type { Mode } from './api/types.ts';
 import { ErrorNote, Loading } from './components/feedback.tsx';
+import { PageBar, Screen } from './layout/screen.tsx';
 import { Shell } from './layout/shell.tsx';
 
 type Search = Record<string, unknown>;
@@ -46,23 +46,26 @@ const rootRoute = createRootRoute({
       }}
     />
   ),
-  notFoundComponent: () => (
-    <>
-      <h1>Page not found</h1>
-      <p className="lead">Choose a page from the navigation.</p>
-    </>
-  ),
+  notFoundComponent: () => <Screen name="Page not found" lead="Choose a page from the navigation." />,
 });
 
 const home = createRoute({
   getParentRoute: () => rootRoute,
   path: '/',
-  beforeLoad: () => {
-    // The router expects a thrown redirect, which is not an Error and needs no stack.
-    throw redirect({ to: '/developers/api-keys' }) as unknown as Error;
-  },
+  validateSearch: texts('window'),
+  component: lazyRouteComponent(() => import('./screens/home/home.tsx'), 'Home'),
 });
-
+const catalogRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/catalog',
+  validateSearch: texts('to', 'plan', 'exit_country', 'max_price', 'topups', 'sort', 'all'),
+  component: lazyRouteComponent(() => import('./screens/catalog/catalog.tsx'), 'Catalog'),
+});
+const packageRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/catalog/$packageId',
+  component: lazyRouteComponent(() => import('./screens/catalog/package.tsx'), 'PackagePage'),
+});
 const apiKeys = createRoute({
   getParentRoute: () => rootRoute,
   path: '/developers/api-keys',
@@ -95,6 +98,11 @@ const eventsRoute = createRoute({
   validateSearch: texts('type'),
   component: lazyRouteComponent(() => import('./screens/events.tsx'), 'Events'),
 });
+const eventRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/developers/events/$eventId',
+  component: lazyRouteComponent(() => import('./screens/event.tsx'), 'EventPage'),
+});
 const requestsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/developers/requests',
@@ -123,7 +131,7 @@ const doctorRoute = createRoute({
 const ordersRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/orders',
-  validateSearch: texts('status', 'reference'),
+  validateSearch: texts('status', 'reference', 'created_after', 'created_before'),
   component: lazyRouteComponent(() => import('./screens/orders.tsx'), 'Orders'),
 });
 const orderRoute = createRoute({
@@ -134,7 +142,7 @@ const orderRoute = createRoute({
 const esimsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/esims',
-  validateSearch: texts('status', 'iccid', 'order_id'),
+  validateSearch: texts('status', 'iccid', 'order_id', 'label'),
   component: lazyRouteComponent(() => import('./screens/esims.tsx'), 'Esims'),
 });
 const esimRoute = createRoute({
@@ -147,6 +155,11 @@ const topupsRoute = createRoute({
   path: '/top-ups',
   validateSearch: texts('status', 'esim_id', 'reference'),
   component: lazyRouteComponent(() => import('./screens/topups.tsx'), 'Topups'),
+});
+const topupRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/top-ups/$topupId',
+  component: lazyRouteComponent(() => import('./screens/topup.tsx'), 'TopupPage'),
 });
 const refundsRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -162,10 +175,13 @@ const balance = createRoute({
 
 const routeTree = rootRoute.addChildren([
   home,
+  catalogRoute,
+  packageRoute,
   apiKeys,
   webhooks,
   endpointRoute,
   eventsRoute,
+  eventRoute,
   requestsRoute,
   requestRoute,
   doctorRoute,
@@ -174,6 +190,7 @@ const routeTree = rootRoute.addChildren([
   esimsRoute,
   esimRoute,
   topupsRoute,
+  topupRoute,
   refundsRoute,
   balance,
 ]);
@@ -191,8 +208,19 @@ export const router = createRouter({
   // Open dialogs, typed text and shown data belong to one object in one mode: another one starts fresh.
   defaultRemountDeps: ({ params, search }) => [params, search.mode ?? null],
   defaultPreload: 'intent',
-  defaultPendingComponent: () => <Loading />,
-  defaultErrorComponent: ({ error, reset }: ErrorComponentProps) => <ErrorNote error={error} retry={reset} />,
+  defaultPendingComponent: () => (
+    <>
+      <PageBar name="" />
+      <div className="page">
+        <Loading />
+      </div>
+    </>
+  ),
+  defaultErrorComponent: ({ error, reset }: ErrorComponentProps) => (
+    <div className="page">
+      <ErrorNote error={error} retry={reset} />
+    </div>
+  ),
   scrollRestoration: true,
 });
 

@@ -48,7 +48,7 @@ const ERROR_ADVICE = {
   },
   ip_not_allowed: {
     cause: 'The key is bound to address ranges, and the call came from elsewhere.',
-    cure: 'Call from a listed address, or ask us to change the ranges. You cannot change them in the portal.',
+    cure: 'Call from a listed address, or create a key with other address ranges in the portal.',
   },
   forbidden: {
     cause: 'The key is valid, but it does not have the scope of this operation. `detail` names the scope.',

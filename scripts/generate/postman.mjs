@@ -9,6 +9,7 @@ const ID_VARIABLES = {
   topups: 'topup_id',
   events: 'event_id',
   'refund-requests': 'refund_request_id',
+  'install-links': 'install_link_id',
 };
 
 /** Body fields that must differ between calls, or whose values come from an earlier response. */
@@ -23,6 +24,8 @@ const KEEPS = {
   placeTopup: ["pm.collectionVariables.set('topup_id', data.id);"],
   listEvents: ["if (data.length > 0) pm.collectionVariables.set('event_id', data[0].id);"],
   requestRefund: ["pm.collectionVariables.set('refund_request_id', data.id);"],
+  createInstallLink: ["pm.collectionVariables.set('install_link_id', data.id);"],
+  revokeInstallLink: ["pm.collectionVariables.unset('install_link_id');"],
   cancelOrder: forgetOrder(),
   replaceEsim: forgetOrder(),
   revokeEsim: forgetOrder(),
@@ -69,10 +72,20 @@ if ((needs('order_id') || needs('esim_id')) && !variables.get('esim_id')) {
     });
 }`;
 
+const LINK_FIRST = String.raw`
+// Without a link, there would be nothing to get.
+${CALL}
+if (!variables.get('install_link_id') && pm.variables.get('api_key').includes('_test_'))
+  call('POST', '/v1/esims/' + variables.get('esim_id') + '/install-links', {}, ({ id }) =>
+    variables.set('install_link_id', id),
+  );`;
+
 /** Scripts that run before one request, by operation; only with a Sandbox key, as the order before it. */
 const FIRST = {
   resumeEsim: waitForAction('resume'),
   revokeEsim: waitForAction('revoke'),
+  getInstallLink: LINK_FIRST,
+  revokeInstallLink: LINK_FIRST,
   getAutoTopup: String.raw`
 // Without a rule, there would be nothing to get.
 const rule = {

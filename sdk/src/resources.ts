@@ -5,6 +5,7 @@ import type {
   Balance,
   CallFilters,
   CatalogChange,
+  CreatedInstallLink,
   Destination,
   DroppedPackage,
   Esim,
@@ -12,9 +13,11 @@ import type {
   EsimFilters,
   EsimPlan,
   EsimWithInstall,
+  InstallLink,
   ListedPackage,
   LoggedCall,
   NewAutoTopup,
+  NewInstallLink,
   NewRefundRequest,
   Order,
   Package,
@@ -191,6 +194,33 @@ export class Esims {
   /** Prevents further automatic top-ups. */
   async deleteAutoTopup(id: string, options?: CallOptions): Promise<void> {
     await write(this.transport, { method: 'DELETE', path: `/esims/${part(id)}/auto-topup` }, options);
+  }
+
+  /**
+   * Creates a link to a page that shows the traveler how to install the eSIM. Only this result has `url` and
+   * `access_code`; they are null if an earlier call with the same idempotency key has created the link.
+   * @throws EsimApiError `esim_expired`, `limit_reached`, `not_supported` if install links are not set up
+   */
+  createInstallLink(
+    id: string,
+    terms: NewInstallLink = {},
+    options?: WriteOptions,
+  ): Promise<CreatedInstallLink> {
+    return post(this.transport, `/esims/${part(id)}/install-links`, terms, options);
+  }
+
+  installLinks(id: string, options?: CallOptions): List<InstallLink> {
+    return listOf(this.transport, `/esims/${part(id)}/install-links`, {}, options);
+  }
+
+  installLink(id: string, linkId: string, options?: CallOptions): Promise<InstallLink> {
+    return get(this.transport, `/esims/${part(id)}/install-links/${part(linkId)}`, options);
+  }
+
+  /** Ends a link. An eSIM that is already on a phone keeps working. @throws EsimApiError `not_found` for an ended link */
+  async revokeInstallLink(id: string, linkId: string, options?: CallOptions): Promise<void> {
+    const path = `/esims/${part(id)}/install-links/${part(linkId)}`;
+    await write(this.transport, { method: 'DELETE', path }, options);
   }
 }
 

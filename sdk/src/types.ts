@@ -1,5 +1,6 @@
 import type {
   AutoTopupRequest,
+  CreateInstallLinkRequest,
   Event,
   EsimPackage,
   ListEsimsData,
@@ -19,9 +20,11 @@ import type {
 export type {
   AutoTopup,
   Balance,
+  CreatedInstallLink,
   Esim,
   EsimPlan,
   EsimWithInstall,
+  InstallLink,
   LoggedCall,
   Order,
   QrCode,
@@ -38,6 +41,7 @@ export type EventType = EsimEvent['type'];
 export type NewOrder = PlaceOrderRequest;
 export type NewTopup = PlaceTopupRequest;
 export type NewAutoTopup = AutoTopupRequest;
+export type NewInstallLink = CreateInstallLinkRequest;
 export type NewRefundRequest = RequestRefundRequest;
 export type EsimChanges = UpdateEsimRequest;
 

@@ -9,6 +9,7 @@ import {
 import { CallLogApiModule } from '../call-log/index.js';
 import { CatalogApiModule } from '../catalog/index.js';
 import { EsimsApiModule } from '../esims/index.js';
+import { InstallLinksApiModule } from '../install-links/index.js';
 import { EventsApiModule } from '../events/index.js';
 import { OrdersApiModule } from '../orders/index.js';
 import { RefundsApiModule } from '../refunds/index.js';
@@ -30,6 +31,7 @@ import type { ProcessResources } from './process-resources.js';
     TopupsApiModule,
     RefundsApiModule,
     EsimsApiModule,
+    InstallLinksApiModule,
     EventsApiModule,
     WalletApiModule,
     CallLogApiModule,

@@ -74,6 +74,7 @@ function addressesOf(role: Role, config: AppConfig): NamedAddress[] {
     ...address('PORT', 'partner API', config.partnerApi, all || role === 'api'),
     ...address('ADMIN_PORT', 'admin API', config.adminApi, all || role === 'admin'),
     ...address('PORTAL_PORT', 'partner portal', config.portal.listen, all || role === 'portal'),
+    ...address('INSTALL_PORT', 'install page', config.install.listen, all || role === 'install'),
     ...address(
       'CALLBACK_PORT',
       "wholesalers' callbacks",

@@ -35,7 +35,7 @@ export interface PortOptions extends Omit<
   EdgeOptions,
   'services' | 'socketLimits' | 'listensAt' | 'closeWithinMs' | 'onUnexpectedError'
 > {
-  /** Port label in metrics: `partner`, `admin`, `portal`, `callbacks`, `ops`. */
+  /** Port label in metrics: `partner`, `admin`, `portal`, `install`, `callbacks`, `ops`. */
   readonly port: string;
   readonly module: DynamicModule | Type;
   readonly listen: ListenAddress;

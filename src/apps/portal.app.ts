@@ -10,6 +10,7 @@ import {
 import { CallLogPortalModule } from '../call-log/index.js';
 import { CatalogPortalModule } from '../catalog/index.js';
 import { EsimsPortalModule } from '../esims/index.js';
+import { InstallLinksPortalModule } from '../install-links/index.js';
 import { EventsPortalModule } from '../events/index.js';
 import { LookupsPortalModule } from '../lookups/index.js';
 import { OrdersPortalModule } from '../orders/index.js';
@@ -36,6 +37,7 @@ import type { ProcessResources } from './process-resources.js';
     CatalogPortalModule,
     OrdersPortalModule,
     EsimsPortalModule,
+    InstallLinksPortalModule,
     TopupsPortalModule,
     RefundsPortalModule,
     LookupsPortalModule,

@@ -26,6 +26,7 @@ import {
 import { openQueueConnection, type QueueConnection } from '../infra/jobs/index.js';
 import { createLogger, logDestinationOf } from '../infra/logging.js';
 import { openTracer, type Tracer } from '../infra/tracing/index.js';
+import { INSTALL_LINK_ENTITIES } from '../install-links/index.js';
 import { OrderEntity } from '../orders/index.js';
 import { PARTNER_ENTITIES } from '../partners/index.js';
 import { PORTAL_SESSION_ENTITIES } from '../portal-sessions/index.js';
@@ -48,6 +49,7 @@ export const ENTITIES = [
   ...WALLET_ENTITIES,
   ...WEBHOOK_ENTITIES,
   ...CATALOG_SYNC_ENTITIES,
+  ...INSTALL_LINK_ENTITIES,
   AutoTopupEntity,
   EsimEntity,
   EventEntity,
@@ -56,7 +58,7 @@ export const ENTITIES = [
   TopupEntity,
 ];
 
-export type Role = 'api' | 'admin' | 'portal' | 'worker' | 'all';
+export type Role = 'api' | 'admin' | 'portal' | 'install' | 'worker' | 'all';
 /** A role, or a command that exits when its work is done. */
 type ProcessName = Role | 'reconcile' | 'restore-epoch';
 
@@ -94,10 +96,11 @@ const APP_ROLES: Readonly<Record<ProcessName, readonly [AppRole, ...AppRole[]]>>
   api: ['api'],
   admin: ['admin'],
   portal: ['portal'],
+  install: ['install'],
   worker: ['worker'],
   reconcile: ['reconcile'],
   'restore-epoch': ['restore-epoch'],
-  all: ['api', 'admin', 'portal', 'worker'],
+  all: ['api', 'admin', 'portal', 'install', 'worker'],
 };
 
 /** Each BullMQ worker pins one connection of the queue's pool for LISTEN. A pool smaller than workers + 2 hangs. */
@@ -199,7 +202,7 @@ interface Opening {
 async function openDataSources({ config, role, metrics, contact }: Opening): Promise<DataSources> {
   const { apiMs, adminMs, workerMs, reconcileMs } = config.statementTimeouts;
   const timeoutMs = {
-    ...{ api: apiMs, admin: adminMs, portal: apiMs, worker: workerMs },
+    ...{ api: apiMs, admin: adminMs, portal: apiMs, install: apiMs, worker: workerMs },
     ...{ reconcile: reconcileMs, 'restore-epoch': reconcileMs },
   };
   const opened = new Map<AppRole | 'direct', DataSource>();

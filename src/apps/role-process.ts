@@ -5,6 +5,7 @@ import { startAdmin } from './admin.app.js';
 import { startApi } from './api.app.js';
 import { assertPortsAreFree } from './free-ports.js';
 import type { RunningApp, RunningHttpApp } from './http-app.js';
+import { startInstall } from './install.app.js';
 import { OpsProbe, startOps } from './ops.js';
 import { startPortal } from './portal.app.js';
 import { openProcess, type ProcessResources, type Role } from './process-resources.js';
@@ -20,11 +21,12 @@ export interface RunningProcess {
   readonly api: RunningHttpApp | null;
   readonly admin: RunningHttpApp | null;
   readonly portal: RunningHttpApp | null;
+  readonly install: RunningHttpApp | null;
   /** URL for provider callbacks; null if this process does not accept them. */
   readonly callbacksUrl: string | null;
   /** Makes `/readyz` return 200; only needed after `startRole(..., 'when told')`. */
   becomeReady(): void;
-  /** Closes API, portal and worker concurrently, then admin and ops, then the connections. Safe to call twice. */
+  /** Closes API, portal, install page and worker concurrently, then admin and ops, then the connections. Safe to call twice. */
   stop(): Promise<void>;
 }
 
@@ -78,8 +80,20 @@ export async function startRole(
     const worker = await begin(all || role === 'worker', working, () => startWorker(resources.of('worker')));
     const api = await begin(all || role === 'api', working, () => startApi(resources.of('api')));
     const portal = await begin(all || role === 'portal', working, () => startPortal(resources.of('portal')));
+    const install = await begin(all || role === 'install', working, () =>
+      startInstall(resources.of('install')),
+    );
     if (ready === 'at once') becomeReady();
-    return { resources, api, admin, portal, callbacksUrl: worker?.callbacksUrl ?? null, becomeReady, stop };
+    return {
+      resources,
+      api,
+      admin,
+      portal,
+      install,
+      callbacksUrl: worker?.callbacksUrl ?? null,
+      becomeReady,
+      stop,
+    };
   } catch (error) {
     await stop();
     throw error;

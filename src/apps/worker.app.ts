@@ -6,6 +6,7 @@ import { GcraThrottlerStorage, RateLimitStorageModule, toThrottlerLimit } from '
 import { CallLogWorkerModule } from '../call-log/index.js';
 import type { WorkerJob } from '../config/index.js';
 import { EsimsWorkerModule } from '../esims/index.js';
+import { InstallLinksWorkerModule } from '../install-links/index.js';
 import { EventsWorkerModule } from '../events/index.js';
 import { NestLogger } from '../infra/logging.js';
 import { gaugeIn } from '../infra/metrics.js';
@@ -34,6 +35,7 @@ const CONSUMERS: Readonly<Record<WorkerJob, readonly Type[]>> = {
   maintenance: [
     EventsWorkerModule,
     EsimsWorkerModule,
+    InstallLinksWorkerModule,
     SupportWorkerModule,
     CallLogWorkerModule,
     ApiKeysWorkerModule,

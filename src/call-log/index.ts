@@ -6,6 +6,7 @@ import { ApiCallEntity } from './api-call.entity.js';
  * key's `last_used_at`. Support reads the rows on the admin port; `src/apps/partitions.ts` creates and drops the days.
  */
 export { AccessLog } from './access-log.js';
+export { toAccessLogLine } from './access-log-line.js';
 export { CALL_LOG_TABLE, CallLogRepository } from './call-log.repository.js';
 export {
   CallLogAdminModule,

@@ -21,7 +21,8 @@ export type IdPrefix =
   | 'syn'
   | 'prv'
   | 'ps'
-  | 'rfr';
+  | 'rfr'
+  | 'ilk';
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const ULID = '[0-9A-HJKMNP-TV-Z]{26}';

@@ -10,6 +10,7 @@ import {
 import { type AdminToken, parseAdminTokens, parseSecretKeys, type SecretKey } from './credentials.js';
 import { readDatabaseUrls } from './database-urls.js';
 import { ConfigError, EnvReader } from './env-reader.js';
+import { type InstallConfig, readInstallConfig } from './install.js';
 import {
   LIVE_PROVIDER_NAMES,
   type LivePackageRule,
@@ -44,6 +45,7 @@ export interface AppConfig {
   readonly partnerApi: ListenAddress;
   readonly adminApi: ListenAddress;
   readonly portal: PortalConfig;
+  readonly install: InstallConfig;
   readonly ops: ListenAddress;
   /** The listener for provider callbacks (D3). */
   readonly callbacks: CallbackConfig;
@@ -182,6 +184,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, role: string | null = null): 
     partnerApi: { host: read.text('HOST') ?? '0.0.0.0', port: read.integer('PORT', 3000, PORTS) },
     adminApi: { host: read.text('ADMIN_HOST') ?? '127.0.0.1', port: read.integer('ADMIN_PORT', 3001, PORTS) },
     portal: readPortalConfig(read, { production, usesPortal: role !== null && PORTAL_ROLES.includes(role) }),
+    install: readInstallConfig(read, { production, servesPage: role === 'install' }),
     ops: { host: read.text('OPS_HOST') ?? '127.0.0.1', port: read.integer('OPS_PORT', 3002, PORTS) },
     callbacks: readCallbackConfig(read),
     adminTokens: parseAdminTokens(read, { required: role === null || PORTAL_ROLES.includes(role) }),

@@ -17,6 +17,7 @@ export { parseDatabaseUrl } from './database-urls.js';
 export type { AdminToken, SecretKey } from './credentials.js';
 export { ConfigError } from './env-reader.js';
 export type { LivePackageRule, LiveProviderName } from './live-package-rules.js';
+export type { InstallConfig } from './install.js';
 export type { PortalBrand, PortalConfig } from './portal.js';
 export type { RedisAddress, RedisBehindSentinels } from './redis-address.js';
 export {

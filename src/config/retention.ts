@@ -22,6 +22,8 @@ export interface RetentionConfig {
   readonly endpointStatsDays: number;
   /** Portal sessions after their end. */
   readonly portalSessionDays: number;
+  /** Install links after their expiry. */
+  readonly installLinkDays: number;
 }
 
 /** Held deliveries are kept for at least 30 days. */
@@ -51,6 +53,7 @@ export function readRetention(read: EnvReader): RetentionConfig {
     deletedEndpointDays: read.integer('WEBHOOK_ENDPOINT_RETENTION_DAYS', 30, { min: 30, max: 3_650 }),
     endpointStatsDays: read.integer('WEBHOOK_STATS_RETENTION_DAYS', ACTIVITY_DAYS, { min: 7, max: 3_650 }),
     portalSessionDays: read.integer('PORTAL_SESSION_RETENTION_DAYS', 30, DAYS),
+    installLinkDays: read.integer('INSTALL_LINK_RETENTION_DAYS', 30, DAYS),
   };
 }
 

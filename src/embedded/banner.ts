@@ -3,6 +3,8 @@ import { exportLines, type LiveDemo } from './demo.js';
 
 export interface BannerFacts {
   readonly apiUrl: string;
+  /** Origin of install links. Without a link, it shows nothing. */
+  readonly installUrl: string;
   /** Sign-in link to the portal for the demo partner. Works once, within five minutes. */
   readonly portalLink: string;
   /** Null when private webhook targets are refused, so that no demo receiver runs. */
@@ -35,6 +37,7 @@ export function renderBanner(facts: BannerFacts): string {
     ...afterOrderLines('$ESIM_API_KEY', 'order'),
     ...(live === null ? [] : liveLines(live)),
     `  Paste the lines above (bash, zsh).${describeLive(live)}`,
+    `  Install page (POST /v1/esims/{id}/install-links): ${facts.installUrl}`,
     `  ${placesOf(facts).join('; ')}`,
   ].join('\n');
 }

@@ -56,6 +56,7 @@ export function withDevelopmentDefaults(
     // Serve this machine only, not its network.
     HOST: '127.0.0.1',
     PORTAL_HOST: '127.0.0.1',
+    INSTALL_HOST: '127.0.0.1',
     CALLBACK_HOST: '127.0.0.1',
     ...apiUrl(env['PORT'] || '3000'),
     WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',

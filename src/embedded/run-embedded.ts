@@ -91,7 +91,7 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   const receiver = await startReceiver(config, directory);
   if (receiver) stops.push(() => receiver.close());
   const logger = chooseLogger(config, directory, toTerminal);
-  tell('API, admin API, portal and worker');
+  tell('API, admin API, portal, install page and worker');
   const running = await startRole('all', config, logger, 'when told');
   stops.push(() => running.stop());
   tell('the demo partner and the catalogs');
@@ -100,6 +100,7 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   console.log(
     renderBanner({
       apiUrl: running.api!.url,
+      installUrl: config.install.url ?? running.install!.url,
       receiverUrl: receiver?.url ?? null,
       demoFile: directory.demoFile,
       logFile: toTerminal ? directory.logFile : null,

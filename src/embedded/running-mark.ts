@@ -35,7 +35,7 @@ async function assertNotRunning(file: string): Promise<void> {
     [
       `already running here, at ${mark.url} (process ${mark.pid})`,
       'Stop it (Ctrl-C in its terminal), or start another one with its own folder and ports:',
-      '  DATA_DIR=<folder> PORT=<port> ADMIN_PORT=<port> PORTAL_PORT=<port> npm start',
+      '  DATA_DIR=<folder> PORT=<port> ADMIN_PORT=<port> PORTAL_PORT=<port> INSTALL_PORT=<port> npm start',
     ].join('\n'),
   );
 }

@@ -14,11 +14,15 @@ export {
   type ControlAction,
   ESIM_STATUSES,
   type EsimStatus,
+  type InstallData,
   isUntouched,
+  needsConfirmationCode,
   type PendingAction,
   PROFILE_STATUSES,
   type ProfileStatus,
   takesTopups,
+  toActivationCode,
+  toInstallLinks,
 } from './esim.js';
 export { actionsOf, canCancel, requireAction } from './esim-actions.js';
 export { EsimEntity, toProviderEsim } from './esim.entity.js';
@@ -34,4 +38,5 @@ export {
 } from './esims.module.js';
 export { EsimsRepository } from './esims.repository.js';
 export { type EsimIssue, type IssuedEsim, IssueEsims } from './issue-esims.js';
+export { QrCodes } from './qr-codes.js';
 export type { UsageReport } from './usage-report.js';

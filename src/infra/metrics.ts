@@ -49,13 +49,13 @@ export function gaugeIn<Label extends string = never>(
 export const LATENCY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const;
 
 /** Names of batched work; `observeBatches` counts it. */
-export type BatchName = 'api_calls' | 'key_checks' | 'webhook_outcomes';
+export type BatchName = 'api_calls' | 'install_openings' | 'key_checks' | 'webhook_outcomes';
 
 /** Returns a function that records the size of each batch of `batch` in `batch_items`. */
 export function observeBatches(registry: Registry, batch: BatchName): (items: number) => void {
   const sizes = histogramIn(registry, {
     name: 'batch_items',
-    help: 'Items per batch: key checks, call log rows or attempt outcomes.',
+    help: 'Items per batch: key checks, call log rows, attempt outcomes or openings of install links.',
     labelNames: ['batch'],
     buckets: [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_000],
   });

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { CallLogRepository } from '../call-log/index.js';
 import { EsimsModule } from '../esims/index.js';
 import { EventsModule } from '../events/index.js';
+import { InstallLinksModule } from '../install-links/index.js';
 import { OrdersModule } from '../orders/index.js';
 import { PartnersModule } from '../partners/index.js';
 import { RefundsModule } from '../refunds/index.js';
@@ -20,6 +21,7 @@ import { Search } from './search.js';
   imports: [
     EsimsModule,
     EventsModule,
+    InstallLinksModule,
     OrdersModule,
     PartnersModule,
     RefundsModule,

@@ -1,6 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { MoneyResponse } from '../infra/http/index.js';
-import { OrderResponse, toOrderResponse } from '../orders/index.js';
+import type { LinkUse } from '../install-links/index.js';
+import { OrderEsimResponse, OrderResponse, toOrderResponse } from '../orders/index.js';
 import { RefundRequestResponse, toRefundRequestResponse } from '../refunds/index.js';
 import { toDeliveryResponse, WebhookDeliveryResponse } from '../webhooks/index.js';
 import { type OrderPage, PAGE_ROWS } from './order-pages.js';
@@ -64,6 +65,20 @@ export class TimelineEntryResponse {
   detail!: string | null;
 }
 
+/** How often the install links of an eSIM were opened. */
+export class InstallLinkUseResponse {
+  @ApiProperty({ type: 'integer', example: 1, description: 'Number of links that are not revoked.' })
+  count!: number;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true, example: null })
+  last_opened_at!: string | null;
+}
+
+export class OrderPageEsimResponse extends OrderEsimResponse {
+  @ApiProperty({ type: InstallLinkUseResponse })
+  install_links!: InstallLinkUseResponse;
+}
+
 /** An order with its history. */
 export class OrderWithTimelineResponse extends OrderResponse {
   @ApiProperty({ type: String, example: 'ptn_01KAEXAMPLE000000000000000' })
@@ -89,19 +104,31 @@ export class OrderWithTimelineResponse extends OrderResponse {
   })
   deliveries!: readonly WebhookDeliveryResponse[] | null;
 
+  @ApiProperty({ type: [OrderPageEsimResponse], example: [] })
+  override esims!: readonly OrderPageEsimResponse[];
+
   @ApiProperty({ type: [RefundRequestResponse], description: 'Newest first.' })
   refund_requests!: readonly RefundRequestResponse[];
 }
 
 export function toOrderWithTimelineResponse(page: OrderPage): OrderWithTimelineResponse {
+  const order = toOrderResponse(page);
   return {
-    ...toOrderResponse(page),
+    ...order,
+    esims: order.esims.map((esim) => ({
+      ...esim,
+      install_links: toLinkUse(page.linkUses.get(esim.esim_id)),
+    })),
     partner_id: page.order.partnerId,
     accepted_request_id: page.order.acceptedRequestId,
     timeline: page.timeline.map(toTimelineEntryResponse),
     deliveries: page.deliveries?.map(toDeliveryResponse) ?? null,
     refund_requests: page.refundRequests.map(toRefundRequestResponse),
   };
+}
+
+function toLinkUse(use: LinkUse | undefined): InstallLinkUseResponse {
+  return { count: use?.count ?? 0, last_opened_at: use?.lastOpenedAt?.toISOString() ?? null };
 }
 
 function toTimelineEntryResponse(entry: TimelineEntry): TimelineEntryResponse {

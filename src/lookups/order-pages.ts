@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { AdminOrPortalPrincipal } from '../auth/index.js';
 import { NotFound } from '../common/errors/index.js';
 import { EventsRepository, firstEventOf } from '../events/index.js';
+import { InstallLinksRepository, type LinkUse } from '../install-links/index.js';
 import { type OrderWithEsims, ReadOrders } from '../orders/index.js';
 import { type RefundRequestEntity, RefundRequestsRepository } from '../refunds/index.js';
 import { TopupsRepository } from '../topups/index.js';
@@ -17,6 +18,8 @@ export interface OrderPage extends OrderWithEsims {
   /** Newest first; null for a caller without the scope `webhooks:read`. */
   readonly deliveries: readonly WebhookDeliveryEntity[] | null;
   readonly refundRequests: readonly RefundRequestEntity[];
+  /** By eSIM; missing for an eSIM without a link. */
+  readonly linkUses: ReadonlyMap<string, LinkUse>;
 }
 
 /** Reads the page of an order that the caller may see. Everything else is the same 404 (D14, D50). */
@@ -28,6 +31,7 @@ export class OrderPages {
     private readonly refundRequests: RefundRequestsRepository,
     private readonly events: EventsRepository,
     private readonly deliveries: WebhookDeliveriesRepository,
+    private readonly installLinks: InstallLinksRepository,
   ) {}
 
   /** @throws NotFound */
@@ -44,11 +48,12 @@ export class OrderPages {
     );
     const topups = await this.topups.listOfEsims(esimIds, PAGE_ROWS.topups);
     const refundRequests = await this.refundRequests.listOfEsims(esimIds, PAGE_ROWS.refundRequests);
+    const linkUses = await this.installLinks.usesOf(esimIds);
     const eventIds = events.map((event) => event.id);
     const deliveries = caller.holds('webhooks:read')
       ? await this.deliveries.listOfEvents(order, eventIds, PAGE_ROWS.deliveries)
       : null;
     const rows = { ...found, topups, refundRequests, events, deliveries: deliveries ?? [] };
-    return { ...found, refundRequests, deliveries, timeline: timelineOf(rows) };
+    return { ...found, refundRequests, linkUses, deliveries, timeline: timelineOf(rows) };
   }
 }

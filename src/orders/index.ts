@@ -9,7 +9,7 @@
  * with top-ups.
  */
 export { OrdersQueryDto, toOrderFilters } from './api/order-requests.dto.js';
-export { OrderResponse, toOrderResponse } from './api/order.response.js';
+export { OrderEsimResponse, OrderResponse, toOrderResponse } from './api/order.response.js';
 export { type CancelOutcome, CompleteCancellation } from './cancel-order.js';
 export { CompleteOrder } from './complete-order.js';
 export {

@@ -28,6 +28,8 @@ const BODIES: Readonly<Record<string, (esimId: string) => object>> = {
   }),
   'DELETE esims/:id/auto-topup': () => ({}),
   'PATCH esims/:id': () => ({ label: 'mine' }),
+  'POST esims/:id/install-links': () => ({}),
+  'DELETE esims/:id/install-links/:lid': () => ({}),
   'POST esims/:id/suspend': () => ({}),
   'POST esims/:id/resume': () => ({}),
   'POST esims/:id/revoke': () => ({}),
@@ -44,6 +46,7 @@ const PREFIXES: Readonly<Record<string, IdPrefix>> = {
   topups: 'top',
   events: 'evt',
   'refund-requests': 'rfr',
+  'install-links': 'ilk',
 };
 /** These end the eSIM or depend on its status. They get an unknown one, and so 404 instead of 403. */
 const ENDING = /^POST esims\/:id\/(suspend|resume|revoke|replace)$/;
@@ -121,9 +124,11 @@ describe('every route of the partner API', () => {
     expect(documented).toEqual(expected);
   });
 
-  it('requires a write scope when it changes something', () => {
+  it('requires a write scope when it changes something, except for links, which only show install data', () => {
     for (const { name, method, scopes } of routes) {
-      if (method !== 'GET') expect([name, String(scopes)]).toEqual([name, expect.stringMatching(/:write$/)]);
+      if (name.includes('install-links')) expect([name, String(scopes)]).toEqual([name, 'install:read']);
+      else if (method !== 'GET')
+        expect([name, String(scopes)]).toEqual([name, expect.stringMatching(/:write$/)]);
     }
   });
 
@@ -132,7 +137,7 @@ describe('every route of the partner API', () => {
       (
         await service.database.pool.query(
           `SELECT (SELECT count(*) FROM orders) AS orders, (SELECT count(*) FROM topups) AS topups,
-                  (SELECT count(*) FROM refund_requests) AS refunds,
+                  (SELECT count(*) FROM refund_requests) AS refunds, (SELECT count(*) FROM install_links) AS links,
                   (SELECT json_agg(e.version ORDER BY e.id) FROM esims e) AS esims,
                   (SELECT count(*) FROM idempotency_keys) AS keys`,
         )
@@ -160,7 +165,7 @@ describe('every route of the partner API', () => {
         route.scopes === 'any' ? [...only.values()] : needed(route).map((scope) => only.get(scope)!);
       for (const api of [...keys, full]) {
         const { status, text } = await call(api, route);
-        expect([route.name, [200, 202, 404].includes(status), text]).toEqual([route.name, true, text]);
+        expect([route.name, [200, 201, 202, 404].includes(status), text]).toEqual([route.name, true, text]);
       }
     }
   });

@@ -288,6 +288,20 @@ describe('esim orders', () => {
     expect(jsonLines((await user.run(['esims', 'plans', esimId, '--json'])).stdout)).toEqual(data);
   });
 
+  it('creates, lists and revokes an install link', async () => {
+    const [esimId = ''] = await issueEsims(partner.sandbox, 'pkg_fr_1gb_7d');
+    const command = ['esims', 'install-link', esimId];
+    const created = await user.run([...command, '--days', '3', '--locale', 'de', '--access-code', '--json']);
+    expect(created, created.stderr).toMatchObject({ code: 0 });
+    const [link] = jsonLines(created.stdout);
+    expect(link).toMatchObject({ locale: 'de', access_code: expect.stringMatching(/^\d{8}$/) });
+    expect(link!['url']).toMatch(/\/i\/[\w-]{43}$/);
+    const id = link!['id'] as string;
+    expect((await user.run([...command, '--list'])).stdout).toMatch(new RegExp(`^${id} {2}opened 0 times`));
+    expect((await user.run([...command, '--revoke', id])).code).toBe(0);
+    expect((await user.run([...command, '--revoke', id])).code).not.toBe(0);
+  });
+
   it('sets, shows and ends the automatic top-up of an eSIM', async () => {
     const [esimId = ''] = await issueEsims(partner.sandbox, 'pkg_fr_1gb_7d');
     const command = ['esims', 'auto-topup', esimId];

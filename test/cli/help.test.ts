@@ -15,6 +15,7 @@ const COMMANDS = [
   'orders cancel',
   'esims list',
   'esims get',
+  'esims install-link',
   'esims plans',
   'esims auto-topup',
   'esims label',

@@ -97,6 +97,21 @@ describe('loadConfig', () => {
     expect(loadConfig(withUrl(''), 'worker').portal.secure).toBe(false);
   });
 
+  it('requires in production an https origin of the install page, but only to serve it', () => {
+    const production = { NODE_ENV: 'production', WEBHOOK_ALLOW_PRIVATE_TARGETS: 'false' };
+    const withUrl = (INSTALL_URL: string) => testEnvironment(DATABASE_URL, { ...production, INSTALL_URL });
+    for (const url of ['', 'http://install.example', 'https://install.example/esim']) {
+      const error = thrownBy(() => loadConfig(withUrl(url), 'install')) as ConfigError;
+      expect(error.problems.map((line) => line.split(' ', 1)[0])).toEqual(['INSTALL_URL']);
+    }
+    const { install } = loadConfig(withUrl('https://install.example/'), 'install');
+    expect(install.url).toBe('https://install.example');
+    expect(loadConfig(withUrl(''), 'api').install.url).toBeNull();
+    expect(loadConfig(testEnvironment(DATABASE_URL, { INSTALL_PORT: '4005' })).install.url).toBe(
+      'http://localhost:4005',
+    );
+  });
+
   it('refuses in production to treat a call as lost while it may still arrive', () => {
     const timing = { PROVIDER_TIMEOUT_MS: '20000', PROVIDER_READ_LAG_MS: '5000' };
     const production = { NODE_ENV: 'production', WEBHOOK_ALLOW_PRIVATE_TARGETS: 'false' };

@@ -23,6 +23,7 @@ const FIXED: Readonly<Record<string, unknown>> = {
   remote_address: '203.0.113.7',
   svg: '<svg>...</svg>',
   png_base64: 'iVBORw0KGgo=',
+  access_code: '40718236',
 };
 
 /**
@@ -56,6 +57,7 @@ export class AnswerRecorder {
     if (/^\d{4}-\d\d-\d\dT/.test(text)) return timeOf(field);
     if (field === 'next_cursor' && !text.startsWith('evt_')) return 'WyIyMDI2LTExLTIxVDEwOjAwOjAwLjAwMFoiXQ';
     return text
+      .replaceAll(/(?<=\/i\/)[\w-]{43}$/g, '<token>')
       .replaceAll(/\breq_[0-9A-Z]{26}\b/g, 'req_01KAEXAMPLE000000000000000')
       .replaceAll(/\b([a-z]+)_01[0-9A-Z]{24}\b/g, (id, prefix: string) =>
         this.named(prefix, id, (n) => `${prefix}_01KAEXAMPLE${String(n).padStart(15, '0')}`),

@@ -20,7 +20,8 @@ let live: HttpClient;
 const recorder = new AnswerRecorder();
 
 beforeAll(async () => {
-  service = await startTestService({ env: { RATE_LIMIT_PER_MINUTE: '60', RATE_LIMIT_BURST: '120' } });
+  const limits = { RATE_LIMIT_PER_MINUTE: '60', RATE_LIMIT_BURST: '120' };
+  service = await startTestService({ env: { ...limits, INSTALL_URL: 'https://install.example.com' } });
   shop = await service.createPartner('Demo Travel');
   sandbox = shop.sandbox;
   live = service.partnerApi(await service.createKey(shop.id, 'live'));
@@ -46,7 +47,7 @@ async function recordCall(
 
 async function recordPost(operationId: string, path: string, body?: unknown): Promise<Json> {
   const answer = await sandbox.post(path, body);
-  expect([200, 202], answer.text).toContain(answer.status);
+  expect([200, 201, 202], answer.text).toContain(answer.status);
   recorder.answer(operationId, answer.body);
   return answer.body.data as Json;
 }
@@ -113,6 +114,14 @@ async function topUp(id: string): Promise<void> {
   await recordCall('setAutoTopup', ['PUT', path], bodyOf('/v1/esims/{id}/auto-topup', 'put'));
   await record('getAutoTopup', path);
   await recordCall('deleteAutoTopup', ['DELETE', path]);
+}
+
+async function sendInstallLink(id: string): Promise<void> {
+  const path = `/v1/esims/${id}/install-links`;
+  const { id: linkId } = await recordPost('createInstallLink', path, bodyOf('/v1/esims/{id}/install-links'));
+  await record('getInstallLink', `${path}/${linkId}`);
+  await record('listInstallLinks', `${path}?limit=2`);
+  await recordCall('revokeInstallLink', ['DELETE', `${path}/${linkId}`]);
 }
 
 async function refund(id: string): Promise<void> {
@@ -185,6 +194,7 @@ describe('the set of recorded responses in the API reference', () => {
     recorder.answer('listDestinations', { ...places, data: places.data.slice(0, 2) });
     await record('getPackage', `/v1/catalog/${bodyOf('/v1/orders')['package_id']}`);
     const esim = await orderAndFail();
+    await sendInstallLink(esim);
     await useEsim(esim);
     await topUp(esim);
     await refund(esim);

@@ -35,16 +35,17 @@ async function whileTaken(
 
 describe('a failing npm start', () => {
   it('names every occupied port at once, with its variable, and prints a command with free ports', async () => {
-    const { port, adminPort, portalPort } = place;
-    await whileTaken([port, adminPort, portalPort], async () => {
+    const { port, adminPort, portalPort, installPort } = place;
+    await whileTaken([port, adminPort, portalPort, installPort], async () => {
       const lines = await refusal();
       expect(lines).toEqual([
-        'cannot start: 3 ports are already in use',
+        'cannot start: 4 ports are already in use',
         `  PORT=${port}, partner API: port ${port} on 127.0.0.1: already in use`,
         `  ADMIN_PORT=${adminPort}, admin API: port ${adminPort} on 127.0.0.1: already in use`,
         `  PORTAL_PORT=${portalPort}, partner portal: port ${portalPort} on 127.0.0.1: already in use`,
+        `  INSTALL_PORT=${installPort}, install page: port ${installPort} on 127.0.0.1: already in use`,
         'Stop the program that uses the port, or start on free ports:',
-        expect.stringMatching(/^ {2}PORT=\d+ ADMIN_PORT=\d+ PORTAL_PORT=\d+ npm start$/),
+        expect.stringMatching(/^ {2}PORT=\d+ ADMIN_PORT=\d+ PORTAL_PORT=\d+ INSTALL_PORT=\d+ npm start$/),
       ]);
       expect(postgresWasMade()).toBe(false);
       const free = Object.fromEntries(
@@ -146,7 +147,7 @@ describe('a failing npm start', () => {
   }
 });
 
-it.each(['api', 'admin', 'portal', 'worker'])('npm run start:%s starts the role', (role) => {
+it.each(['api', 'admin', 'portal', 'install', 'worker'])('npm run start:%s starts the role', (role) => {
   const env = { ...process.env, ENV_FILE: '', DATABASE_URL: '' };
   const { stderr } = spawnSync('npm', ['run', '--silent', `start:${role}`], { env, encoding: 'utf8' });
   expect(stderr).toContain('DATABASE_URL is required');

@@ -84,7 +84,7 @@ describe('npm start on a fresh machine', () => {
     expect(steps.map(([, , step]) => step)).toEqual([
       expect.stringContaining('PostgreSQL in '),
       'migrations',
-      'API, admin API, portal and worker',
+      'API, admin API, portal, install page and worker',
       'the demo partner and the catalogs',
     ]);
     const up = Number(/ up in (\d+\.\d) s /.exec(running.stdout)![1]);
@@ -214,7 +214,7 @@ describe('npm start on a fresh machine', () => {
     const refused = [
       `cannot start: already running here, at http://localhost:${place.port} (process ${running.pid})`,
       'Stop it (Ctrl-C in its terminal), or start another one with its own folder and ports:',
-      '  DATA_DIR=<folder> PORT=<port> ADMIN_PORT=<port> PORTAL_PORT=<port> npm start',
+      '  DATA_DIR=<folder> PORT=<port> ADMIN_PORT=<port> PORTAL_PORT=<port> INSTALL_PORT=<port> npm start',
     ];
     const [PORT, ADMIN_PORT, PORTAL_PORT] = [await freePort(), await freePort(), await freePort()].map(
       String,

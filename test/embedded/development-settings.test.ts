@@ -19,7 +19,7 @@ function hosts(env: Record<string, string>): string[] {
 
 it('binds every listener of an embedded start to the loopback address, unless a setting overrides it', () => {
   expect(hosts({})).toEqual(Array(5).fill('127.0.0.1'));
-  const names = ['HOST', 'ADMIN_HOST', 'PORTAL_HOST', 'OPS_HOST', 'CALLBACK_HOST'];
+  const names = ['HOST', 'ADMIN_HOST', 'PORTAL_HOST', 'INSTALL_HOST', 'OPS_HOST', 'CALLBACK_HOST'];
   expect(hosts(Object.fromEntries(names.map((name) => [name, '0.0.0.0'])))).toEqual(Array(5).fill('0.0.0.0'));
 });
 

@@ -18,10 +18,11 @@ export class EmbeddedPlace {
     readonly port: number,
     readonly adminPort: number,
     readonly portalPort: number,
+    readonly installPort: number,
   ) {}
 
   static async make(): Promise<EmbeddedPlace> {
-    return new EmbeddedPlace(await freePort(), await freePort(), await freePort());
+    return new EmbeddedPlace(await freePort(), await freePort(), await freePort(), await freePort());
   }
 
   /** Runs `npm start` with only the location set, and a rate limit that polling does not reach. */
@@ -35,6 +36,7 @@ export class EmbeddedPlace {
         PORT: String(this.port),
         ADMIN_PORT: String(this.adminPort),
         PORTAL_PORT: String(this.portalPort),
+        INSTALL_PORT: String(this.installPort),
         HOST: '127.0.0.1',
         // Other tests may keep the machine busy, so neither a stop nor a wait for a connection may time out.
         SHUTDOWN_TIMEOUT_MS: '30000',

@@ -21,6 +21,8 @@ export function testEnvironment(
     PORTAL_HOST: '127.0.0.1',
     PORTAL_RATE_LIMIT_PER_MINUTE: '6000000',
     PORTAL_RATE_LIMIT_BURST: '1000000',
+    INSTALL_PORT: '0',
+    INSTALL_HOST: '127.0.0.1',
     OPS_PORT: '0',
     ADMIN_TOKENS: `portal:${ADMIN_TOKEN}`,
     SECRETS_KEYS: `test:${SECRETS_KEY}`,

@@ -416,8 +416,8 @@ const FURTHER: readonly Mutant[] = [
   {
     name: 'suspension-not-audited',
     file: 'src/partners/partners.service.ts',
-    find: 'await this.audit.record(tx, { ...by, action, partnerId: id, subjectId: id });',
-    replace: 'void [by, action];',
+    find: 'await this.audit.record(tx, { ...by, action, partnerId: id, subjectId: id, details });',
+    replace: 'void [by, action, details];',
     tests: ['test/partners/partners-admin.test.ts'],
   },
   {
@@ -482,6 +482,48 @@ const FURTHER: readonly Mutant[] = [
     find: 'test "$PPID" = "$0" || exit 1; exec "$@"',
     replace: 'exec "$@"',
     tests: ['test/embedded/postgres/recovery.test.ts'],
+  },
+  {
+    name: 'install-link-path-in-the-log',
+    file: 'src/apps/install.app.ts',
+    find: "toAccessLogLine({ ...call, path: '-' })",
+    replace: 'toAccessLogLine(call)',
+    tests: ['test/install/secrecy.test.ts'],
+  },
+  {
+    name: 'access-code-tries-uncounted-at-once',
+    file: 'src/install-links/page/install-page.repository.ts',
+    find: '  WHERE id = $1 AND coalesce(locked_until <= statement_timestamp(), true)',
+    replace: '  WHERE id = $1',
+    tests: ['test/install/page.test.ts'],
+  },
+  {
+    name: 'expired-install-link-opens',
+    file: 'src/install-links/page/install-page.repository.ts',
+    find: 'WHERE l.token_hash = $1 AND l.expires_at > statement_timestamp()',
+    replace: 'WHERE l.token_hash = $1',
+    tests: ['test/install/page.test.ts'],
+  },
+  {
+    name: 'install-code-in-a-preview',
+    file: 'src/install-links/page/install-page.controller.ts',
+    find: "const showsCode = byPerson && (state === 'new'",
+    replace: "const showsCode = (state === 'new'",
+    tests: ['test/install/page.test.ts'],
+  },
+  {
+    name: 'install-pass-of-another-link',
+    file: 'src/install-links/page/access-pass.ts',
+    find: 'return `install-pass ${linkId}`;',
+    replace: 'return `install-pass ${linkId.slice(0, 4)}`;',
+    tests: ['test/install/page.test.ts'],
+  },
+  {
+    name: 'ended-esim-shown-while-the-worker-is-down',
+    file: 'src/install-links/page/page-state.ts',
+    find: "if (end && end <= now) return 'ended';",
+    replace: '',
+    tests: ['test/install/page.test.ts'],
   },
 ];
 

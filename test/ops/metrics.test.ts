@@ -36,6 +36,7 @@ const SHOWN: Readonly<Record<RoleApart, readonly string[]>> = {
   api: [...EVERY_ROLE, ...HTTP, 'rate_limit_fallback', 'rate_limit_fallbacks_total'],
   admin: [...EVERY_ROLE, ...HTTP],
   portal: [...EVERY_ROLE, ...HTTP],
+  install: [...EVERY_ROLE, ...HTTP],
   worker: [
     ...EVERY_ROLE,
     'order_oldest_pending_seconds',

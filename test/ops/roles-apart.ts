@@ -6,7 +6,7 @@ import {
   type TestService,
 } from '../harness/index.js';
 
-export const ROLES = ['api', 'admin', 'portal', 'worker'] as const;
+export const ROLES = ['api', 'admin', 'portal', 'install', 'worker'] as const;
 export type RoleApart = (typeof ROLES)[number];
 
 /** One sample of `/metrics`, without the label `role`. */

@@ -54,6 +54,8 @@ export async function openPortalPage(
   const context = await browser.newContext({
     colorScheme: scheme,
     viewport: { width, height: 900 },
+    // Colors that are on their way to another one have no contrast to check.
+    reducedMotion: 'reduce',
     ...zone,
   });
   context.setDefaultTimeout(PATIENCE_MS);
@@ -66,7 +68,7 @@ export async function openPortalPage(
   page.on('pageerror', (error) => complaints.push(String(error)));
   await page.goto(`${base}/#code=${await mintCode(service.admin, partnerId, terms)}`);
   try {
-    await page.getByRole('button', { name: 'Sign out' }).waitFor();
+    await page.getByRole('group', { name: 'Mode' }).waitFor();
   } catch {
     const shown = await page.locator('body').innerText();
     throw new Error(`the portal does not open: ${complaints.join('; ')}\n${shown}`);

@@ -5,7 +5,7 @@ import { PATIENCE_MS, startTestService, type TestService } from '../harness/inde
 import { mintCode } from '../harness/portal.js';
 import { BROWSER_TEST_MS, launchChromium, missing } from './browser.js';
 
-const BUDGET_BYTES = 180_000;
+const BUDGET_BYTES = 200_000;
 
 let service: TestService;
 let browser: Browser;
@@ -20,7 +20,7 @@ describe.skipIf(missing !== null)('the first load of the portal', { timeout: BRO
     await service.stop();
   });
 
-  it('is at most 180 kB compressed, without the chunks of other screens', async () => {
+  it('is at most 200 kB compressed, without the chunks of other screens', async () => {
     const partner = await service.createPartner();
     const page = await browser.newPage();
     page.setDefaultTimeout(PATIENCE_MS);
@@ -31,7 +31,7 @@ describe.skipIf(missing !== null)('the first load of the portal', { timeout: BRO
     });
     const base = service.process.portal!.url;
     await page.goto(`${base}/#code=${await mintCode(service.admin, partner.id)}`);
-    await page.getByRole('heading', { name: 'No Sandbox keys yet' }).or(page.getByRole('table')).waitFor();
+    await page.getByRole('heading', { name: 'No orders in this period' }).waitFor();
     const sizes = await Promise.all(
       [...loaded].map(async ([path, body]) => [path, gzipSync(await body).length] as const),
     );

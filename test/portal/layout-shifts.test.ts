@@ -150,7 +150,7 @@ describe.skipIf(missing !== null)(
       await portal.open(`/developers/webhooks/${healthy.id}`);
       const log = page.getByRole('table', { name: 'Delivery log' });
       await log.waitFor();
-      await page.locator('summary').getByText('Filters').click();
+      await page.getByRole('button', { name: 'Filters' }).click();
       await shiftsOnceQuiet();
       const frame = page.getByRole('group', { name: 'Delivery log, scrollable' });
       // Hold the response until the test has seen the page without it, because a busy machine may be slower than the
@@ -202,7 +202,7 @@ describe.skipIf(missing !== null)(
       });
       const stats = () => new Set(asked.filter((path) => path.includes('/stats'))).size;
       await open('/developers/webhooks');
-      await list.getByText('last error: returned status 503').waitFor();
+      await list.getByText('Last error: returned status 503').waitFor();
       await eventually(
         'the list is polled',
         () => asked.filter((path) => path.endsWith('webhook-endpoints?mode=sandbox')).length > POLLS,

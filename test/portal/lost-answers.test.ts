@@ -77,7 +77,7 @@ describe.skipIf(missing !== null)('a lost response', { timeout: BROWSER_TEST_MS 
       await page.getByRole('button', { name: 'New key' }).click();
       await page.getByLabel('Name').fill('checkout');
       await page.getByRole('button', { name: 'Create key' }).click();
-      await dialog('Your new key').locator('.secret code').waitFor();
+      await dialog('Your new key').locator('.secret pre').waitFor();
       expect(await listed('api-keys?mode=sandbox')).toHaveLength(before + 2);
       expect(keys[0]).toMatch(/^[\w-]{16,}$/);
       expect(keys).toEqual([keys[0], keys[0], expect.not.stringMatching(keys[0]!)]);
@@ -165,7 +165,7 @@ describe.skipIf(missing !== null)('a lost response', { timeout: BROWSER_TEST_MS 
         await page.goto(link);
         await page.getByRole('heading', { name: 'The portal is unavailable right now' }).waitFor();
         await page.getByRole('button', { name: 'Try again' }).click();
-        await page.getByRole('button', { name: 'Sign out' }).waitFor();
+        await page.getByRole('group', { name: 'Mode' }).waitFor();
         await page.unroute('**/portal/v1/session');
 
         // Without a code in the address, the page behaves the same, because the cookie's session is still valid.
@@ -176,7 +176,7 @@ describe.skipIf(missing !== null)('a lost response', { timeout: BROWSER_TEST_MS 
         await page.reload();
         await page.getByRole('heading', { name: 'The portal is unavailable right now' }).waitFor();
         await page.getByRole('button', { name: 'Try again' }).click();
-        await page.getByRole('button', { name: 'Sign out' }).waitFor();
+        await page.getByRole('group', { name: 'Mode' }).waitFor();
         await page.close();
       },
     );
@@ -187,13 +187,31 @@ describe.skipIf(missing !== null)('a lost response', { timeout: BROWSER_TEST_MS 
       const opened = await browser.newPage();
       opened.setDefaultTimeout(PATIENCE_MS);
       await opened.goto(link);
-      await opened.getByRole('button', { name: 'Sign out' }).waitFor();
+      await opened.getByRole('group', { name: 'Mode' }).waitFor();
       const again = await browser.newPage();
       again.setDefaultTimeout(PATIENCE_MS);
       await again.goto(link);
       await again.getByRole('heading', { name: 'This link no longer works' }).waitFor();
       expect(await again.getByRole('button', { name: 'Try again' }).count()).toBe(0);
       await Promise.all([opened.close(), again.close()]);
+    });
+
+    it('begins on Home without an error, also for a session with one scope', async () => {
+      const stranger = await service.createPartner();
+      const {
+        page: narrow,
+        open,
+        close,
+      } = await openPortalPage(browser, service, stranger.id, {
+        terms: { scopes: ['wallet:read'] },
+      });
+      await narrow.getByRole('heading', { name: /^Going live/ }).waitFor();
+      expect(await narrow.getByRole('alert').count()).toBe(0);
+      const business = narrow.getByRole('navigation', { name: 'Business' });
+      expect(await business.getByRole('link').allInnerTexts()).toEqual(['Balance']);
+      await open('/orders');
+      await narrow.getByText('Your access does not include Orders.').waitFor();
+      await close();
     });
   });
 });

@@ -19,10 +19,10 @@ const switchTo = (mode: 'Sandbox' | 'Live'): Promise<void> =>
 
 async function goTo(id: string): Promise<void> {
   await page.keyboard.press('Control+k');
-  await page.getByLabel('Page or id').fill(id);
+  await page.getByLabel('Screen, id, reference or ICCID').fill(id);
   await page.getByRole('option', { name: id }).waitFor();
   await page.keyboard.press('Enter');
-  await page.getByRole('heading', { level: 1, name: id }).waitFor();
+  await page.locator(`.id[title="${id}"]`).waitFor();
 }
 
 async function shownInstallData(id: string): Promise<number> {
@@ -99,7 +99,7 @@ describe.skipIf(missing !== null)('the content of a screen', { timeout: BROWSER_
     ] as const;
     for (const [address, list] of pages) {
       await portal.open(`${address}?mode=sandbox`);
-      await page.getByText('Sandbox: mock data').waitFor();
+      await page.getByText('simulated eSIMs').waitFor();
       await switchTo('Live');
       await page.waitForURL(`**${list}?mode=live`);
     }
@@ -128,7 +128,7 @@ describe.skipIf(missing !== null)('the content of a screen', { timeout: BROWSER_
     'does not reload a missing object (%s) repeatedly, which would move the focus',
     async (address, path, role, name) => {
       await portal.open(address);
-      const control = page.getByRole('main').getByRole(role, { name });
+      const control = page.getByRole('main').getByRole(role, { name }).last();
       await control.focus();
       // An existing object is polled every two or three seconds.
       const again = page.waitForRequest(`**/portal/v1/${path}`, { timeout: 5_000 }).then(
@@ -162,7 +162,7 @@ describe.skipIf(missing !== null)('the content of a screen', { timeout: BROWSER_
     const slow = await hold(`**/portal/v1/${path}?mode=live*`);
     await switchTo('Live');
     await slow.asked;
-    await page.getByText('Live: real eSIMs').waitFor();
+    await page.getByText('charged to your balance').waitFor();
     expect(await page.getByRole('table').count()).toBe(0);
     slow.release();
     await page.getByRole('button', { name: button }).first().waitFor();

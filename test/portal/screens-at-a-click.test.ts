@@ -90,22 +90,90 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
   it('requests a refund of an eSIM, lists the request, and cancels it', async () => {
     const id = await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d');
     await portal.open(`/esims/${id}`);
-    await page.getByRole('button', { name: 'Request refund' }).click();
+    await page.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('menuitem', { name: 'Request refund' }).click();
     await dialog.getByRole('combobox', { name: 'Reason' }).selectOption({ label: 'Wrong device' });
     await dialog.getByRole('textbox', { name: /^Details/ }).fill('Locked to a carrier.');
     await dialog.getByRole('button', { name: 'Request refund' }).click();
     await dialog.waitFor({ state: 'detached' });
     const table = page.getByRole('table', { name: 'Refund requests' });
     const row = table.getByRole('row').filter({ hasText: 'Locked to a carrier.' });
-    await row.getByText('pending').waitFor();
+    await row.getByText('Pending').waitFor();
     const [entry] = await audited('refund_request.created');
     expect(entry).toMatchObject({ subject_id: expect.stringMatching(/^rfr_/), portal_user: 'user-17' });
     await portal.open(`/refunds?esim_id=${id}`);
-    await row.getByText('pending').waitFor();
+    await row.getByText('Pending').waitFor();
     await portal.open(`/esims/${id}`);
     await row.getByRole('button', { name: 'Cancel request' }).click();
-    await row.getByText('canceled').waitFor();
+    await row.getByText('Canceled').waitFor();
     expect(await audited('refund_request.canceled')).toHaveLength(1);
+  });
+
+  it('suspends an eSIM after a confirmation, with a reason', async () => {
+    const id = await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d');
+    await portal.open(`/esims/${id}`);
+    await page.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('menuitem', { name: 'Suspend eSIM' }).click();
+    await dialog.getByRole('textbox', { name: 'Reason' }).fill('stolen phone');
+    await dialog.getByRole('button', { name: 'Suspend eSIM' }).click();
+    await page.getByText('Requested. The eSIM changes when the network confirms it.').waitFor();
+    const [entry] = await audited('esim.suspend_requested');
+    expect(entry).toMatchObject({ subject_id: id, portal_user: 'user-17' });
+    await page.getByText('Suspended', { exact: true }).first().waitFor();
+  });
+
+  it('creates an install link, shows its address once, and revokes it', async () => {
+    const id = await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d');
+    await portal.open(`/esims/${id}`);
+    await page.getByRole('button', { name: 'Create install link' }).click();
+    await dialog.getByRole('button', { name: 'Create link' }).click();
+    await dialog.getByRole('region', { name: 'install link' }).waitFor();
+    const address = await dialog.getByRole('region', { name: 'install link' }).innerText();
+    expect(address).toMatch(/^https?:\/\//);
+    await dialog.getByRole('button', { name: 'Done' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await page.content()).not.toContain(address);
+    const links = page.getByRole('table', { name: 'Install links' });
+    await links.getByText('Valid', { exact: true }).waitFor();
+    await links.getByRole('button', { name: 'Revoke link' }).click();
+    await links.waitFor({ state: 'detached' });
+  });
+
+  it('sums up the period on Home, with a table behind each chart and the next step to go live', async () => {
+    await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d');
+    const orders = page.getByRole('region', { name: 'Orders', exact: true });
+    await eventually('the order is counted', async () => {
+      await portal.open('/');
+      await orders.or(page.getByText('No orders in this period')).waitFor();
+      return orders.isVisible();
+    });
+    await orders.locator('summary').click();
+    const days = orders.getByRole('table', { name: 'Orders' }).getByRole('row');
+    await eventually('every day has its number', async () => (await days.count()) === 1 + 7);
+    await page.getByRole('radio', { name: '24 hours' }).click();
+    await page.waitForURL('**window=24h**');
+    await eventually('every hour has its number', async () => (await days.count()) === 1 + 24);
+    await page.getByRole('heading', { name: /^Going live: \d of 6$/ }).waitFor();
+    await page.getByRole('link', { name: 'Place a Live order' }).click();
+    await page.waitForURL('**/orders?mode=live');
+  });
+
+  it('shows what the partner sells by destination, with the price for the chosen number of days', async () => {
+    await portal.open('/catalog?mode=sandbox');
+    await page.getByRole('textbox', { name: 'Name' }).fill('japan');
+    await page.getByRole('link', { name: 'Japan', exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: 'Japan' }).waitFor();
+    await page.getByRole('radio', { name: 'Day pass' }).click();
+    await page.waitForURL('**plan=daily**');
+    const row = page.getByRole('table', { name: 'Packages' }).getByRole('row').nth(1);
+    const more = row.getByRole('button', { name: 'One day more' });
+    await more.waitFor();
+    const price = row.locator('.price');
+    const before = await price.innerText();
+    await more.click();
+    expect(await price.innerText()).not.toBe(before);
+    await row.getByRole('link').click();
+    await page.getByRole('heading', { name: 'Your price' }).waitFor();
   });
 
   it('downloads the statement as a file', async () => {
@@ -127,16 +195,16 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
     const header = `t=${t},v1=${createHmac('sha256', endpoint.secret).update(`${t}.${body}`).digest('hex')}`;
     await portal.open('/developers/signature-doctor');
     const said = page.getByRole('status').filter({ has: page.locator('code') });
-    await page.getByLabel('Headers').fill(`X-Service-Signature: ${header}`);
-    await page.getByLabel('Body').fill(JSON.stringify(JSON.parse(body), null, 2));
+    await page.getByRole('textbox', { name: 'Headers' }).fill(`X-Service-Signature: ${header}`);
+    await page.getByRole('textbox', { name: 'Body' }).fill(JSON.stringify(JSON.parse(body), null, 2));
     await page.getByRole('button', { name: 'Diagnose' }).click();
     await said.getByText('reserialized_json').waitFor();
-    await page.getByLabel('Body').fill(body);
+    await page.getByRole('textbox', { name: 'Body' }).fill(body);
     await page.getByRole('button', { name: 'Diagnose' }).click();
     await said.getByText('valid', { exact: true }).waitFor();
     const old = t - 7_200;
     const late = createHmac('sha256', endpoint.secret).update(`${old}.${body}`).digest('hex');
-    await page.getByLabel('Headers').fill(`t=${old},v1=${late}`);
+    await page.getByRole('textbox', { name: 'Headers' }).fill(`t=${old},v1=${late}`);
     await page.getByRole('button', { name: 'Diagnose' }).click();
     await said.getByText(/^The signature was made 2 h.* ago\.$/).waitFor();
     await page
@@ -156,7 +224,7 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
     await eventually('they are received', () => receiver.received.length >= EVENTS);
     await portal.open(`/developers/webhooks/${endpoint.id}`);
     await page.getByRole('button', { name: 'Replay', exact: true }).click();
-    await dialog.getByRole('checkbox', { name: 'delivered' }).click();
+    await dialog.getByRole('checkbox', { name: 'Delivered' }).click();
     await dialog.getByRole('button', { name: 'Count first' }).click();
     await dialog.getByText(/deliveries will be sent/).waitFor();
     await dialog.getByRole('button', { name: 'Start replay' }).click();
@@ -183,13 +251,13 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
       [partner.id],
     );
     await portal.open('/developers/api-keys?mode=live');
-    const row = page.getByRole('row').filter({ hasText: id });
+    const row = page.getByRole('row').filter({ hasText: 'till' });
     await row.getByRole('button', { name: 'Revoke' }).click();
     await dialog.getByRole('button', { name: 'Revoke key' }).click();
-    const stepUp = page.getByRole('dialog', { name: 'Sign in again to continue' });
+    const stepUp = dialog.getByRole('alert').filter({ hasText: 'Revoking a Live key needs a sign-in' });
     const link = stepUp.getByRole('link', { name: 'Sign in again' });
     expect(await link.getAttribute('href')).toBe(`${RETURN_URL}?reason=step_up`);
-    await stepUp.getByRole('button', { name: 'Not now' }).click();
+    await dialog.getByRole('button', { name: 'Keep it' }).click();
     const { data } = (await service.admin.get(`${list}?mode=live`)).body as {
       data: { id: string; status: string }[];
     };

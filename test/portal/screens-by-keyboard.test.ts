@@ -62,19 +62,29 @@ describe.skipIf(missing !== null)(
       await press(page, dialog.getByRole('button', { name: 'Create key' }));
       await dialog.getByRole('button', { name: 'Copy' }).waitFor();
       expect(await dialog.innerText()).toMatch(/svc_sk_test_[A-Za-z0-9]{32}/);
+      // Going back would lose the key, so it needs a confirmation.
+      await page.evaluate('history.back()');
+      await dialog.getByText('Leave without the key?').waitFor();
+      await press(page, dialog.getByRole('button', { name: 'Stay' }));
+      expect(await dialog.innerText()).toMatch(/svc_sk_test_[A-Za-z0-9]{32}/);
       await press(page, dialog.getByRole('button', { name: 'Done' }));
       await dialog.waitFor({ state: 'detached' });
+      await page.getByRole('button', { name: 'New key' }).and(page.locator(':focus')).waitFor();
 
       const row = page.getByRole('row', { name: /checkout server/ });
       await press(page, row.getByRole('button', { name: 'Rotate', exact: true }));
       await press(page, dialog.getByRole('button', { name: 'Rotate key' }));
       await press(page, dialog.getByRole('button', { name: 'Done' }));
       await page.getByText('Replaced', { exact: true }).waitFor();
+      await page.getByRole('button', { name: 'Rotate', exact: true }).and(page.locator(':focus')).waitFor();
 
       const replaced = row.filter({ hasText: 'Replaced' });
       await press(page, replaced.getByRole('button', { name: 'Revoke', exact: true }));
       await press(page, dialog.getByRole('button', { name: 'Revoke key' }));
-      await row.filter({ hasText: 'Revoked' }).waitFor();
+      const revoked = row.filter({ hasText: 'Revoked' });
+      await revoked.waitFor();
+      // Its buttons are gone, so the focus stays in its row.
+      await revoked.locator(':focus').waitFor();
     });
 
     it('reaches Developers > Webhooks > New endpoint: the secret once, the switch, and a test event in the log', async () => {
@@ -108,12 +118,14 @@ describe.skipIf(missing !== null)(
       expect(await cells.nth(2).innerText()).toBe('200');
       expect(await cells.nth(3).innerText()).toMatch(/^[\d,.]+ m?s$/);
 
-      await press(page, log.getByRole('button', { name: /^dlv_/ }).first());
+      await press(page, log.getByRole('link', { name: /dlv_/ }).first());
       await dialog.getByRole('heading', { name: 'Attempts' }).waitFor();
       await dialog.getByRole('list', { name: 'Phase times' }).waitFor();
       expect(await dialog.getByRole('region', { name: 'Request body' }).innerText()).toContain(
         'webhook.test',
       );
+      await press(page, dialog.getByRole('tab', { name: 'Response' }), 'ArrowRight');
+      await page.keyboard.press('Enter');
       expect(await dialog.getByRole('region', { name: 'Request headers' }).innerText()).toMatch(
         /x-service-event/i,
       );
@@ -122,7 +134,8 @@ describe.skipIf(missing !== null)(
     });
 
     it('keeps Tab inside an open dialog, closes it with Escape and restores the focus', async () => {
-      const { page } = portal;
+      const { page, open } = portal;
+      await open('/developers/api-keys');
       const opener = page.getByRole('button', { name: 'New key' });
       await press(page, opener);
       const dialog = page.getByRole('dialog');
@@ -138,7 +151,8 @@ describe.skipIf(missing !== null)(
     });
 
     it('never mixes modes with the mode switch, whose state is in the address', async () => {
-      const { page } = portal;
+      const { page, open } = portal;
+      await open('/developers/api-keys');
       await press(page, page.getByRole('button', { name: 'New key' }));
       const dialog = page.getByRole('dialog');
       await type(page, dialog.getByRole('textbox', { name: 'Name' }), 'only sandbox');

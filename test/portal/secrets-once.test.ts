@@ -133,7 +133,8 @@ describe.skipIf(missing !== null)('a key or a signing secret', { timeout: BROWSE
   it('is out of reach after the session was revoked: the next request reports it and links back', async () => {
     const partner = await service.createPartner();
     const terms = { return_url: 'https://portal.example/back' };
-    const { page, close } = await openPortalPage(browser, service, partner.id, { terms });
+    const { page, open, close } = await openPortalPage(browser, service, partner.id, { terms });
+    await open('/developers/api-keys');
     // Until the list is loaded, a pending request could be the one that reports the end of the session.
     await page.getByRole('table').waitFor();
     const revoked = await service.admin.post(
@@ -158,14 +159,14 @@ describe.skipIf(missing !== null)('a key or a signing secret', { timeout: BROWSE
     await page.getByRole('table').waitFor();
     const second = await page.context().newPage();
     await second.goto(`${service.process.portal!.url}/#code=${await mintCode(service.admin, other.id)}`);
-    await second.getByText('Second').waitFor();
+    await second.getByText('Second').first().waitFor();
     await page.getByRole('button', { name: 'New key' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
     await page.getByRole('heading', { name: 'You signed in again in another tab' }).waitFor();
     const keys = await service.admin.get(`/internal/v1/partners/${other.id}/api-keys`);
     expect(keys.body.data).toHaveLength(1);
     await page.getByRole('link', { name: 'Reload' }).click();
-    await page.getByText('Second').waitFor();
+    await page.getByText('Second').first().waitFor();
     expect(complaints).toEqual([]);
     await close();
   });

@@ -60,6 +60,17 @@ describe('an order', () => {
     await expect(esim.esims.autoTopup(esim_id)).rejects.toMatchObject({ code: 'not_found' });
   });
 
+  it('has install links, whose address only their creation returns', async () => {
+    const esim_id = await issuedEsim();
+    const { url, access_code, ...link } = await esim.esims.createInstallLink(esim_id, { locale: 'pl' });
+    expect(url).toMatch(/\/i\/[\w-]{43}$/);
+    expect(access_code).toBeNull();
+    expect((await esim.esims.installLinks(esim_id)).data).toEqual([link]);
+    expect(await esim.esims.installLink(esim_id, link.id)).toEqual(link);
+    await esim.esims.revokeInstallLink(esim_id, link.id);
+    await expect(esim.esims.installLink(esim_id, link.id)).rejects.toMatchObject({ code: 'not_found' });
+  });
+
   it('is returned unfinished on timeout, and waiting throws the reason of an abort', async () => {
     const { id } = await esim.orders.place({ package_id: 'pkg_test_slow' });
     const late = await esim.orders.waitFor(id, { timeoutMs: 1_500 });

@@ -1,7 +1,7 @@
 import type { Command } from '../command.js';
 import type { Context } from '../context.js';
 import { EXIT, type ExitCode, usageError } from '../exit-codes.js';
-import type { AutoTopup, Esim } from '../partner-api.js';
+import type { AutoTopup, Esim, NewInstallLink } from '../partner-api.js';
 import { bytesText, moneyText } from '../terminal/values.js';
 import { wholeNumber } from './values.js';
 
@@ -89,6 +89,59 @@ export const esimsGet: Command = {
       ['  install on Android', install.android_url],
     ]);
     output.data(esim);
+    return EXIT.ok;
+  },
+};
+
+export const esimsInstallLink: Command = {
+  name: 'esims install-link',
+  summary: 'create, list or revoke links to the install page of an eSIM',
+  arguments: '<esim>',
+  details: `The page shows the traveler how to install the eSIM. Anyone who has the link can install it. The link is shown once.`,
+  options: {
+    days: { type: 'string', value: 'n', help: 'lifetime of the link in days (default: 30)' },
+    locale: {
+      type: 'string',
+      value: 'code',
+      help: "language of the page, such as de (default: the browser's)",
+    },
+    'access-code': { type: 'boolean', help: 'let the page ask for a code, which you send separately' },
+    list: { type: 'boolean', help: 'list the links and how often they were opened' },
+    revoke: { type: 'string', value: 'link', help: 'end this link' },
+  },
+  examples: [
+    {
+      command: 'esim esims install-link esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7 --locale de',
+      says: 'a link for a traveler who reads German',
+    },
+    { command: 'esim esims install-link <esim> --list', says: 'the links, without their addresses' },
+  ],
+  run: async (context, options, [id]) => {
+    requireEsim(id);
+    const revoked = options.text('revoke');
+    const { output } = context;
+    if (revoked !== undefined) {
+      await context.writableApi.revokeInstallLink(id, revoked);
+      output.note(`${revoked} no longer works.`);
+      return EXIT.ok;
+    }
+    if (options.flag('list')) {
+      const page = await context.api.installLinks(id);
+      for (const link of page.data) output.data(link);
+      output.table(
+        page.data.map((link) => [link.id, `opened ${link.opened_count} times`, `until ${link.expires_at}`]),
+      );
+      return EXIT.ok;
+    }
+    const link = await context.writableApi.createInstallLink(id, {
+      expires_in_days: wholeNumber(options, 'days', 30),
+      locale: (options.text('locale') ?? null) as NonNullable<NewInstallLink['locale']> | null,
+      access_code: options.flag('access-code'),
+    });
+    output.line(link.url ?? link.id);
+    if (link.access_code !== null) output.line(`  access code  ${link.access_code}`);
+    output.line(`  until ${link.expires_at}`);
+    output.data(link);
     return EXIT.ok;
   },
 };

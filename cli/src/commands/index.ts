@@ -5,6 +5,7 @@ import { doctor } from './doctor.command.js';
 import {
   esimsAutoTopup,
   esimsGet,
+  esimsInstallLink,
   esimsLabel,
   esimsList,
   esimsPlans,
@@ -39,6 +40,7 @@ const ALL: readonly Command[] = [
   ordersCancel,
   esimsList,
   esimsGet,
+  esimsInstallLink,
   esimsPlans,
   esimsAutoTopup,
   esimsLabel,

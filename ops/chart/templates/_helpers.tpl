@@ -61,6 +61,7 @@ tolerations: {{- toYaml . | nindent 2 }}
   "api" $every
   "admin" (concat $every (list "ADMIN_TOKENS") $wholesalers)
   "portal" (append $every "ADMIN_TOKENS")
+  "install" $every
   "worker" (concat $every (list "CALLBACK_SECRET") $wholesalers)
   "webhooks" $every
   "migrate" (list "DATABASE_URL" "DATABASE_DIRECT_URL") -}}
@@ -87,6 +88,10 @@ env:
 {{- /* The admin API makes the links to the portal. */}}
 {{- if has .role (list "admin" "portal") }}
   - { name: PORTAL_URL, value: {{ .root.Values.portal.url | quote }} }
+{{- end }}
+{{- /* API and portal make the links to the install page. */}}
+{{- if and .root.Values.install.enabled (has .role (list "api" "portal" "install")) }}
+  - { name: INSTALL_URL, value: {{ .root.Values.install.url | quote }} }
 {{- end }}
 {{- with .root.Values.privateCa }}
 {{- if .configMap }}

@@ -10,10 +10,13 @@ export class ApiError extends Error {
   readonly requestId: string | null;
   /** Error messages by field name. */
   readonly fields: ReadonlyMap<string, string>;
+  /** The refused call, such as `POST api-keys`. */
+  readonly call: string;
 
-  constructor(status: number, problem: Partial<Problem>) {
+  constructor(status: number, problem: Partial<Problem>, call: string) {
     super(problem.detail ?? `The portal returned status ${status}. Try again.`);
     this.status = status;
+    this.call = call;
     // A proxy may also send these when the service does not respond.
     this.isTransient = status === 408 || status === 429 || status >= 500;
     this.code = problem.code ?? 'internal_error';
@@ -34,8 +37,6 @@ type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 const ended = new Set<() => void>();
 /** The browser has a different session than the one in which this page was opened. */
 const changed = new Set<() => void>();
-/** The call requires a more recent sign-in than this session's. */
-const stepUps = new Set<() => void>();
 
 /** Calls `listener` when a response says that the session has ended. Returns the unsubscribe function. */
 export function onSessionEnded(listener: () => void): () => void {
@@ -47,12 +48,6 @@ export function onSessionEnded(listener: () => void): () => void {
 export function onSessionChanged(listener: () => void): () => void {
   changed.add(listener);
   return () => changed.delete(listener);
-}
-
-/** Calls `listener` when an action was refused because the session is too old. Returns the unsubscribe function. */
-export function onStepUp(listener: () => void): () => void {
-  stepUps.add(listener);
-  return () => stepUps.delete(listener);
 }
 
 function pathWithQuery(path: string, query: Query = {}): string {
@@ -94,10 +89,9 @@ async function call(method: Method, path: string, options: CallOptions): Promise
   }
   const response = await fetch(pathWithQuery(path, options.query), init);
   if (response.ok) return response;
-  const error = new ApiError(response.status, await problemOf(response));
+  const error = new ApiError(response.status, await problemOf(response), `${method} ${path}`);
   if (error.status === 401) for (const listener of ended) listener();
   if (error.code === 'session_changed') for (const listener of changed) listener();
-  if (error.status === 403 && error.code === 'step_up_required') for (const listener of stepUps) listener();
   throw error;
 }
 

@@ -6,6 +6,8 @@ import type {
   Endpoint,
   Explanation,
   Mode,
+  Overview,
+  Package,
   Page,
   Replay,
   EndpointStats,
@@ -103,6 +105,18 @@ export const replayQuery = (id: string) =>
         : every(1_000)({ state }),
   });
 
+/** The figures of a period and of the one before, and the things that need attention. */
+export const overviewQuery = (mode: Mode, window: Overview['window']) =>
+  queryOptions({
+    queryKey: ['overview', mode, window],
+    queryFn: async ({ signal }) => (await get<One<Overview>>('overview', { mode, window }, signal)).data,
+    refetchInterval: every(OVERVIEW_INTERVAL_MS),
+    placeholderData: keepWithin('overview', mode),
+  });
+
+/** Refresh interval of Home, in milliseconds: its steps are hours and days. */
+export const OVERVIEW_INTERVAL_MS = 30_000;
+
 /** Path of an endpoint's delivery log; the keys of its queries begin with it. */
 export const deliveriesOf = (endpointId: string) => `webhook-endpoints/${endpointId}/deliveries`;
 
@@ -126,6 +140,27 @@ export const lastFailedQuery = (endpointId: string, changedAt: string) =>
       const query = { status: 'failed', limit: 1 };
       return (await get<Page<Delivery>>(deliveriesOf(endpointId), query, signal)).data[0] ?? null;
     },
+  });
+
+/** The successful delivery of a failed delivery's event to the same endpoint, if any. */
+export const deliveredLaterQuery = ({ id, endpoint_id: endpoint, event_id: event }: Delivery) =>
+  queryOptions({
+    queryKey: [deliveriesOf(endpoint), 'delivered-later', id],
+    queryFn: async ({ signal }) => {
+      const query = { event_id: event, status: 'delivered', limit: 1 };
+      return (await get<Page<Delivery>>(deliveriesOf(endpoint), query, signal)).data[0] ?? null;
+    },
+    refetchInterval: ({ state }) => (state.data ? false : every(LIVE_INTERVAL_MS)({ state })),
+  });
+
+/** A package of a mode's catalog. Its name never changes while the portal is open. */
+export const packageQuery = (id: string, mode: Mode) =>
+  queryOptions({
+    queryKey: ['catalog', mode, 'one', id],
+    queryFn: async ({ signal }) =>
+      (await get<One<Package>>(`catalog/${encodeURIComponent(id)}`, { mode }, signal)).data,
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
   });
 
 /** One object by its id. */

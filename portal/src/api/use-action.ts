@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 
 type Action = { busy: boolean; error: unknown; run: () => Promise<boolean>; clear: () => void };
 
@@ -9,7 +9,10 @@ type Action = { busy: boolean; error: unknown; run: () => Promise<boolean>; clea
 export function useAction(perform: () => Promise<void>): Action {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
+  const running = useRef(false);
   const run = async () => {
+    if (running.current) return false;
+    running.current = true;
     setBusy(true);
     setError(null);
     try {
@@ -19,6 +22,7 @@ export function useAction(perform: () => Promise<void>): Action {
       setError(thrown);
       return false;
     } finally {
+      running.current = false;
       setBusy(false);
     }
   };

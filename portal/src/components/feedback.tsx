@@ -1,66 +1,111 @@
 import type { ReactNode } from 'react';
 import { ApiError } from '../api/client.ts';
-import { CopyButton } from './copy-button.tsx';
+import { returnAddress } from '../api/return-address.ts';
+import { useSession } from '../api/session.ts';
+import { Callout } from './callout.tsx';
+import { Code } from './code.tsx';
+import { Id } from './copy-button.tsx';
+import { Icon, type IconName } from './icon.tsx';
+
+/** Names of the actions that need a recent sign-in. */
+const ACTIONS: readonly (readonly [RegExp, string])[] = [
+  [/^POST api-keys$/, 'Creating a Live key'],
+  [/^POST api-keys\/.+\/rotate$/, 'Rotating a Live key'],
+  [/^POST api-keys\/.+\/revoke$/, 'Revoking a Live key'],
+  [/^POST webhook-endpoints$/, 'Creating a Live endpoint'],
+  [/^POST .+\/rotate-secret/, 'Rotating a signing secret'],
+  [/^POST .+\/replay$/, 'A replay of this size'],
+  [/^POST .+\/enable$/, 'Resending or discarding deliveries'],
+  [/^POST .+\/disable$/, 'Switching a Live endpoint off'],
+  [/^PATCH webhook-endpoints\//, 'Changing a Live endpoint'],
+  [/^DELETE webhook-endpoints\//, 'Deleting a Live endpoint'],
+  [/^POST orders\/.+\/cancel$/, 'Canceling a Live order'],
+  [/^POST esims\/.+\/replace$/, 'Replacing a Live eSIM'],
+  [/^POST esims\/.+\/revoke$/, 'Revoking a Live eSIM'],
+  [/^POST esims\/.+\/install-data$/, 'Showing install data of a Live eSIM'],
+  [/^POST esims\/.+\/install-links$/, 'Creating an install link for a Live eSIM'],
+];
+
+/** The action needs a sign-in within the last 15 minutes: names it, and leads to a new sign-in. */
+function StepUp({ call }: { call: string }) {
+  const address = returnAddress(useSession().return_url, 'step_up');
+  const action = ACTIONS.find(([pattern]) => pattern.test(call))?.[1] ?? 'This action';
+  return (
+    <Callout
+      tone="warn"
+      role="alert"
+      title="Sign in again to continue"
+      actions={
+        address && (
+          <a className="button small primary" href={address}>
+            Sign in again
+          </a>
+        )
+      }
+    >
+      <p>
+        {action} needs a sign-in within the last 15 minutes. Nothing was changed.
+        {!address && ' Open the portal again from your provider’s site.'}
+      </p>
+    </Callout>
+  );
+}
 
 /** An error with the request id that support needs. */
 export function ErrorNote({ error, retry }: { error: unknown; retry?: () => void }) {
   if (error === null || error === undefined) return null;
   const known = error instanceof ApiError ? error : null;
+  if (known?.code === 'step_up_required') return <StepUp call={known.call} />;
   return (
-    <div role="alert" className="note bad">
+    <Callout
+      tone="bad"
+      role="alert"
+      actions={
+        retry && (
+          <button type="button" className="button small" onClick={retry}>
+            Try again
+          </button>
+        )
+      }
+    >
       <p>{known ? known.message : 'We could not reach the portal. Check your connection and try again.'}</p>
       {known?.requestId && (
-        <p className="hint">
-          Request <code>{known.requestId}</code> <CopyButton text={known.requestId} label="Copy request id" />
+        <p className="small">
+          Request <Id text={known.requestId} what="request id" />
         </p>
       )}
-      {retry && (
-        <button type="button" className="button small" onClick={retry}>
-          Try again
-        </button>
-      )}
-    </div>
+    </Callout>
   );
 }
 
-/** A state as a word and a color. The word alone is sufficient. */
-export function Badge({ tone, children }: { tone: 'good' | 'bad' | 'wait' | 'off'; children: ReactNode }) {
-  return <span className={`badge ${tone}`}>{children}</span>;
-}
+type EmptyProps = { title: string; icon?: IconName; children?: ReactNode; command?: string };
 
 /** An empty state: what will appear here, and how to make it appear. */
-export function Empty({
-  title,
-  children,
-  command,
-}: {
-  title: string;
-  children?: ReactNode;
-  command?: string;
-}) {
+export function Empty({ title, icon = 'info', children, command }: EmptyProps) {
   return (
     <div className="empty">
+      <Icon name={icon} />
       <h2>{title}</h2>
       {children}
-      {command !== undefined && (
-        <div className="command">
-          <pre tabIndex={0} aria-label="Command line">
-            <code>{command}</code>
-          </pre>
-          <CopyButton text={command} label="Copy command" />
-        </div>
-      )}
+      {command !== undefined && <Code label="Command" head="Terminal" text={command} role="group" />}
     </div>
   );
 }
 
-/** Placeholder lines of the final height, so that nothing jumps. */
+/** Widths of placeholder lines in rem, so that they look like text. */
+const WIDTHS = [14, 20, 11, 17, 9, 15];
+
+/** Placeholder rows of the final height, so that nothing jumps. */
 export function Loading({ lines = 6 }: { lines?: number }) {
   return (
-    <div className="loading" role="status">
-      <span className="visually-hidden">Loading</span>
+    <div className="loading">
+      <p className="hidden" role="status">
+        Loading
+      </p>
       {Array.from({ length: lines }, (_, line) => (
-        <span key={line} className="loading-line" aria-hidden="true" />
+        <div key={line} aria-hidden="true">
+          <span className="skeleton" style={{ maxWidth: `${WIDTHS[line % WIDTHS.length]}rem` }} />
+        </div>
       ))}
     </div>
   );

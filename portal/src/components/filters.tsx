@@ -1,70 +1,116 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
-import { SelectField, TextField } from './form.tsx';
+import { useEffect, useRef, useState, type ReactNode } from 'react';
+import { Pick, PickText } from './form.tsx';
+import { capitalized, words } from './format.ts';
 
-type Choice = { name: string; label: string; options: readonly string[] };
+type Choice = {
+  name: string;
+  label: string;
+  options: readonly string[];
+  /** Names of the options; default: the code in words. */
+  nameOf?: (option: string) => string;
+};
 type Text = {
   name: string;
   label: string;
   placeholder?: string;
-  /** Values that the server accepts; others are not written to the address. `shape` describes the pattern in words. */
+  /** Values that the server accepts; others are not written to the address. */
   pattern?: RegExp;
-  shape?: string;
 };
 
 /** Typing takes effect after this pause. */
 const TYPING_MS = 350;
 
-/** Filters stored in the address: a link shows the same list. */
-export function UrlFilters({
-  choices = [],
-  texts = [],
-}: {
-  choices?: readonly Choice[];
-  texts?: readonly Text[];
-}) {
-  const search: Record<string, string | undefined> = useSearch({ strict: false });
+type Search = Record<string, string | undefined>;
+
+/** Sets one parameter of the address, or removes it. */
+export function useSetParameter(): (name: string, value: string) => void {
   const navigate = useNavigate();
-  const set = (name: string, value: string) =>
+  return (name, value) =>
     void navigate({
       to: '.',
-      search: (last: Record<string, string | undefined>) => {
+      search: (last: Search) => {
         const { [name]: _before, ...others } = last;
         return value === '' ? others : { ...others, [name]: value };
       },
       replace: true,
       resetScroll: false,
     });
+}
+
+const inWords = (code: string): string => capitalized(words(code));
+
+type Props = {
+  choices?: readonly Choice[];
+  texts?: readonly Text[];
+  /** Offers a range of times, as `created_after` and `created_before`. */
+  times?: boolean;
+  children?: ReactNode;
+};
+
+/** Filters stored in the address: a link shows the same list. */
+export function UrlFilters({ choices = [], texts = [], times = false, children }: Props) {
+  const search: Search = useSearch({ strict: false });
+  const set = useSetParameter();
   return (
-    <div className="filter-fields" role="search" aria-label="Filters">
-      {choices.map(({ name, label, options }) => (
-        <SelectField
+    <div className="filters" role="search" aria-label="Filters">
+      {choices.map(({ name, label, options, nameOf = inWords }) => (
+        <Pick
           key={name}
           label={label}
           value={search[name] ?? ''}
           onChange={(value) => set(name, value)}
-          options={[['', 'Any'], ...options.map((option) => [option, option.replaceAll('_', ' ')] as const)]}
+          options={[['', 'Any'], ...options.map((option) => [option, nameOf(option)] as const)]}
         />
       ))}
-      {texts.map(({ name, label, placeholder, pattern, shape }) => (
+      {texts.map(({ name, label, placeholder = 'any', pattern }) => (
         <TypedFilter
           key={name}
           label={label}
-          {...(placeholder === undefined ? {} : { placeholder })}
-          {...(shape === undefined ? {} : { hint: shape })}
+          placeholder={placeholder}
           isWhole={(text) => pattern?.test(text) ?? true}
           value={search[name] ?? ''}
           onRest={(value) => set(name, value)}
         />
       ))}
+      {times && <TimeFilters search={search} set={set} />}
+      {children}
     </div>
   );
+}
+
+/** A half-typed year is a valid date too, in one of the first centuries. */
+const isWholeTime = (text: string) => /^[2-9]\d{3}-/.test(text);
+
+/** Formats a time as `2026-11-22T13:05` in the viewer's zone, for an input field. */
+function local(at: string | undefined): string {
+  if (at === undefined || Number.isNaN(Date.parse(at))) return '';
+  const date = new Date(at);
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+const TIMES = [
+  ['created_after', 'After'],
+  ['created_before', 'Before'],
+] as const;
+
+/** A range of times, in the viewer's zone. */
+export function TimeFilters({ search, set }: { search: Search; set: (name: string, value: string) => void }) {
+  return TIMES.map(([name, label]) => (
+    <TypedFilter
+      key={name}
+      label={label}
+      type="datetime-local"
+      value={local(search[name])}
+      onRest={(value) => set(name, value === '' ? '' : new Date(value).toISOString())}
+      isWhole={isWholeTime}
+    />
+  ));
 }
 
 type TypedProps = {
   label: string;
   placeholder?: string;
-  hint?: string;
   type?: string;
   value: string;
   /** Called after a pause with the typed text if it is complete, or with nothing. */
@@ -93,5 +139,5 @@ export function TypedFilter({ value, onRest, isWhole, ...field }: TypedProps) {
     return () => window.clearTimeout(timer);
     // `onRest` and `isWhole` change identity with each rendering, but not their behavior.
   }, [draft]);
-  return <TextField {...field} value={draft ?? value} onChange={setDraft} />;
+  return <PickText {...field} value={draft ?? value} onChange={setDraft} />;
 }

@@ -3,8 +3,25 @@ import type { Money } from '../api/types.ts';
 /** Formats an amount with its currency. Amounts are minor units; the currency defines their number per unit. */
 export function money({ amount, currency }: Money): string {
   const format = inCurrency(currency);
-  return format.format(amount / minorUnitsIn(format));
+  return withMinus(format.format(amount / minorUnitsIn(format)));
 }
+
+/** An amount for a label in a chart, such as `$1.2K`. */
+export function shortMoney({ amount, currency }: Money): string {
+  const value = amount / minorUnitsIn(inCurrency(currency));
+  if (value < 100) return value === 0 ? '0' : money({ amount, currency });
+  const short = { style: 'currency', currency, notation: 'compact', maximumFractionDigits: 1 } as const;
+  return new Intl.NumberFormat(undefined, short).format(value);
+}
+
+/** The sign of a currency, such as `$`. */
+export function currencySign(currency: string): string {
+  const parts = inCurrency(currency).formatToParts(0);
+  return parts.find(({ type }) => type === 'currency')?.value ?? currency;
+}
+
+/** A minus sign is as wide as a digit; a hyphen is not. */
+const withMinus = (text: string): string => text.replace('-', '−');
 
 /** Minor units of a typed amount such as `250.50`; null if it is not one, or if the code cannot be a currency. */
 export function minorUnits(text: string, currency: string): number | null {
@@ -36,9 +53,13 @@ export function milliseconds(ms: number): string {
 
 export const count = (number: number): string => number.toLocaleString();
 
-/** `1 call`, `2 calls`. */
-export const counted = (number: number, noun: string): string =>
-  `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
+/** `1 call`, `2 calls`, `2 deliveries`. */
+export const counted = (number: number, noun: string, plural = `${noun}s`): string =>
+  `${count(number)} ${number === 1 ? noun : plural}`;
+
+/** A share of 0 to 1 as `99.4%`. */
+export const percent = (share: number): string =>
+  share.toLocaleString(undefined, { style: 'percent', maximumFractionDigits: 1 });
 
 /** The service stops counting pending, held and failed deliveries here. */
 const MAX_COUNTED = 10_000;
@@ -48,6 +69,8 @@ export const countOrMore = (number: number): string =>
 
 /** Turns a code such as `partially_issued` into words. */
 export const words = (code: string): string => code.replaceAll('_', ' ');
+
+export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Node.js and OpenSSL errors of the log in words. */
 const ERRORS: readonly (readonly [RegExp, string])[] = [

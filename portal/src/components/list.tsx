@@ -43,8 +43,8 @@ export function LoadMore({ more, busy, load, emptyPages = 0 }: MoreProps) {
       />
     );
   return (
-    <div className="load-more" ref={end}>
-      <button type="button" className="button" disabled={busy} onClick={load}>
+    <div className="table-foot" ref={end}>
+      <button type="button" className="button small" disabled={busy} onClick={load}>
         {busy ? 'Loading…' : 'Load more'}
       </button>
     </div>
@@ -56,11 +56,9 @@ type SearchProps = { rests: boolean; end: RefObject<HTMLDivElement | null>; goOn
 /** Shown while the latest pages are empty, because older rows may still match. */
 function SearchOn({ rests, end, goOn }: SearchProps) {
   return (
-    <div className="load-more" ref={end}>
-      <p role="status" className="hint">
-        {rests ? 'No matches so far. There is more to search.' : 'Searching further back…'}
-      </p>
-      <button type="button" className="button" disabled={!rests} onClick={goOn}>
+    <div className="table-foot" ref={end}>
+      <p role="status">{rests ? 'No matches so far. There is more to search.' : 'Searching further back…'}</p>
+      <button type="button" className="button small" disabled={!rests} onClick={goOn}>
         Search further back
       </button>
     </div>
@@ -71,15 +69,17 @@ type Props<T> = {
   path: string;
   mode: Mode | null;
   filters?: Query;
+  /** Whether the user has set a filter; default: whether there are filters. */
+  isFiltered?: boolean;
   label: string;
-  columns: readonly string[];
+  columns: readonly Column[];
   row: (item: T) => ReactNode;
   /** Shown when the list is empty without a filter. */
   empty: ReactNode;
 };
 
 /** A table over a list of the API that loads further pages on scrolling. */
-export function List<T>({ path, mode, filters = {}, label, columns, row, empty }: Props<T>) {
+export function List<T>({ path, mode, filters = {}, isFiltered, label, columns, row, empty }: Props<T>) {
   const query = useInfiniteQuery(pages<T>(path, mode, filters));
   const { fetchNextPage } = query;
   if (query.isPending) return <Loading />;
@@ -88,7 +88,7 @@ export function List<T>({ path, mode, filters = {}, label, columns, row, empty }
     return <ErrorNote error={query.error} retry={() => void query.refetch()} />;
   const { pages: read } = query.data;
   const items = read.flatMap((page) => page.data);
-  const filtered = Object.values(filters).some((value) => value !== undefined);
+  const filtered = isFiltered ?? Object.values(filters).some((value) => value !== undefined);
   if (items.length === 0 && query.isPlaceholderData) return <Loading />;
   if (items.length === 0 && !query.hasNextPage) return filtered ? <NothingFound /> : empty;
   return (
@@ -115,41 +115,54 @@ export function List<T>({ path, mode, filters = {}, label, columns, row, empty }
 
 function NothingFound() {
   return (
-    <Empty title="No matches">
+    <Empty title="No matches" icon="search">
       <p>Remove a filter to see more.</p>
     </Empty>
   );
 }
 
-/** On a narrow screen each cell shows its column's name: pass it as `data-column`. */
+/** A column by its name. `number` aligns it right; `wide` hides it first; `hidden` names it for screen readers only. */
+export type Column = string | readonly [name: string, kind: 'number' | 'wide' | 'hidden'];
+
+const CLASSES = { number: 'num', wide: 'at-wide', hidden: '' } as const;
+
+/**
+ * A narrow screen has no columns. There, cells of the classes `at-state`, `at-end`, `at-time` and `at-note` have their
+ * places in a row of two or three lines, and other cells show their `data-label`.
+ */
 export function Table({
   label,
   columns,
   busy = false,
+  className = '',
   children,
 }: {
   label: string;
-  columns: readonly string[];
+  columns: readonly Column[];
   /** True while the rows are still the previous ones and the requested ones are loading. */
   busy?: boolean;
+  className?: string;
   children: ReactNode;
 }) {
   return (
     <div
-      className="table-frame"
+      className="table-wrap"
       aria-busy={busy}
       role="group"
       aria-label={`${label}, scrollable`}
       tabIndex={0}
     >
-      <table aria-label={label}>
+      <table className={`table ${className}`} aria-label={label}>
         <thead>
           <tr>
-            {columns.map((column) => (
-              <th key={column} scope="col">
-                {column}
-              </th>
-            ))}
+            {columns.map((column) => {
+              const [name, kind] = typeof column === 'string' ? [column] : column;
+              return (
+                <th key={name} scope="col" className={kind && CLASSES[kind]}>
+                  {kind === 'hidden' ? <span className="hidden">{name}</span> : name}
+                </th>
+              );
+            })}
           </tr>
         </thead>
         <tbody>{children}</tbody>

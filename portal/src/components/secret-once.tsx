@@ -1,45 +1,89 @@
-import type { ReactNode } from 'react';
+import { useBlocker } from '@tanstack/react-router';
+import { useRef, type ReactNode } from 'react';
+import { Callout } from './callout.tsx';
 import { CopyButton } from './copy-button.tsx';
+import { Dialog } from './dialog.tsx';
 
-type LostProps = { what: string; children: ReactNode; onDone: () => void };
+type LostProps = { what: string; title: string; children: ReactNode; onDone: () => void };
+
+const done = (onDone: () => void) => (
+  <button type="button" className="button primary" onClick={onDone}>
+    Done
+  </button>
+);
 
 /** Shown in place of a once-only secret whose response was lost. `children` say what to do now. */
-export function SecretLost({ what, children, onDone }: LostProps) {
+export function SecretLost({ what, title, children, onDone }: LostProps) {
   return (
-    <div className="stack">
-      <div className="note wait">
+    <Dialog onClose={onDone} title={title} foot={done(onDone)}>
+      <Callout tone="warn">
         <p>
           The {what} was created, but the response that carried it was lost. We show a {what} only once.
         </p>
         <p>{children}</p>
-      </div>
-      <div className="actions">
-        <button type="button" className="button primary" onClick={onDone}>
-          Done
-        </button>
-      </div>
-    </div>
+      </Callout>
+    </Dialog>
   );
 }
 
-type Props = { what: string; secret: string; hint: string; onDone: () => void };
+type Props = {
+  what: string;
+  title: string;
+  /** Names the object that the secret belongs to. */
+  of: string;
+  secret: string;
+  hint: ReactNode;
+  onDone: () => void;
+};
 
-/** Shows a once-only secret. `onDone` drops it: nothing else on the page holds it. */
-export function SecretOnce({ what, secret, hint, onDone }: Props) {
+/**
+ * Shows a once-only secret. Leaving the page needs a confirmation. `onDone` drops the secret: nothing else on the page
+ * holds it.
+ */
+export function SecretOnce({ what, title, of, secret, hint, onDone }: Props) {
+  const finished = useRef(false);
+  const { status, proceed, reset } = useBlocker({
+    shouldBlockFn: () => !finished.current,
+    enableBeforeUnload: () => !finished.current,
+    withResolver: true,
+  });
+  const finish = () => {
+    finished.current = true;
+    onDone();
+  };
   return (
-    <div className="stack">
+    <Dialog onClose={finish} title={title} dismissible={false} foot={done(finish)}>
+      {status === 'blocked' && (
+        <Callout
+          tone="warn"
+          role="alert"
+          title={`Leave without the ${what}?`}
+          actions={
+            <>
+              <button type="button" className="button small" onClick={reset}>
+                Stay
+              </button>
+              <button type="button" className="button small danger" onClick={proceed}>
+                Leave
+              </button>
+            </>
+          }
+        >
+          <p>We cannot show it again.</p>
+        </Callout>
+      )}
       <p>
         Copy the {what} now. We will not show it again. {hint}
       </p>
-      <div className="secret">
-        <code>{secret}</code>
-        <CopyButton text={secret} />
+      <div className="code secret">
+        <div className="code-head">
+          <span>{of}</span>
+          <CopyButton text={secret} label="Copy" shape="button" />
+        </div>
+        <pre tabIndex={0} role="region" aria-label={what}>
+          {secret}
+        </pre>
       </div>
-      <div className="actions">
-        <button type="button" className="button primary" onClick={onDone}>
-          Done
-        </button>
-      </div>
-    </div>
+    </Dialog>
   );
 }

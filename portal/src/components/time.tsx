@@ -1,13 +1,30 @@
 import { useSyncExternalStore } from 'react';
 
-const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const SHORT = new Intl.DateTimeFormat(undefined, {
-  month: 'short',
-  day: 'numeric',
-  hour: 'numeric',
-  minute: '2-digit',
-  second: '2-digit',
-});
+/** Logs of servers have 24 hours, so times that are compared with them have 24 hours too. */
+const hourCycle = 'h23';
+const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', hourCycle });
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium', hourCycle });
+const CLOCK_SHORT = new Intl.DateTimeFormat(undefined, { timeStyle: 'short', hourCycle });
+const DAY = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
+const DAY_OF_YEAR = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+
+/** `Nov 24`, with the year unless it is this year's. */
+export function day(date: Date): string {
+  return (date.getFullYear() === new Date().getFullYear() ? DAY : DAY_OF_YEAR).format(date);
+}
+
+/** `15:01:58` today, otherwise `Nov 24, 09:12`. */
+function short(date: Date): string {
+  if (date.toDateString() === new Date().toDateString()) return CLOCK.format(date);
+  return `${day(date)}, ${CLOCK_SHORT.format(date)}`;
+}
+
+const FORMATS = {
+  full: (date: Date) => FULL.format(date),
+  short,
+  clock: (date: Date) => CLOCK.format(date),
+  day,
+};
 
 /** `2026-11-22 13:05:07.123 UTC` */
 function utc(date: Date): string {
@@ -15,11 +32,11 @@ function utc(date: Date): string {
 }
 
 /** A time in the viewer's zone; UTC on hover. */
-export function Time({ at, short = false }: { at: string; short?: boolean }) {
+export function Time({ at, as = 'full' }: { at: string; as?: keyof typeof FORMATS }) {
   const date = new Date(at);
   return (
     <time dateTime={at} title={utc(date)}>
-      {(short ? SHORT : FULL).format(date)}
+      {FORMATS[as](date)}
     </time>
   );
 }

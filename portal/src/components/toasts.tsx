@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react';
+import { Icon } from './icon.tsx';
 
 type Toast = { id: number; text: string; about: string | undefined; undo: (() => void) | undefined };
 
@@ -44,12 +45,13 @@ export function Toasts() {
     <section className="toasts" aria-label="Notifications">
       <div role="status" aria-live="polite">
         {shown.map((toast) => (
-          <div key={toast.id} className="toast">
-            <span>{toast.text}</span>
+          <div key={toast.id} className="toast" data-tone="good">
+            <Icon name="ok" />
+            <p>{toast.text}</p>
             {toast.undo && (
               <button
                 type="button"
-                className="button small"
+                className="button small quiet"
                 onClick={() => {
                   dismiss(toast.id);
                   toast.undo?.();
@@ -60,11 +62,11 @@ export function Toasts() {
             )}
             <button
               type="button"
-              className="button quiet"
+              className="button small quiet icon-only"
               aria-label="Dismiss"
               onClick={() => dismiss(toast.id)}
             >
-              <span aria-hidden="true">✕</span>
+              <Icon name="close" />
             </button>
           </div>
         ))}

@@ -1,6 +1,6 @@
-import { returnAddress } from './step-up.tsx';
+import { returnAddress } from '../api/return-address.ts';
 
-export type EndReason = 'ended' | 'changed' | 'code' | 'signed-out' | 'unreachable' | 'busy' | 'cookies';
+export type EndReason = 'ended' | 'changed' | 'code' | 'cookies' | 'signed-out' | 'unreachable' | 'busy';
 type Props = {
   reason: EndReason;
   returnUrl: string | null;
@@ -17,6 +17,10 @@ const TEXTS: Record<Props['reason'], { title: string; text: string }> = {
     title: 'This link no longer works',
     text: 'A portal link works once and expires after five minutes. Open a new one from your provider’s site.',
   },
+  cookies: {
+    title: 'Your browser blocks cookies',
+    text: 'The portal needs one cookie for your session. Allow cookies for this site, then try again. Your link still works within its five minutes.',
+  },
   'signed-out': {
     title: 'You are signed out',
     text: 'The portal has ended your session.',
@@ -24,10 +28,6 @@ const TEXTS: Record<Props['reason'], { title: string; text: string }> = {
   busy: {
     title: 'The portal is unavailable right now',
     text: 'It is busy or under maintenance. Your link and your session still work. Try again in a moment.',
-  },
-  cookies: {
-    title: 'Your browser blocks cookies',
-    text: 'The portal needs one cookie for your session. Allow cookies for this site, then try again. Your link still works within its five minutes.',
   },
   unreachable: { title: 'We could not reach the portal', text: 'Check your connection and try again.' },
 };

@@ -1,6 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useSession } from '../api/session.ts';
 import type { Mode } from '../api/types.ts';
+import { Icon } from '../components/icon.tsx';
 import { SCREENS } from './navigation.tsx';
 import { MODE_NAMES, useMode } from './use-mode.ts';
 
@@ -16,12 +17,19 @@ export function ModeSwitch() {
     void navigate({ to: list ?? pathname, search: { mode: next } });
   };
   return (
-    <fieldset className="mode-switch">
-      <legend className="visually-hidden">Mode</legend>
+    <fieldset className="mode">
+      <legend className="hidden">Mode</legend>
       {modes.map((each) => (
         <label key={each}>
-          <input type="radio" name="portal-mode" checked={each === mode} onChange={() => choose(each)} />
-          <span>{MODE_NAMES[each]}</span>
+          <input
+            type="radio"
+            name="portal-mode"
+            value={each}
+            checked={each === mode}
+            onChange={() => choose(each)}
+          />
+          <Icon name={each} />
+          {MODE_NAMES[each]}
         </label>
       ))}
     </fieldset>

@@ -1,33 +1,36 @@
-import { Outlet, useLocation, useNavigate } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
-import { onStepUp, send } from '../api/client.ts';
+import { Link, Outlet, useLocation } from '@tanstack/react-router';
+import { useEffect, useRef } from 'react';
+import { send } from '../api/client.ts';
 import { useSession } from '../api/session.ts';
-import { CommandPalette } from './command-palette.tsx';
+import { Icon } from '../components/icon.tsx';
 import { Toasts } from '../components/toasts.tsx';
+import { CommandPalette } from './command-palette.tsx';
 import { ModeSwitch } from './mode-switch.tsx';
 import { Navigation, SCREENS } from './navigation.tsx';
-import { StepUp } from './step-up.tsx';
-import { useMode } from './use-mode.ts';
+import { Screen } from './screen.tsx';
+import { UserMenu } from './user-menu.tsx';
 
-/** The frame around every screen. */
+/** The frame around every screen: a column at the side, or one row at the top of a narrow window. */
 export function Shell({ onSignedOut }: { onSignedOut: () => void }) {
-  const session = useSession();
-  const [menu, setMenu] = useState(false);
-  const [stepUp, setStepUp] = useState(false);
+  const { branding, scopes } = useSession();
   const { pathname } = useLocation();
   const main = useRef<HTMLElement | null>(null);
+  const menu = useRef<HTMLDivElement | null>(null);
   const shownBefore = useRef(pathname);
-  const name = session.branding?.name ?? 'Partner portal';
+  const name = branding?.name ?? 'Partner portal';
+  const denied = SCREENS.find(
+    ({ to, scope }) => (pathname === to || pathname.startsWith(`${to}/`)) && !scopes.includes(scope),
+  )?.name;
 
-  useEffect(() => onStepUp(() => setStepUp(true)), []);
   useEffect(() => {
-    const screen = SCREENS.find(({ to }) => pathname.startsWith(to));
-    document.title = screen ? `${screen.name} · ${name}` : name;
     // Move the focus to a new screen, so that the keyboard does not stay on the old one.
     if (shownBefore.current !== pathname) main.current?.focus();
     shownBefore.current = pathname;
-  }, [pathname, name]);
+  }, [pathname]);
 
+  const closeMenu = () => {
+    if (menu.current?.matches(':popover-open')) menu.current.hidePopover();
+  };
   const signOut = async () => {
     try {
       await send('DELETE', 'session');
@@ -37,69 +40,66 @@ export function Shell({ onSignedOut }: { onSignedOut: () => void }) {
   };
 
   return (
-    <div className="shell">
+    <div className="app">
       <a className="skip" href="#content">
         Skip to content
       </a>
-      <header>
-        <div className="top">
-          <div className="brand">
-            {session.branding?.logo_url && (
-              <img src={session.branding.logo_url} alt="" width="28" height="28" />
+      <Hatch />
+      <div className="rail">
+        <header className="top">
+          <Link to="/" className="brand" aria-label={`${name}, home`} onClick={closeMenu}>
+            {branding?.logo_url ? (
+              <img className="logo" src={branding.logo_url} alt="" width="26" height="26" />
+            ) : (
+              <span className="mark">
+                <Icon name="sim" />
+              </span>
             )}
-            <span>{name}</span>
-          </div>
+            <span className="brand-name">{name}</span>
+          </Link>
           <ModeSwitch />
           <CommandPalette />
-          <div className="who">
-            <span>
-              {session.partner.name} · {session.actor.name ?? session.actor.id}
-            </span>
-            <button type="button" className="button quiet" onClick={() => void signOut()}>
-              Sign out
-            </button>
-          </div>
           <button
             type="button"
-            className="button menu-button"
-            aria-expanded={menu}
-            aria-controls="navigation"
-            onClick={() => setMenu(!menu)}
+            className="button icon-only menu-button"
+            popoverTarget="navigation"
+            aria-label="Menu"
           >
-            Menu
+            <Icon name="menu" />
           </button>
+        </header>
+        <div className="nav" id="navigation" popover="auto" ref={menu}>
+          <Navigation onFollow={closeMenu} />
+          <section className="account" aria-label="Account">
+            <UserMenu onSignOut={() => void signOut()} />
+          </section>
         </div>
-        <ModeBanner />
-      </header>
-      <div id="navigation" className={menu ? 'side open' : 'side'}>
-        <Navigation onFollow={() => setMenu(false)} />
       </div>
       <main id="content" ref={main} tabIndex={-1}>
-        <Outlet />
+        {denied ? <Denied name={denied} /> : <Outlet />}
       </main>
       <Toasts />
-      <StepUp open={stepUp} onClose={() => setStepUp(false)} />
     </div>
   );
 }
 
-/** Live is real money and must never look like Sandbox. */
-function ModeBanner() {
-  const mode = useMode();
-  const navigate = useNavigate();
-  const { modes } = useSession();
+/** An address may lead to a screen that the session may not see. */
+function Denied({ name }: { name: string }) {
   return (
-    <p className={`mode-banner ${mode}`}>
-      {mode === 'sandbox' ? 'Sandbox: mock data, no charges.' : 'Live: real eSIMs, paid from your balance.'}{' '}
-      {mode === 'live' && modes.includes('sandbox') && (
-        <button
-          type="button"
-          className="link"
-          onClick={() => void navigate({ to: '/developers/api-keys', search: { mode: 'sandbox' } })}
-        >
-          Try Sandbox without charges
-        </button>
-      )}
-    </p>
+    <Screen
+      name={name}
+      lead={`Your access does not include ${name}. Ask the person who sent you the link to the portal.`}
+    />
+  );
+}
+
+/** The pattern of failures in charts. Styles refer to it by its id. */
+function Hatch() {
+  return (
+    <svg className="sprite" aria-hidden="true">
+      <pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)">
+        <rect width="1.6" height="5" stroke="none" />
+      </pattern>
+    </svg>
   );
 }

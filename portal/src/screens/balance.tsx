@@ -5,10 +5,13 @@ import type { Page, Transaction, Wallet } from '../api/types.ts';
 import { useSession } from '../api/session.ts';
 import { useAction } from '../api/use-action.ts';
 import { orderCommand, readCommand } from '../components/commands.ts';
+import { Facts } from '../components/facts.tsx';
 import { Empty, ErrorNote, Loading } from '../components/feedback.tsx';
 import { count, money } from '../components/format.ts';
+import { Icon } from '../components/icon.tsx';
 import { List } from '../components/list.tsx';
 import { Time } from '../components/time.tsx';
+import { Screen } from '../layout/screen.tsx';
 import { useMode } from '../layout/use-mode.ts';
 
 /** Balances exist in Live only. */
@@ -16,19 +19,18 @@ export function Balance() {
   const mode = useMode();
   const { api_url: apiUrl } = useSession();
   return (
-    <>
-      <h1>Balance</h1>
+    <Screen name="Balance">
       {mode === 'live' ? (
         <LiveBalance />
       ) : (
-        <Empty title="Sandbox is free" command={orderCommand(apiUrl, mode)}>
+        <Empty title="Sandbox is free" icon="wallet" command={orderCommand(apiUrl, mode)}>
           <p>
             Orders and top-ups in Sandbox cost nothing, so try one. Switch to Live to see your balance and
             statement.
           </p>
         </Empty>
       )}
-    </>
+    </Screen>
   );
 }
 
@@ -42,7 +44,7 @@ function LiveBalance() {
     <>
       {query.isError && <ErrorNote error={query.error} retry={() => void query.refetch()} />}
       {query.data?.data.length === 0 && (
-        <Empty title="No balance yet" command={readCommand(apiUrl, 'balance')}>
+        <Empty title="No balance yet" icon="wallet" command={readCommand(apiUrl, 'balance')}>
           <p>Your first deposit creates it. Your programs can read it with a Live key:</p>
         </Empty>
       )}
@@ -64,11 +66,19 @@ function LiveBalance() {
 function WalletCard({ wallet }: { wallet: Wallet }) {
   return (
     <section className="card" aria-label={`Balance in ${wallet.currency}`}>
-      <p className="amount">{money(wallet.available)}</p>
-      <p>available in {wallet.currency}</p>
-      <p className="sub">
-        {money(wallet.posted)} total, {money(wallet.held)} reserved for open orders
+      <h2>Balance in {wallet.currency}</h2>
+      <p className="metric">
+        {money(wallet.available)} <span className="delta">available</span>
       </p>
+      <Facts
+        kind="sums"
+        small
+        entries={[
+          ['Available', money(wallet.available)],
+          ['Reserved for open orders', money(wallet.held)],
+          ['Total', money(wallet.posted)],
+        ]}
+      />
     </section>
   );
 }
@@ -94,16 +104,17 @@ function Statement() {
   );
   return (
     <section aria-labelledby="statement">
-      <div className="screen-head">
+      <div className="section-head">
         <h2 id="statement">Statement</h2>
         <div className="actions">
           <span className="hint">newest {count(MAX_EXPORTED)} transactions</span>
           <button
             type="button"
-            className="button"
-            disabled={exported.busy}
+            className="button small"
+            aria-busy={exported.busy}
             onClick={() => void exported.run()}
           >
+            <Icon name="download" />
             Export CSV
           </button>
         </div>
@@ -113,26 +124,28 @@ function Statement() {
         path="wallet/transactions"
         mode={null}
         label="Statement"
-        columns={['Time', 'Type', 'For', 'Amount', 'Balance after']}
+        columns={['Type', 'For', ['Amount', 'number'], ['Balance after', 'number'], ['Time', 'number']]}
         row={(transaction) => (
           <tr key={transaction.id}>
-            <td data-column="Time">
-              <Time at={transaction.created_at} />
-            </td>
-            <td data-column="Type">{transaction.type}</td>
-            <td data-column="For">
+            <th scope="row">{TYPES[transaction.type]}</th>
+            <td data-label="For">
               <Purpose transaction={transaction} />
             </td>
-            <td data-column="Amount" className="number">
-              {money(transaction.amount)}
-            </td>
-            <td data-column="Balance after" className="number">
+            <td className="num at-end">{money(transaction.amount)}</td>
+            <td data-label="Balance after" className="num">
               {money(transaction.balance_after)}
+            </td>
+            <td className="num at-time">
+              <Time at={transaction.created_at} as="short" />
             </td>
           </tr>
         )}
         empty={
-          <Empty title="No transactions yet" command={readCommand(apiUrl, 'transactions?limit=10')}>
+          <Empty
+            title="No transactions yet"
+            icon="wallet"
+            command={readCommand(apiUrl, 'transactions?limit=10')}
+          >
             <p>Deposits and charges appear here. Your programs can list them too:</p>
           </Empty>
         }
@@ -141,12 +154,25 @@ function Statement() {
   );
 }
 
+const TYPES: Record<Transaction['type'], string> = {
+  charge: 'Charge',
+  refund: 'Refund',
+  deposit: 'Deposit',
+  adjustment: 'Adjustment',
+};
+
 function Purpose({ transaction }: { transaction: Transaction }) {
   if (transaction.order_id)
     return (
-      <Link to="/orders/$orderId" params={{ orderId: transaction.order_id }} className="mono">
-        {transaction.order_id}
+      <Link to="/orders/$orderId" params={{ orderId: transaction.order_id }}>
+        Order …{transaction.order_id.slice(-6)}
       </Link>
     );
-  return <code>{transaction.topup_id ?? transaction.reference ?? '–'}</code>;
+  if (transaction.topup_id)
+    return (
+      <Link to="/top-ups/$topupId" params={{ topupId: transaction.topup_id }}>
+        Top-up …{transaction.topup_id.slice(-6)}
+      </Link>
+    );
+  return transaction.reference ?? '–';
 }

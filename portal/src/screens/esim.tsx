@@ -2,117 +2,144 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
-import { oneQuery } from '../api/queries.ts';
+import { every, oneQuery } from '../api/queries.ts';
 import type { Esim, EsimPlan, InstallData } from '../api/types.ts';
 import { useAction } from '../api/use-action.ts';
-import { CopyButton, CopyFact } from '../components/copy-button.tsx';
-import { Badge, Empty, ErrorNote, Loading } from '../components/feedback.tsx';
+import { Callout } from '../components/callout.tsx';
+import { CopyButton, Id } from '../components/copy-button.tsx';
 import { Facts } from '../components/facts.tsx';
-import { bytes, words } from '../components/format.ts';
+import { ErrorNote, Loading } from '../components/feedback.tsx';
+import { bytes, capitalized, counted } from '../components/format.ts';
 import { List } from '../components/list.tsx';
+import { PackageName } from '../components/package-name.tsx';
+import { State } from '../components/state.tsx';
 import { Time } from '../components/time.tsx';
-import { InItsMode } from '../layout/in-its-mode.tsx';
-import { MODE_NAMES } from '../layout/use-mode.ts';
-import { EsimStatus, usage } from './esims.tsx';
+import { InItsMode, useIsShown } from '../layout/in-its-mode.tsx';
+import { Screen } from '../layout/screen.tsx';
+import { EsimActions } from './esim-actions.tsx';
+import { UsageCard } from './esim-usage.tsx';
+import { CreateInstallLink, InstallLinks } from './install-links.tsx';
 import { EsimRefunds } from './refunds.tsx';
 
 const esimRoute = getRouteApi('/esims/$esimId');
 
 export function EsimPage() {
   const { esimId } = esimRoute.useParams();
-  const query = useQuery(oneQuery<Esim>('esims', esimId));
+  const query = useQuery({ ...oneQuery<Esim>('esims', esimId), refetchInterval: every(5_000) });
+  const esim = query.data;
+  const isShown = useIsShown(esim?.mode);
   return (
-    <>
-      <p className="crumbs">
-        <Link to="/esims">eSIMs</Link>
-      </p>
-      <h1 className="mono">{esimId}</h1>
+    <Screen
+      name={(isShown && esim?.label) || `eSIM …${esimId.slice(-6)}`}
+      parent={{ to: '/esims', name: 'eSIMs' }}
+      title={
+        esim && isShown ? <PackageName id={esim.package_id} mode={esim.mode} days={esim.days} /> : 'eSIM'
+      }
+      under={
+        esim &&
+        isShown && (
+          <>
+            <State of={esim.status} />
+            {esim.label && <span>{esim.label}</span>}
+            <Id text={esim.id} what="eSIM id" />
+            <Time at={esim.created_at} />
+          </>
+        )
+      }
+      actions={
+        esim &&
+        isShown && (
+          <>
+            <CreateInstallLink key={`link ${esimId}`} esim={esim} />
+            <EsimActions key={esimId} esim={esim} />
+          </>
+        )
+      }
+    >
       {query.isPending && <Loading />}
       {query.isError && <ErrorNote error={query.error} retry={() => void query.refetch()} />}
-      {query.data && (
-        <InItsMode what="eSIM" mode={query.data.mode}>
-          <EsimFacts esim={query.data} />
-          <Plans esimId={esimId} />
-          <EsimRefunds esim={query.data} />
-          {/* Keyed, so that the QR code of one eSIM never appears under another's name. */}
-          <Installation key={esimId} esimId={esimId} />
+      {esim && (
+        <InItsMode what="eSIM" mode={esim.mode}>
+          {esim.action_failure && (
+            <Callout tone="warn" title={`${capitalized(esim.action_failure.action)} failed`}>
+              <p>{esim.action_failure.reason}</p>
+            </Callout>
+          )}
+          <div className="detail">
+            <UsageCard esim={esim} />
+            <div className="story">
+              {/* Keyed, so that the QR code of one eSIM never appears under another's name. */}
+              <Installation key={esimId} esimId={esimId} />
+              <InstallLinks esim={esim} />
+              <Plans esim={esim} />
+              <EsimRefunds esim={esim} />
+            </div>
+            <aside className="rest" aria-label="Facts">
+              <Details esim={esim} />
+            </aside>
+          </div>
         </InItsMode>
       )}
-    </>
+    </Screen>
   );
 }
 
-function EsimFacts({ esim }: { esim: Esim }) {
+function Details({ esim }: { esim: Esim }) {
   return (
-    <Facts
-      entries={[
-        ['Status', <EsimStatus key="status" status={esim.status} />],
-        ['Requested', esim.pending_action && `${esim.pending_action}, not confirmed yet`],
-        ['Last request', failureOf(esim)],
-        ['Label', esim.label],
-        ['Mode', MODE_NAMES[esim.mode]],
-        ['Profile', words(esim.profile_status)],
-        ['ICCID', <CopyFact key="iccid" text={esim.iccid} what="ICCID" />],
-        ['Phone number', esim.msisdn],
-        ['Data', usage(esim)],
-        ['As of', <Time key="as-of" at={esim.data.as_of} />],
-        [
-          'Order',
-          <Link key="order" to="/orders/$orderId" params={{ orderId: esim.order_id }}>
-            {esim.order_id}
-          </Link>,
-        ],
-        ['Package', <code key="package">{esim.package_id}</code>],
-        ['Days', esim.days],
-        ['APN', esim.apn],
-        ['Install by', esim.install_by && <Time key="install" at={esim.install_by} />],
-        ['Activated', esim.activated_at && <Time key="activated" at={esim.activated_at} />],
-        ['Cancelable until', esim.cancelable_until && <Time key="cancelable" at={esim.cancelable_until} />],
-        ['Expires', esim.expires_at && <Time key="expires" at={esim.expires_at} />],
-        ['Created', <Time key="created" at={esim.created_at} />],
-      ]}
-    />
+    <section className="card" aria-labelledby="details">
+      <h2 id="details">Details</h2>
+      <Facts
+        small
+        entries={[
+          [
+            'Order',
+            <Link key="order" to="/orders/$orderId" params={{ orderId: esim.order_id }}>
+              Order …{esim.order_id.slice(-6)}
+            </Link>,
+          ],
+          ['Package', <Id key="package" text={esim.package_id} what="package id" />],
+          ['Days', esim.days && counted(esim.days, 'day')],
+          ['Activated', esim.activated_at && <Time key="activated" at={esim.activated_at} as="short" />],
+          [
+            'Cancelable until',
+            esim.cancelable_until && <Time key="cancelable" at={esim.cancelable_until} as="short" />,
+          ],
+          ...Object.entries(esim.metadata).map(([name, value]) => [name, value] as const),
+        ]}
+      />
+    </section>
   );
 }
-
-function failureOf({ action_failure: failure }: Esim): string | null {
-  return failure && `${failure.action} failed: ${failure.reason}`;
-}
-
-const TONES = {
-  active: 'good',
-  queued: 'wait',
-  ended: 'off',
-  unknown: 'off',
-} as const satisfies Record<EsimPlan['status'], string>;
 
 /** The eSIM's purchases. Without bytes, the wholesaler shows all plans as one, or does not list the plan. */
-function Plans({ esimId }: { esimId: string }) {
+function Plans({ esim }: { esim: Esim }) {
   return (
     <section aria-labelledby="plans">
-      <h2 id="plans">Plans</h2>
+      <div className="section-head">
+        <h2 id="plans">Plans</h2>
+      </div>
       <List<EsimPlan>
-        path={`esims/${esimId}/plans`}
+        path={`esims/${esim.id}/plans`}
         mode={null}
         label="Plans"
-        columns={['Bought with', 'Package', 'Status', 'Data', 'Starts', 'Ends']}
+        columns={['Package', 'Status', ['Data used', 'number'], 'Starts', 'Ends']}
         row={(plan) => (
           <tr key={plan.id}>
-            <td data-column="Bought with">
-              <code>{plan.order_id ?? plan.topup_id ?? '–'}</code>
+            <th scope="row">
+              {plan.package_id ? <PackageName id={plan.package_id} mode={esim.mode} /> : 'Not stated'}
+              {plan.source && (
+                <span className="second">{plan.source === 'order' ? 'From the order' : 'From a top-up'}</span>
+              )}
+            </th>
+            <td className="at-state">
+              <State of={plan.status} />
             </td>
-            <td data-column="Package">
-              <code>{plan.package_id ?? '–'}</code>
-            </td>
-            <td data-column="Status">
-              <Badge tone={TONES[plan.status]}>{plan.status}</Badge>
-            </td>
-            <td data-column="Data">{dataOf(plan)}</td>
-            <td data-column="Starts">{plan.starts_at ? <Time at={plan.starts_at} short /> : '–'}</td>
-            <td data-column="Ends">{plan.ends_at ? <Time at={plan.ends_at} short /> : '–'}</td>
+            <td className="num at-end">{dataOf(plan)}</td>
+            <td data-label="Starts">{plan.starts_at ? <Time at={plan.starts_at} as="short" /> : '–'}</td>
+            <td data-label="Ends">{plan.ends_at ? <Time at={plan.ends_at} as="short" /> : '–'}</td>
           </tr>
         )}
-        empty={<Empty title="No plans" />}
+        empty={<p className="muted">No plans yet.</p>}
       />
     </section>
   );
@@ -129,26 +156,24 @@ function Installation({ esimId }: { esimId: string }) {
     setData(await send<InstallData>('POST', `esims/${esimId}/install-data`));
   });
   return (
-    <section aria-labelledby="install-data">
-      <h2 id="install-data">Install data</h2>
+    <section aria-labelledby="install-data" className="installation">
+      <div className="section-head">
+        <h2 id="install-data">Install data</h2>
+      </div>
       <ErrorNote error={error} />
       {data ? (
         <>
           <Shown data={data} />
-          <div className="row-actions">
-            <button type="button" className="button" onClick={() => setData(null)}>
-              Hide
-            </button>
-          </div>
+          <button type="button" className="button" onClick={() => setData(null)}>
+            Hide
+          </button>
         </>
       ) : (
         <>
           <p className="hint">Anyone with this code can install the eSIM once. Viewing it is logged.</p>
-          <div className="row-actions">
-            <button type="button" className="button" disabled={busy} onClick={() => void run()}>
-              Show install data
-            </button>
-          </div>
+          <button type="button" className="button" aria-busy={busy} onClick={() => void run()}>
+            Show install data
+          </button>
         </>
       )}
     </section>
@@ -161,11 +186,12 @@ function Shown({ data }: { data: InstallData }) {
     <div className="install">
       <img src={picture} alt="QR code of the activation code" width="220" height="220" className="qr" />
       <Facts
+        kind="wide"
         entries={[
           [
             'Activation code',
-            <span key="code">
-              <code>{data.activation_code}</code>{' '}
+            <span key="code" className="copyable">
+              <code>{data.activation_code}</code>
               <CopyButton text={data.activation_code} label="Copy activation code" />
             </span>,
           ],

@@ -1,11 +1,13 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { useSession } from '../api/session.ts';
 import { EVENT_TYPES, type Event } from '../api/types.ts';
-import { CopyButton } from '../components/copy-button.tsx';
+import { Code } from '../components/code.tsx';
+import { Id } from '../components/copy-button.tsx';
 import { Empty } from '../components/feedback.tsx';
 import { UrlFilters } from '../components/filters.tsx';
 import { List } from '../components/list.tsx';
 import { Time } from '../components/time.tsx';
+import { Screen } from '../layout/screen.tsx';
 import { useMode } from '../layout/use-mode.ts';
 
 const eventsRoute = getRouteApi('/developers/events');
@@ -15,44 +17,44 @@ export function Events() {
   const { type } = eventsRoute.useSearch();
   const { api_url: apiUrl } = useSession();
   return (
-    <>
-      <h1>Events</h1>
-      <p className="lead">Every change to your orders, eSIMs and top-ups, exactly as webhooks deliver it.</p>
-      <UrlFilters choices={[{ name: 'type', label: 'Type', options: EVENT_TYPES }]} />
+    <Screen
+      name="Events"
+      lead="Every change to your orders, eSIMs and top-ups, exactly as webhooks deliver it."
+    >
+      <UrlFilters choices={[{ name: 'type', label: 'Type', options: EVENT_TYPES, nameOf: (type) => type }]} />
       <List<Event>
         path="events"
         mode={mode}
         filters={{ type }}
         label="Events"
-        columns={['Type', 'Event', 'Time', 'Data']}
+        columns={['Type', 'Event', 'Data', ['Time', 'number']]}
         row={(event) => (
           <tr key={event.id}>
-            <td data-column="Type">{event.type}</td>
-            <td data-column="Event">
-              <code>{event.id}</code> <CopyButton text={event.id} label="Copy event id" />
+            <th scope="row">{event.type}</th>
+            <td data-label="Event">
+              <Id text={event.id} what="event id" />
             </td>
-            <td data-column="Time">
-              <Time at={event.created_at} short />
-            </td>
-            <td data-column="Data" className="wide-cell">
+            <td className="wide-cell">
               <details>
                 <summary>Show data</summary>
-                <pre className="code-block" tabIndex={0} role="region" aria-label={`Data of ${event.id}`}>
-                  {JSON.stringify(event.data, null, 2)}
-                </pre>
+                <Code label={`Data of ${event.id}`} head="Data" text={JSON.stringify(event.data, null, 2)} />
               </details>
+            </td>
+            <td className="num at-end">
+              <Time at={event.created_at} as="short" />
             </td>
           </tr>
         )}
         empty={
           <Empty
             title="No events yet"
+            icon="events"
             command={`curl "${apiUrl ?? 'https://$API_HOST'}/v1/events?limit=10" -H "Authorization: Bearer $ESIM_API_KEY"`}
           >
             <p>Your first order creates one. Your programs can read events too:</p>
           </Empty>
         }
       />
-    </>
+    </Screen>
   );
 }

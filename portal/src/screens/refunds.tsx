@@ -2,28 +2,25 @@ import { useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { post } from '../api/client.ts';
-import { useSession } from '../api/session.ts';
-import type { RefundRequest } from '../api/types.ts';
+import { useScope } from '../api/session.ts';
+import type { Mode, RefundRequest } from '../api/types.ts';
 import { useAction } from '../api/use-action.ts';
 import { Dialog } from '../components/dialog.tsx';
-import { Badge, Empty, ErrorNote } from '../components/feedback.tsx';
+import { Empty, ErrorNote } from '../components/feedback.tsx';
 import { UrlFilters } from '../components/filters.tsx';
-import { fieldError, SelectField, Submit, TextField } from '../components/form.tsx';
-import { money, words } from '../components/format.ts';
+import { Cancel, fieldError, SelectField, Submit, TextField } from '../components/form.tsx';
+import { capitalized, money, words } from '../components/format.ts';
 import { List } from '../components/list.tsx';
+import { State } from '../components/state.tsx';
 import { Time } from '../components/time.tsx';
+import { notify } from '../components/toasts.tsx';
+import { Screen } from '../layout/screen.tsx';
 import { useMode } from '../layout/use-mode.ts';
 
 const refundsRoute = getRouteApi('/refunds');
 
 const PATH = 'refund-requests';
 const STATUSES = ['pending', 'approved', 'rejected', 'canceled'] as const;
-const TONES = {
-  pending: 'wait',
-  approved: 'good',
-  rejected: 'bad',
-  canceled: 'off',
-} as const satisfies Record<RefundRequest['status'], string>;
 const REASONS = [
   ['not_working', 'It does not work'],
   ['wrong_device', 'Wrong device'],
@@ -35,8 +32,7 @@ export function Refunds() {
   const mode = useMode();
   const { mode: _mode, ...filters } = refundsRoute.useSearch();
   return (
-    <>
-      <h1>Refunds</h1>
+    <Screen name="Refunds" lead="Your refund requests and our decisions.">
       <UrlFilters
         choices={[{ name: 'status', label: 'Status', options: STATUSES }]}
         texts={[{ name: 'esim_id', label: 'eSIM id', placeholder: 'esim_…' }]}
@@ -46,29 +42,39 @@ export function Refunds() {
         mode={mode}
         filters={filters}
         label="Refund requests"
-        columns={['Request', 'eSIM', 'Reason', 'Status', 'Amount', 'Created']}
+        columns={['Reason', 'eSIM', 'Status', ['Amount', 'number'], ['Time', 'number']]}
         row={(request) => (
           <tr key={request.id}>
-            <td data-column="Request">
-              <code>{request.id}</code>
-            </td>
-            <td data-column="eSIM">
-              <Link to="/esims/$esimId" params={{ esimId: request.esim_id }} className="mono">
-                {request.esim_id}
+            <Reason request={request} />
+            <td data-label="eSIM">
+              <Link to="/esims/$esimId" params={{ esimId: request.esim_id }}>
+                eSIM …{request.esim_id.slice(-6)}
               </Link>
             </td>
             <Decision request={request} />
           </tr>
         )}
         empty={
-          <Empty title="No refund requests yet">
+          <Empty title="No refund requests yet" icon="coin">
             <p>
               Request a refund on the page of an <Link to="/esims">eSIM</Link>.
             </p>
           </Empty>
         }
       />
-    </>
+    </Screen>
+  );
+}
+
+const reasonInWords = (reason: RefundRequest['reason']): string =>
+  REASONS.find(([code]) => code === reason)?.[1] ?? capitalized(words(reason));
+
+function Reason({ request }: { request: RefundRequest }) {
+  return (
+    <th scope="row">
+      {reasonInWords(request.reason)}
+      {request.details && <span className="second">{request.details}</span>}
+    </th>
   );
 }
 
@@ -76,56 +82,42 @@ export function Refunds() {
 function Decision({ request }: { request: RefundRequest }) {
   return (
     <>
-      <td data-column="Reason">
-        {words(request.reason)}
-        {request.details && <span className="sub">{request.details}</span>}
+      <td className="at-state">
+        <State of={request.status} />
+        {request.note && <span className="second">{request.note}</span>}
       </td>
-      <td data-column="Status">
-        <Badge tone={TONES[request.status]}>{request.status}</Badge>
-        {request.note && <span className="sub">{request.note}</span>}
-      </td>
-      <td data-column="Amount" className="number">
-        {request.amount ? money(request.amount) : '–'}
-      </td>
-      <td data-column="Created">
-        <Time at={request.created_at} short />
+      <td className="num at-end">{request.amount ? money(request.amount) : '–'}</td>
+      <td className="num at-time">
+        <Time at={request.created_at} as="short" />
       </td>
     </>
   );
 }
 
 /** An eSIM's refund requests, on its page. */
-export function EsimRefunds({ esim }: { esim: { id: string; mode: 'sandbox' | 'live' } }) {
-  const mayWrite = useSession().scopes.includes('refunds:write');
-  const [asking, setAsking] = useState(false);
+export function EsimRefunds({ esim }: { esim: { id: string; mode: Mode } }) {
+  const mayWrite = useScope('refunds:write');
   return (
     <section aria-labelledby="refunds">
-      <h2 id="refunds">Refund requests</h2>
+      <div className="section-head">
+        <h2 id="refunds">Refund requests</h2>
+      </div>
       <List<RefundRequest>
         path={PATH}
         mode={esim.mode}
         filters={{ esim_id: esim.id }}
+        isFiltered={false}
         label="Refund requests"
-        columns={['Request', 'Reason', 'Status', 'Amount', 'Created']}
+        columns={['Reason', 'Status', ['Amount', 'number'], ['Time', 'number'], ['Actions', 'hidden']]}
         row={(request) => (
           <tr key={request.id}>
-            <td data-column="Request">
-              <code>{request.id}</code>
-              {mayWrite && request.status === 'pending' && <Withdraw id={request.id} />}
-            </td>
+            <Reason request={request} />
             <Decision request={request} />
+            <td>{mayWrite && request.status === 'pending' && <Withdraw id={request.id} />}</td>
           </tr>
         )}
-        empty={<Empty title="No refund requests" />}
+        empty={<p className="muted">None. {mayWrite && 'Request one under “More actions”.'}</p>}
       />
-      {mayWrite && (
-        <div className="row-actions">
-          <button type="button" className="button" onClick={() => setAsking(true)}>
-            Request refund
-          </button>
-        </div>
-      )}
-      {asking && <RequestDialog esimId={esim.id} onClose={() => setAsking(false)} />}
     </section>
   );
 }
@@ -140,8 +132,8 @@ function Withdraw({ id }: { id: string }) {
     <>
       <button
         type="button"
-        className="button quiet"
-        disabled={busy}
+        className="button small quiet"
+        aria-busy={busy}
         aria-label={`Cancel request ${id}`}
         onClick={() => void run()}
       >
@@ -152,7 +144,8 @@ function Withdraw({ id }: { id: string }) {
   );
 }
 
-function RequestDialog({ esimId, onClose }: { esimId: string; onClose: () => void }) {
+/** Asks for the reason of a refund request. */
+export function RefundDialog({ esimId, onClose }: { esimId: string; onClose: () => void }) {
   const [reason, setReason] = useState<string>('not_working');
   const [details, setDetails] = useState('');
   const queries = useQueryClient();
@@ -160,38 +153,31 @@ function RequestDialog({ esimId, onClose }: { esimId: string; onClose: () => voi
     const text = details.trim();
     await post<RefundRequest>(PATH, { esim_id: esimId, reason, details: text === '' ? null : text });
     void queries.invalidateQueries({ queryKey: [PATH] });
+    notify('Refund requested. We will decide and show the result here.');
     onClose();
   });
   return (
     <Dialog
-      open
       onClose={onClose}
       title="Request refund"
       description="We check the request and answer it here. The eSIM keeps working until then."
-    >
-      <form
-        className="stack"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run();
-        }}
-      >
-        <SelectField label="Reason" value={reason} onChange={setReason} options={REASONS} />
-        <TextField
-          label="Details (optional)"
-          value={details}
-          onChange={setDetails}
-          error={fieldError(error, 'details')}
-        />
-        <ErrorNote error={error} />
-        <div className="actions">
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
+      onSubmit={() => void run()}
+      foot={
+        <>
+          <Cancel onClick={onClose} />
           <Submit busy={busy}>Request refund</Submit>
-        </div>
-      </form>
+        </>
+      }
+    >
+      <SelectField label="Reason" value={reason} onChange={setReason} options={REASONS} />
+      <TextField
+        label="Details"
+        optional
+        value={details}
+        onChange={setDetails}
+        error={fieldError(error, 'details')}
+      />
+      <ErrorNote error={error} />
     </Dialog>
   );
 }

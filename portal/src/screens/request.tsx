@@ -3,28 +3,43 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { ApiError } from '../api/client.ts';
 import { oneQuery } from '../api/queries.ts';
 import type { Call } from '../api/types.ts';
-import { CopyButton, CopyFact } from '../components/copy-button.tsx';
+import { Id } from '../components/copy-button.tsx';
 import { Empty, ErrorNote, Loading } from '../components/feedback.tsx';
 import { Facts } from '../components/facts.tsx';
 import { milliseconds } from '../components/format.ts';
 import { Time } from '../components/time.tsx';
-import { InItsMode } from '../layout/in-its-mode.tsx';
+import { InItsMode, useIsShown } from '../layout/in-its-mode.tsx';
+import { Screen } from '../layout/screen.tsx';
+import { MODE_NAMES } from '../layout/use-mode.ts';
+import { StatusCode } from './requests.tsx';
 
 const requestRoute = getRouteApi('/developers/requests/$requestId');
 
 export function RequestPage() {
   const { requestId } = requestRoute.useParams();
   const query = useQuery(oneQuery<Call>('requests', requestId));
+  const call = query.data;
+  const isShown = useIsShown(call?.mode);
   return (
-    <>
-      <p className="crumbs">
-        <Link to="/developers/requests">Requests</Link>
-      </p>
-      <h1 className="mono">{requestId}</h1>
+    <Screen
+      name={`…${requestId.slice(-6)}`}
+      parent={{ to: '/developers/requests', name: 'Requests' }}
+      title={call && isShown ? <code>{`${call.method} ${call.path}`}</code> : requestId}
+      under={
+        call &&
+        isShown && (
+          <>
+            <StatusCode status={call.status} />
+            <Id text={call.request_id} what="request id" />
+            <Time at={call.created_at} />
+          </>
+        )
+      }
+    >
       {query.isPending && <Loading />}
       {query.isError &&
         (query.error instanceof ApiError && query.error.status === 404 ? (
-          <Empty title="Request not found">
+          <Empty title="Request not found" icon="search">
             <p>
               We keep requests for 30 days. Every response has its request id in the X-Request-Id header and
               in the body.
@@ -38,28 +53,20 @@ export function RequestPage() {
           <CallFacts call={query.data} />
         </InItsMode>
       )}
-    </>
+    </Screen>
   );
 }
 
 function CallFacts({ call }: { call: Call }) {
   return (
-    <>
-      <CopyButton text={call.request_id} label="Copy request id" />
+    <section className="card" aria-label="Facts">
       <Facts
+        kind="wide"
         entries={[
-          ['Call', <code key="call">{`${call.method} ${call.path}`}</code>],
-          [
-            'Status',
-            <span key="status" className={call.status < 400 ? 'code good' : 'code bad'}>
-              {call.status}
-            </span>,
-          ],
-          ['Error', call.error_code],
+          ['Error', call.error_code && <code key="error">{call.error_code}</code>],
           ['Latency', milliseconds(call.latency_ms)],
-          ['Ended', <Time key="time" at={call.created_at} />],
-          ['Mode', call.mode],
-          ['Key', call.key_id && <CopyFact key="key" text={call.key_id} what="key id" />],
+          ['Mode', call.mode && MODE_NAMES[call.mode]],
+          ['Key', call.key_id && <Id key="key" text={call.key_id} what="key id" />],
           ['From', call.remote_address],
           ['Your X-Request-Id', call.client_request_id],
           [
@@ -72,6 +79,6 @@ function CallFacts({ call }: { call: Call }) {
           ],
         ]}
       />
-    </>
+    </section>
   );
 }

@@ -2,12 +2,15 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useSession } from '../api/session.ts';
 import type { Call } from '../api/types.ts';
+import { Id } from '../components/copy-button.tsx';
 import { Empty } from '../components/feedback.tsx';
 import { UrlFilters } from '../components/filters.tsx';
-import { Submit, TextField } from '../components/form.tsx';
-import { milliseconds } from '../components/format.ts';
+import { PickText } from '../components/form.tsx';
+import { counted, milliseconds } from '../components/format.ts';
 import { List } from '../components/list.tsx';
+import { Badge } from '../components/state.tsx';
 import { Time } from '../components/time.tsx';
+import { Screen } from '../layout/screen.tsx';
 import { useMode } from '../layout/use-mode.ts';
 
 const requestsRoute = getRouteApi('/developers/requests');
@@ -56,17 +59,21 @@ export function Requests() {
   const { mode: _mode, ...filters } = requestsRoute.useSearch();
   const { api_url: apiUrl } = useSession();
   return (
-    <>
-      <h1>Requests</h1>
-      <p className="lead">
-        Every API call that your programs made in the last 30 days. Each response has its request id in
-        X-Request-Id.
-      </p>
-      <LookUp />
+    <Screen
+      name="Requests"
+      lead="Every API call that your programs made in the last 30 days. Each response has its request id in X-Request-Id."
+      actions={<LookUp />}
+    >
       <UrlFilters
+        times
         choices={[
-          { name: 'method', label: 'Method', options: ['GET', 'POST'] },
-          { name: 'error_code', label: 'Error code', options: ERROR_CODES },
+          {
+            name: 'method',
+            label: 'Method',
+            options: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
+            nameOf: (method) => method,
+          },
+          { name: 'error_code', label: 'Error code', options: ERROR_CODES, nameOf: (code) => code },
         ]}
         texts={[
           { name: 'status', label: 'Status', placeholder: '402', pattern: /^[1-5]\d\d$/ },
@@ -78,18 +85,19 @@ export function Requests() {
         mode={mode}
         filters={filters}
         label="Requests"
-        columns={['Request', 'Call', 'Status', 'Latency', 'Time']}
+        columns={['Call', 'Request', 'Status', ['Latency', 'number'], ['Time', 'number']]}
         row={(call) => <CallRow key={`${call.request_id}${call.created_at}`} call={call} />}
         empty={
           <Empty
             title="No requests yet"
+            icon="requests"
             command={`curl -i ${apiUrl ?? 'https://$API_HOST'}/v1/me -H "Authorization: Bearer $ESIM_API_KEY"`}
           >
             <p>Make one, and it appears here within a second:</p>
           </Empty>
         }
       />
-    </>
+    </Screen>
   );
 }
 
@@ -106,35 +114,51 @@ function LookUp() {
           void navigate({ to: '/developers/requests/$requestId', params: { requestId: id.trim() } });
       }}
     >
-      <TextField label="Request id" value={id} onChange={setId} placeholder="req_…" />
-      <Submit busy={false}>Look up</Submit>
+      <PickText label="Request id" value={id} onChange={setId} placeholder="req_…" />
+      <button type="submit" className="button">
+        Look up
+      </button>
     </form>
+  );
+}
+
+/** A status code: the number tells good from bad, the shape of its badge too. */
+export function StatusCode({ status }: { status: number }) {
+  return (
+    <Badge tone={status < 400 ? 'good' : 'bad'}>
+      <span className="num">{status}</span>
+    </Badge>
   );
 }
 
 function CallRow({ call }: { call: Call }) {
   return (
     <tr>
-      <td data-column="Request">
-        <Link to="/developers/requests/$requestId" params={{ requestId: call.request_id }} className="mono">
-          {call.request_id}
+      <th scope="row">
+        <Link
+          to="/developers/requests/$requestId"
+          params={{ requestId: call.request_id }}
+          className="row-link"
+        >
+          <code>
+            {call.method} {call.route ?? call.path}
+          </code>
+          <span className="hidden">, request {call.request_id}</span>
         </Link>
-        {call.suppressed !== null && <span className="sub">represents {call.suppressed} more</span>}
+        {call.suppressed !== null && (
+          <span className="second">Represents {counted(call.suppressed, 'more call', 'more calls')}</span>
+        )}
+      </th>
+      <td data-label="Request">
+        <Id text={call.request_id} what="request id" />
       </td>
-      <td data-column="Call">
-        <code>
-          {call.method} {call.route ?? call.path}
-        </code>
+      <td className="at-state">
+        <StatusCode status={call.status} />
+        {call.error_code && <span className="second">{call.error_code}</span>}
       </td>
-      <td data-column="Status">
-        <span className={call.status < 400 ? 'code good' : 'code bad'}>{call.status}</span>
-        {call.error_code && <span className="sub">{call.error_code}</span>}
-      </td>
-      <td data-column="Latency" className="number">
-        {milliseconds(call.latency_ms)}
-      </td>
-      <td data-column="Time">
-        <Time at={call.created_at} short />
+      <td className="num at-end">{milliseconds(call.latency_ms)}</td>
+      <td className="num at-time">
+        <Time at={call.created_at} as="short" />
       </td>
     </tr>
   );

@@ -1,13 +1,15 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { send } from '../api/client.ts';
 import { pages } from '../api/queries.ts';
 import type { Diagnosis, Endpoint } from '../api/types.ts';
 import { useAction } from '../api/use-action.ts';
+import { Callout } from '../components/callout.tsx';
 import { ErrorNote } from '../components/feedback.tsx';
 import { fieldError, SelectField, Submit, TextField } from '../components/form.tsx';
 import { inWords } from '../components/time.tsx';
+import { Screen } from '../layout/screen.tsx';
 import { useMode } from '../layout/use-mode.ts';
 
 const doctorRoute = getRouteApi('/developers/signature-doctor');
@@ -54,12 +56,10 @@ export function SignatureDoctor() {
     );
   });
   return (
-    <>
-      <h1>Signature doctor</h1>
-      <p className="lead">
-        Does your server reject our signature? Paste the headers and the body that it received. We already
-        have the secret.
-      </p>
+    <Screen
+      name="Signature Doctor"
+      lead="Does your server reject our signature? Paste the headers and the body that it received. We already have the secret."
+    >
       <form
         className="stack doctor"
         onSubmit={(event) => {
@@ -77,7 +77,7 @@ export function SignatureDoctor() {
               : endpoints.map(({ id, url }) => [id, url] as const)
           }
         />
-        <TextArea
+        <TextField
           label="Headers"
           value={headers}
           onChange={setHeaders}
@@ -85,7 +85,7 @@ export function SignatureDoctor() {
           hint="Required: X-Service-Signature. Paste the whole header line or only its value."
           error={fieldError(error, 'headers')}
         />
-        <TextArea
+        <TextField
           label="Body"
           value={body}
           onChange={setBody}
@@ -94,14 +94,16 @@ export function SignatureDoctor() {
           error={fieldError(error, 'body')}
         />
         <TextField
-          label="Signature your code computed (optional)"
+          label="Signature your code computed"
+          optional
           value={computed}
           onChange={setComputed}
           hint="Hex or Base64. Helps us tell whether your code computes the signature incorrectly or uses the wrong secret."
           error={fieldError(error, 'computed')}
         />
         <TextField
-          label="When it arrived (optional)"
+          label="When it arrived"
+          optional
           value={receivedAt}
           onChange={setReceivedAt}
           placeholder="2026-11-22T10:00:05Z"
@@ -116,7 +118,7 @@ export function SignatureDoctor() {
         </div>
       </form>
       <div role="status">{diagnosis && <Result diagnosis={diagnosis} />}</div>
-    </>
+    </Screen>
   );
 }
 
@@ -136,48 +138,12 @@ function Result({
   diagnosis: Diagnosis;
 }) {
   return (
-    <div className={diagnosis === 'valid' ? 'note good' : 'note bad'}>
-      <h2>{summary}</h2>
+    <Callout tone={diagnosis === 'valid' ? 'good' : 'bad'} title={summary}>
       {secondsOff !== null && <p>{clockInWords(diagnosis, secondsOff)}</p>}
       <p>{cure}</p>
       <p className="hint">
         <code>{diagnosis}</code>
       </p>
-    </div>
-  );
-}
-
-type AreaProps = {
-  label: string;
-  value: string;
-  onChange: (value: string) => void;
-  rows: number;
-  hint: string;
-  error: string | undefined;
-};
-
-function TextArea({ label, value, onChange, rows, hint, error }: AreaProps) {
-  const id = useId();
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <textarea
-        id={id}
-        rows={rows}
-        value={value}
-        spellCheck={false}
-        className="mono"
-        aria-describedby={`${id}-hint`}
-        onChange={(event) => onChange(event.target.value)}
-      />
-      <span id={`${id}-hint`} className="hint">
-        {hint}
-      </span>
-      {error && (
-        <span className="field-error" role="alert">
-          {error}
-        </span>
-      )}
-    </div>
+    </Callout>
   );
 }

@@ -173,6 +173,47 @@ export type ControlEsimRequest = {
     reason?: string | null;
 };
 
+export type CreateInstallLinkRequest = {
+    /**
+     * Lifetime of the link in days; 30 by default. The eSIM's own validity does not change.
+     */
+    expires_in_days?: number | null;
+    /**
+     * Language of the page. By default the page uses the language of the traveler's browser.
+     */
+    locale?: 'en' | 'de' | 'fr' | 'es' | 'it' | 'pt' | 'nl' | 'pl' | 'tr' | 'ja' | 'ko' | 'zh' | null;
+    /**
+     * Whether the page asks for an access code, which you send separately. Default: false.
+     */
+    access_code?: boolean | null;
+};
+
+export type CreatedInstallLink = {
+    id: string;
+    esim_id: string;
+    locale: 'en' | 'de' | 'fr' | 'es' | 'it' | 'pt' | 'nl' | 'pl' | 'tr' | 'ja' | 'ko' | 'zh' | null;
+    expires_at: string;
+    /**
+     * How often the page was shown, without link previews of messengers.
+     */
+    opened_count: number;
+    last_opened_at: string | null;
+    created_at: string;
+    /**
+     * Shown only in this response; null when the response is replayed. Anyone who has it can install the eSIM.
+     */
+    url: string | null;
+    /**
+     * Shown only in this response; null without an access code, and when the response is replayed.
+     */
+    access_code: string | null;
+};
+
+export type CreatedInstallLinkResponse = {
+    request_id: RequestId;
+    data: CreatedInstallLink;
+};
+
 export type DeletedAutoTopup = {
     esim_id: string;
     deleted: boolean;
@@ -850,6 +891,34 @@ export type FairUse = {
     resets: '24h' | 'midnight' | 'unknown';
 };
 
+export type InstallLink = {
+    id: string;
+    esim_id: string;
+    locale: 'en' | 'de' | 'fr' | 'es' | 'it' | 'pt' | 'nl' | 'pl' | 'tr' | 'ja' | 'ko' | 'zh' | null;
+    expires_at: string;
+    /**
+     * How often the page was shown, without link previews of messengers.
+     */
+    opened_count: number;
+    last_opened_at: string | null;
+    created_at: string;
+};
+
+export type InstallLinkPage = {
+    request_id: RequestId;
+    data: Array<InstallLink>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last page.
+     */
+    next_cursor: string | null;
+};
+
+export type InstallLinkResponse = {
+    request_id: RequestId;
+    data: InstallLink;
+};
+
 export type InstallLinks = {
     ios_url: string;
     android_url: string;
@@ -1476,6 +1545,16 @@ export type RequestRefundRequest = {
      * Anything that helps to decide the request.
      */
     details?: string | null;
+};
+
+export type RevokedInstallLink = {
+    id: string;
+    revoked: true;
+};
+
+export type RevokedInstallLinkResponse = {
+    request_id: RequestId;
+    data: RevokedInstallLink;
 };
 
 export type Shelf = {
@@ -4471,6 +4550,349 @@ export type ExpireEsimResponses = {
 };
 
 export type ExpireEsimResponse = ExpireEsimResponses[keyof ExpireEsimResponses];
+
+export type ListInstallLinksData = {
+    body?: never;
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: {
+        /**
+         * Default: `25`.
+         */
+        limit?: number;
+        /**
+         * The `next_cursor` of the previous page.
+         */
+        cursor?: string;
+    };
+    url: '/v1/esims/{id}/install-links';
+};
+
+export type ListInstallLinksErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type ListInstallLinksError = ListInstallLinksErrors[keyof ListInstallLinksErrors];
+
+export type ListInstallLinksResponses = {
+    /**
+     * Done.
+     */
+    200: InstallLinkPage;
+};
+
+export type ListInstallLinksResponse = ListInstallLinksResponses[keyof ListInstallLinksResponses];
+
+export type CreateInstallLinkData = {
+    body?: CreateInstallLinkRequest;
+    headers: {
+        /**
+         * Identifies this call for 24 hours. A retry with the same key and request gets the original response. Use a UUID, for example.
+         */
+        'Idempotency-Key': string;
+    };
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/v1/esims/{id}/install-links';
+};
+
+export type CreateInstallLinkErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_expired`: The eSIM has expired. `not_supported`: The eSIM does not support this action now. `limit_reached`: You have reached a limit.
+     */
+    409: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type CreateInstallLinkError = CreateInstallLinkErrors[keyof CreateInstallLinkErrors];
+
+export type CreateInstallLinkResponses = {
+    /**
+     * Created.
+     */
+    201: CreatedInstallLinkResponse;
+};
+
+export type CreateInstallLinkResponse = CreateInstallLinkResponses[keyof CreateInstallLinkResponses];
+
+export type RevokeInstallLinkData = {
+    body?: never;
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+        /**
+         * Starts with `ilk_`. A malformed id gets 404, like an unknown one.
+         */
+        lid: string;
+    };
+    query?: never;
+    url: '/v1/esims/{id}/install-links/{lid}';
+};
+
+export type RevokeInstallLinkErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type RevokeInstallLinkError = RevokeInstallLinkErrors[keyof RevokeInstallLinkErrors];
+
+export type RevokeInstallLinkResponses = {
+    /**
+     * Done.
+     */
+    200: RevokedInstallLinkResponse;
+};
+
+export type RevokeInstallLinkResponse = RevokeInstallLinkResponses[keyof RevokeInstallLinkResponses];
+
+export type GetInstallLinkData = {
+    body?: never;
+    path: {
+        /**
+         * Starts with `esim_`. A malformed id gets 404, like an unknown one.
+         */
+        id: string;
+        /**
+         * Starts with `ilk_`. A malformed id gets 404, like an unknown one.
+         */
+        lid: string;
+    };
+    query?: never;
+    url: '/v1/esims/{id}/install-links/{lid}';
+};
+
+export type GetInstallLinkErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `not_found`: The resource does not exist.
+     */
+    404: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type GetInstallLinkError = GetInstallLinkErrors[keyof GetInstallLinkErrors];
+
+export type GetInstallLinkResponses = {
+    /**
+     * Done.
+     */
+    200: InstallLinkResponse;
+};
+
+export type GetInstallLinkResponse = GetInstallLinkResponses[keyof GetInstallLinkResponses];
 
 export type ListEventsData = {
     body?: never;

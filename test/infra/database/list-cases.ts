@@ -12,6 +12,7 @@ import { EsimsRepository, type EsimFilters } from '../../../src/esims/esims.repo
 import { EventsRepository } from '../../../src/events/events.repository.js';
 import type { CursorCodec } from '../../../src/infra/crypto/index.js';
 import { KeysetPages, type ListOptions } from '../../../src/infra/database/index.js';
+import { InstallLinksRepository } from '../../../src/install-links/install-links.repository.js';
 import type { OrderFilters } from '../../../src/orders/order.js';
 import { OrdersRepository } from '../../../src/orders/orders.repository.js';
 import { PartnersRepository } from '../../../src/partners/partners.repository.js';
@@ -29,7 +30,7 @@ import {
   WebhookDeliveriesRepository,
 } from '../../../src/webhooks/webhook-deliveries.repository.js';
 import { WebhookEndpointsRepository } from '../../../src/webhooks/webhook-endpoints.repository.js';
-import { BUSY_ENDPOINT, DAYS, LONG_AGO, PARTNER, RARE, RARE_ORDER } from './list-rows.js';
+import { BUSY_ENDPOINT, BUSY_ESIM, DAYS, LONG_AGO, PARTNER, RARE, RARE_ORDER } from './list-rows.js';
 
 /** One list with its filters, whose reads must be in proportion to the page. */
 export interface ListCase {
@@ -212,6 +213,9 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
     ),
     ...casesOf('refund requests of all partners', REFUNDS, (filters, options) =>
       refunds.listOfAll(filters, options),
+    ),
+    ...casesOf('install links of an eSIM', {}, (_none, options) =>
+      new InstallLinksRepository(manager, pages).list(live, BUSY_ESIM, options),
     ),
     ...[RARE_ORDER, 'ord_none'].map((orderId) =>
       lookup(`latest events of ${orderId}`, (limit) =>

@@ -5,6 +5,8 @@ import { type Columns, fillTable } from './filled-tables.js';
 
 export const PARTNER = 'ptn_busy';
 export const BUSY_ENDPOINT = 'whe_busy';
+/** An eSIM with 20 install links. */
+export const BUSY_ESIM = 'esim500';
 /** A filter value that only the oldest rows have, which a newest-first scan would find last. */
 export const RARE = 'rare';
 /** The order of the oldest event. */
@@ -61,6 +63,17 @@ const TABLES: readonly Filled[] = [
       status: rarely(`'expired'`, `'issued'`),
       order_id: rarely(`CASE WHEN i = ${ROWS} THEN '${RARE}' ELSE 'ord' || i END`, `'ord' || i`),
       iccid: rarely(`CASE WHEN i = ${ROWS} THEN '${RARE}' ELSE '8900' || i END`, `'8900' || i`),
+    },
+  },
+  {
+    table: 'install_links',
+    owner: OWNED,
+    columns: {
+      ...COMMON,
+      mode: `'live'`,
+      esim_id: `'esim' || i / 20`,
+      token_hash: `decode(md5($$owner$$ || i), 'hex')`,
+      expires_at: 'now()',
     },
   },
   {

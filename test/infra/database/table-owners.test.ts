@@ -26,6 +26,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'upstream_pace',
   ],
   reconciliation: ['reconciliation_runs', 'reconciliation_cursors', 'reconciliation_differences'],
+  'install-links': ['install_links'],
   refunds: ['refund_requests'],
   restore: ['restore_epochs', 'unclaimed_purchases', 'placement_lookups'],
   topups: ['topups'],
@@ -123,6 +124,12 @@ const EXCEPTIONS: readonly Exception[] = [
     access: 'reads',
     tables: ['orders', 'topups', 'refund_requests'],
     why: 'order, top-ups and refunds of an eSIM decide its plans and its actions, read in one statement',
+  },
+  {
+    feature: 'install-links',
+    access: 'reads',
+    tables: ['esims', 'orders', 'packages', 'partners'],
+    why: 'a page shows one moment: link, eSIM, brand and package are read in one statement (D63)',
   },
   {
     feature: 'esims',

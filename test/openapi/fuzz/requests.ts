@@ -21,6 +21,7 @@ const SPARE: Readonly<Record<string, number>> = {
   disableEndpoint: 1,
   expireEsim: 1,
   rejectRefund: 1,
+  revokeInstallLink: 1,
   resumeEsim: 3,
   suspendEsim: 4,
   revokeEsim: 5,

@@ -54,6 +54,7 @@ const PREFIXES: Readonly<Record<string, Parameters<typeof newId>[0]>> = {
   requests: 'req',
   topups: 'top',
   'refund-requests': 'rfr',
+  'install-links': 'ilk',
   'webhook-endpoints': 'whe',
 };
 
@@ -102,6 +103,7 @@ const TABLES = [
   'audit_log',
   'topups',
   'refund_requests',
+  'install_links',
   'ledger_transactions',
 ];
 const COUNT_ROWS = `SELECT ${TABLES.map((table) => `(SELECT count(*) FROM ${table}) AS ${table}`).join(', ')}`;
@@ -126,6 +128,11 @@ async function partnerIds({ sandbox }: TestPartner): Promise<RealIds> {
     orders: [first.id, second.id],
     topups: [await topUp(sandbox, first.esims[0]!)],
     'refund-requests': [await requestRefund(sandbox, first.esims[1]!)],
+    // One for each of the first eSIMs.
+    'install-links': [
+      await createInstallLink(sandbox, first.esims[0]!),
+      await createInstallLink(sandbox, first.esims[1]!),
+    ],
     esims,
     events: events.map(({ id }) => id),
   };
@@ -195,6 +202,10 @@ async function topUp(api: HttpClient, esimId: string): Promise<string> {
 async function requestRefund(api: HttpClient, esimId: string): Promise<string> {
   const body = { esim_id: esimId, reason: 'other' };
   return (await expectOk(api.post('/v1/refund-requests', body))).body.data.id as string;
+}
+
+async function createInstallLink(api: HttpClient, esimId: string): Promise<string> {
+  return (await expectOk(api.post(`/v1/esims/${esimId}/install-links`))).body.data.id as string;
 }
 
 async function setAutoTopup(api: HttpClient, esimId: string): Promise<void> {

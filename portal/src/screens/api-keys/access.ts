@@ -1,5 +1,5 @@
 import type { ApiKey } from '../../api/types.ts';
-import { money } from '../../components/format.ts';
+import { counted } from '../../components/format.ts';
 
 type Scopes = ApiKey['scopes'];
 
@@ -21,12 +21,19 @@ export const PRESETS: Readonly<Record<string, Scopes>> = {
 
 const asText = (scopes: Scopes): string => (scopes === null ? '' : scopes.toSorted().join(', '));
 
-/** The preset with the key's scopes, otherwise the scopes themselves. */
-export function accessInWords({ scopes }: ApiKey): string {
+/** The permissions of each choice, for the form of a new key. */
+export const ACCESS = [
+  ['Full access', 'Full access', 'Every scope, including scopes added later.'],
+  ['Storefront', 'Storefront', 'Reads the catalog. Cannot order or read eSIMs.'],
+  ['Fulfillment', 'Fulfillment', 'Orders, eSIMs, install data and top-ups. Cannot read the wallet.'],
+] as const;
+
+/** The name of the preset with the key's scopes, and the scopes in short. */
+export function accessInWords({ scopes }: ApiKey): readonly [name: string, scopes: string] {
   const preset = Object.keys(PRESETS).find((name) => asText(PRESETS[name]!) === asText(scopes));
-  return preset ?? asText(scopes);
+  if (scopes === null) return [preset ?? 'Full access', 'All scopes'];
+  return [preset ?? 'Custom', scopes.length > MAX_NAMED ? counted(scopes.length, 'scope') : asText(scopes)];
 }
 
-/** `up to $250.00 a day`, or null without a limit. */
-export const limitInWords = ({ spend_limit: limit }: ApiKey): string | null =>
-  limit && `up to ${money(limit.amount)} a day`;
+/** More scopes are counted. */
+const MAX_NAMED = 2;

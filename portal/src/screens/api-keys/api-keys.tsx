@@ -1,20 +1,31 @@
 import { useState } from 'react';
 import { useScope, useSession } from '../../api/session.ts';
 import type { ApiKey } from '../../api/types.ts';
-import { CopyFact } from '../../components/copy-button.tsx';
-import { Badge, Empty } from '../../components/feedback.tsx';
-import { counted } from '../../components/format.ts';
-import { List } from '../../components/list.tsx';
-import { Ago, Time } from '../../components/time.tsx';
-import { useMode } from '../../layout/use-mode.ts';
-import { accessInWords, limitInWords } from './access.ts';
+import { CopyButton } from '../../components/copy-button.tsx';
+import { Empty } from '../../components/feedback.tsx';
+import { counted, money } from '../../components/format.ts';
+import { Icon } from '../../components/icon.tsx';
+import { List, type Column } from '../../components/list.tsx';
+import { Badge, State } from '../../components/state.tsx';
+import { Ago, inWords, Time, useNow } from '../../components/time.tsx';
+import { Screen } from '../../layout/screen.tsx';
+import { MODE_NAMES, useMode } from '../../layout/use-mode.ts';
+import { accessInWords } from './access.ts';
 import { NewKeyDialog } from './new-key.tsx';
 import { RevokeDialog } from './revoke-key.tsx';
 import { RotateDialog } from './rotate-key.tsx';
 
 type Open = { what: 'new' } | { what: 'rotate' | 'revoke'; key: ApiKey } | null;
 
-const COLUMNS = ['Name', 'Key', 'Access', 'State', 'Created', 'Last used', 'Actions'];
+const COLUMNS = [
+  'Name',
+  'Access',
+  'Daily limit',
+  'State',
+  'Last used',
+  ['Created', 'wide'],
+  ['Actions', 'hidden'],
+] as const satisfies readonly Column[];
 
 export function ApiKeys() {
   const mode = useMode();
@@ -23,19 +34,18 @@ export function ApiKeys() {
   const [open, setOpen] = useState<Open>(null);
   const close = () => setOpen(null);
   return (
-    <>
-      <div className="screen-head">
-        <h1>API Keys</h1>
-        {mayWrite && (
+    <Screen
+      name="API Keys"
+      lead="Your services sign in with a key. We store only a hash, so a lost key must be replaced."
+      actions={
+        mayWrite && (
           <button type="button" className="button primary" onClick={() => setOpen({ what: 'new' })}>
+            <Icon name="plus" />
             New key
           </button>
-        )}
-      </div>
-      <p className="lead">
-        Your programs authenticate with an API key. We store only a hash of each key, so we cannot recover a
-        lost one. Replace it instead.
-      </p>
+        )
+      }
+    >
       <List<ApiKey>
         path="api-keys"
         mode={mode}
@@ -44,7 +54,8 @@ export function ApiKeys() {
         row={(key) => <KeyRow key={key.id} apiKey={key} open={mayWrite ? setOpen : null} />}
         empty={
           <Empty
-            title={`No ${mode === 'live' ? 'Live' : 'Sandbox'} keys yet`}
+            title={`No ${MODE_NAMES[mode]} keys yet`}
+            icon="key"
             command={`curl ${apiUrl ?? 'https://$API_HOST'}/v1/me -H "Authorization: Bearer $ESIM_API_KEY"`}
           >
             <p>Create a key, set ESIM_API_KEY to it, and make your first call:</p>
@@ -54,48 +65,63 @@ export function ApiKeys() {
       {open?.what === 'new' && <NewKeyDialog mode={mode} onClose={close} />}
       {open?.what === 'rotate' && <RotateDialog apiKey={open.key} onClose={close} />}
       {open?.what === 'revoke' && <RevokeDialog apiKey={open.key} onClose={close} />}
-    </>
+    </Screen>
   );
 }
 
 function KeyRow({ apiKey, open }: { apiKey: ApiKey; open: ((open: Open) => void) | null }) {
   const id = `key-${apiKey.id}`;
+  const [access, scopes] = accessInWords(apiKey);
   return (
     <tr>
-      <th scope="row" id={id} data-column="Name">
-        {apiKey.name ?? 'No name'}
+      <th scope="row">
+        <strong id={id}>{apiKey.name ?? `Key …${apiKey.last4}`}</strong>
+        <span className="second nowrap">
+          <span className="copyable">
+            <code>
+              {apiKey.prefix}…{apiKey.last4}
+            </code>
+            <CopyButton text={apiKey.id} label="Copy key id" />
+          </span>
+        </span>
       </th>
-      <td data-column="Key">
-        <code>
-          {apiKey.prefix}…{apiKey.last4}
-        </code>
-        <span className="sub">
-          <CopyFact text={apiKey.id} what="key id" />
+      <td data-label="Access">
+        <span>
+          {access}
+          <span className="second">
+            {scopes}
+            {apiKey.allowed_cidrs && `, from ${counted(apiKey.allowed_cidrs.length, 'address range')}`}
+          </span>
         </span>
       </td>
-      <td data-column="Access">
-        {accessInWords(apiKey)}
-        {apiKey.spend_limit && <span className="sub">{limitInWords(apiKey)}</span>}
-      </td>
-      <td data-column="State">
-        <KeyState apiKey={apiKey} />
-      </td>
-      <td data-column="Created">
-        <Time at={apiKey.created_at} />
-        {apiKey.created_by && <span className="sub">by {apiKey.created_by}</span>}
-      </td>
-      <td data-column="Last used" className="number">
-        {apiKey.last_used_at ? <Ago at={apiKey.last_used_at} /> : 'Never'}
-        {apiKey.uses_24h !== undefined && (
-          <span className="sub">{counted(apiKey.uses_24h, 'call')} in the last 24 h</span>
+      <td data-label="Daily limit">
+        {apiKey.spend_limit ? (
+          <span className="num">up to {money(apiKey.spend_limit.amount)} a day</span>
+        ) : (
+          <span className="muted">No limit</span>
         )}
       </td>
-      <td data-column="Actions">
+      <td className="at-state">
+        <KeyState apiKey={apiKey} />
+      </td>
+      <td data-label="Last used">
+        <span>
+          {apiKey.last_used_at ? <Ago at={apiKey.last_used_at} /> : <span className="muted">Never</span>}
+          {apiKey.uses_24h > 0 && <span className="second">{counted(apiKey.uses_24h, 'call')}, 24 h</span>}
+        </span>
+      </td>
+      <td data-label="Created" className="at-wide">
+        <span>
+          <Time at={apiKey.created_at} as="day" />
+          {apiKey.created_by && <span className="second">{apiKey.created_by}</span>}
+        </span>
+      </td>
+      <td>
         {open && apiKey.status === 'active' && (
           <div className="row-actions">
             <button
               type="button"
-              className="button small"
+              className="button small quiet"
               aria-describedby={id}
               onClick={() => open({ what: 'rotate', key: apiKey })}
             >
@@ -103,7 +129,7 @@ function KeyRow({ apiKey, open }: { apiKey: ApiKey; open: ((open: Open) => void)
             </button>
             <button
               type="button"
-              className="button small danger-quiet"
+              className="button small quiet danger"
               aria-describedby={id}
               onClick={() => open({ what: 'revoke', key: apiKey })}
             >
@@ -116,27 +142,46 @@ function KeyRow({ apiKey, open }: { apiKey: ApiKey; open: ((open: Open) => void)
   );
 }
 
+/** A key that ends sooner than this needs somebody. */
+const SOON_MS = 7 * 86_400_000;
+
 function KeyState({ apiKey }: { apiKey: ApiKey }) {
-  if (apiKey.status === 'revoked')
+  const now = useNow();
+  if (apiKey.status !== 'active')
     return (
       <>
-        <Badge tone="off">Revoked</Badge>
+        <State of={apiKey.status} />
         {apiKey.revoked_at && (
-          <span className="sub">
-            <Time at={apiKey.revoked_at} />
+          <span className="second">
+            <Time at={apiKey.revoked_at} as="short" />
           </span>
         )}
       </>
     );
-  if (apiKey.status === 'expired') return <Badge tone="off">Expired</Badge>;
+  const left = apiKey.expires_at === null ? null : Date.parse(apiKey.expires_at) - now;
+  const end = apiKey.expires_at && (
+    <span className="second">
+      until <Time at={apiKey.expires_at} as="short" />
+    </span>
+  );
+  if (apiKey.replaced_by)
+    return (
+      <>
+        <State of="replaced" />
+        {end}
+      </>
+    );
+  if (left !== null && left < SOON_MS)
+    return (
+      <>
+        <Badge tone="warn">Expires in {inWords(left)}</Badge>
+        {end}
+      </>
+    );
   return (
     <>
-      <Badge tone={apiKey.replaced_by ? 'wait' : 'good'}>{apiKey.replaced_by ? 'Replaced' : 'Active'}</Badge>
-      {apiKey.expires_at && (
-        <span className="sub">
-          until <Time at={apiKey.expires_at} />
-        </span>
-      )}
+      <State of="active" />
+      {end}
     </>
   );
 }

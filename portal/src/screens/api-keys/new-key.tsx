@@ -7,20 +7,15 @@ import type { IssuedKey, Mode } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
-import { fieldError, Radios, Submit, TextField } from '../../components/form.tsx';
-import { minorUnits } from '../../components/format.ts';
+import { Cancel, fieldError, Radios, Submit, TextField } from '../../components/form.tsx';
+import { currencySign, minorUnits } from '../../components/format.ts';
 import { SecretLost, SecretOnce } from '../../components/secret-once.tsx';
-import { PRESETS } from './access.ts';
+import { MODE_NAMES } from '../../layout/use-mode.ts';
+import { ACCESS, PRESETS } from './access.ts';
 
 const MODES = [
-  ['sandbox', 'Sandbox'],
-  ['live', 'Live'],
-] as const;
-
-const ACCESS = [
-  ['Full access', 'Full access'],
-  ['Storefront', 'Storefront (catalog only)'],
-  ['Fulfillment', 'Fulfillment (orders, no wallet)'],
+  ['sandbox', 'Sandbox', 'Simulated eSIMs, no charges'],
+  ['live', 'Live', 'Real eSIMs, charged to your balance'],
 ] as const;
 
 /** Asks for the key's name, mode and restrictions, then shows the key once. */
@@ -31,6 +26,7 @@ export function NewKeyDialog({ mode: shown, onClose }: { mode: Mode; onClose: ()
   const [access, setAccess] = useState<string>(ACCESS[0][0]);
   const [limit, setLimit] = useState('');
   const [currency, setCurrency] = useState('USD');
+  const [ranges, setRanges] = useState('');
   const [expires, setExpires] = useState('');
   const [issued, setIssued] = useState<IssuedKey | null>(null);
   const queries = useQueryClient();
@@ -45,6 +41,7 @@ export function NewKeyDialog({ mode: shown, onClose }: { mode: Mode; onClose: ()
       ...(name.trim() === '' ? {} : { name: name.trim() }),
       ...(scopes ? { scopes } : {}),
       ...(amount === null ? {} : { spend_limit: { amount: { amount, currency }, per: 'day' } }),
+      ...(ranges.trim() === '' ? {} : { allowed_cidrs: ranges.split(/[\s,;]+/).filter(Boolean) }),
       ...(expires === '' ? {} : { expires_at: new Date(expires).toISOString() }),
     };
     setIssued(await post<IssuedKey>('api-keys', body));
@@ -59,86 +56,96 @@ export function NewKeyDialog({ mode: shown, onClose }: { mode: Mode; onClose: ()
 
   if (issued?.key === null)
     return (
-      <Dialog open onClose={done} title="The new key cannot be shown">
-        <SecretLost what="key" onDone={done}>
-          Revoke {issued.name ?? 'the key'} …{issued.last4} in the list and create another key.
-        </SecretLost>
-      </Dialog>
+      <SecretLost title="The new key cannot be shown" what="key" onDone={done}>
+        Revoke {issued.name ?? 'the key'} …{issued.last4} in the list and create another key.
+      </SecretLost>
     );
   if (issued)
     return (
-      <Dialog open onClose={done} title="Your new key" dismissible={false}>
-        <SecretOnce
-          what="key"
-          secret={issued.key}
-          hint="Store it with your programs’ secrets, never in source code."
-          onDone={done}
-        />
-      </Dialog>
+      <SecretOnce
+        title="Your new key"
+        what="key"
+        of={`${MODE_NAMES[mode]} key${issued.name ? ` “${issued.name}”` : ''}`}
+        secret={issued.key}
+        hint="Store it with your programs’ secrets, never in source code."
+        onDone={done}
+      />
     );
   return (
-    <Dialog open onClose={onClose} title="New key">
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run();
-        }}
-      >
-        <TextField
-          label="Name"
-          value={name}
-          onChange={setName}
-          hint="Where you use it, for example “checkout server”."
-          error={fieldError(error, 'name')}
-        />
-        <Radios
-          legend="Mode"
-          options={MODES.filter(([each]) => modes.includes(each))}
-          chosen={mode}
-          onChange={(next) => setMode(next as Mode)}
-        />
-        {mode === 'live' && maySpend && (
-          <p className="note wait">A Live key spends your balance on real eSIMs.</p>
-        )}
-        <Radios legend="Access" options={ACCESS} chosen={access} onChange={setAccess} />
-        {maySpend && (
+    <Dialog
+      onClose={onClose}
+      title="New key"
+      onSubmit={() => void run()}
+      live={
+        mode === 'live' && (
           <>
-            <TextField
-              label="Daily spend limit (optional)"
-              value={limit}
-              onChange={setLimit}
-              hint="Orders and top-ups per UTC day, for example “250.00”. It cannot be changed later."
-              error={
-                isWrong ? `Enter an amount in ${currency}, such as 250.00.` : fieldError(error, 'spend_limit')
-              }
-            />
-            {limit !== '' && (
-              <TextField
-                label="Currency"
-                value={currency}
-                onChange={(next) => setCurrency(next.trim().toUpperCase())}
-              />
-            )}
+            <strong>Live key.</strong> {maySpend && 'It spends your balance.'}
           </>
-        )}
-        <TextField
-          label="Expires (optional)"
-          type="datetime-local"
-          value={expires}
-          onChange={setExpires}
-          error={fieldError(error, 'expires_at')}
-        />
-        <ErrorNote error={error} />
-        <div className="actions">
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
+        )
+      }
+      foot={
+        <>
+          <Cancel onClick={onClose} />
           <Submit busy={busy} disabled={isWrong}>
             Create key
           </Submit>
-        </div>
-      </form>
+        </>
+      }
+    >
+      <TextField
+        label="Name"
+        value={name}
+        onChange={setName}
+        hint="The service that uses the key. One key for each service."
+        error={fieldError(error, 'name')}
+      />
+      <Radios
+        legend="Mode"
+        two
+        options={MODES.filter(([each]) => modes.includes(each))}
+        chosen={mode}
+        onChange={(next) => setMode(next as Mode)}
+      />
+      <Radios legend="Access" options={ACCESS} chosen={access} onChange={setAccess} />
+      {maySpend && (
+        <TextField
+          label="Daily spend limit"
+          optional
+          inputMode="decimal"
+          affixes={[currencySign(currency), currency]}
+          value={limit}
+          onChange={setLimit}
+          hint="Resets at 00:00 UTC. Above it, orders and top-ups return 402 spend_limit_reached. It cannot be changed later."
+          error={
+            isWrong ? `Enter an amount in ${currency}, such as 250.00.` : fieldError(error, 'spend_limit')
+          }
+        />
+      )}
+      {maySpend && limit !== '' && (
+        <TextField
+          label="Currency"
+          value={currency}
+          onChange={(next) => setCurrency(next.trim().toUpperCase())}
+        />
+      )}
+      <TextField
+        label="Address ranges"
+        optional
+        value={ranges}
+        onChange={setRanges}
+        placeholder="203.0.113.0/24"
+        hint="The key works only from these addresses. Separate ranges by commas. Empty: from anywhere."
+        error={fieldError(error, 'allowed_cidrs')}
+      />
+      <TextField
+        label="Expires"
+        optional
+        type="datetime-local"
+        value={expires}
+        onChange={setExpires}
+        error={fieldError(error, 'expires_at')}
+      />
+      <ErrorNote error={error} />
     </Dialog>
   );
 }

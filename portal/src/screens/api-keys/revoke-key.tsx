@@ -3,10 +3,11 @@ import { get, post } from '../../api/client.ts';
 import { useScope } from '../../api/session.ts';
 import type { ApiKey, Call, Page } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
+import { Callout } from '../../components/callout.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
 import { count, counted } from '../../components/format.ts';
-import { Submit } from '../../components/form.tsx';
+import { Cancel, Submit } from '../../components/form.tsx';
 import { Ago } from '../../components/time.tsx';
 import { notify } from '../../components/toasts.tsx';
 
@@ -18,35 +19,29 @@ export function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () 
   const queries = useQueryClient();
   const { busy, error, run } = useAction(async () => {
     await post(`api-keys/${apiKey.id}/revoke`);
-    void queries.invalidateQueries({ queryKey: ['api-keys'] });
+    // The focus returns to the row when the dialog closes, so the row must be as it will stay.
+    await queries.invalidateQueries({ queryKey: ['api-keys'] });
     notify(`Key …${apiKey.last4} was revoked.`);
     onClose();
   });
   return (
     <Dialog
-      open
       onClose={onClose}
       title={`Revoke ${apiKey.name ?? 'the key'} …${apiKey.last4}`}
       description="Calls with this key will start to fail with 401 immediately. This cannot be undone. If something still uses the key, rotate it instead."
-    >
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run();
-        }}
-      >
-        <RecentUse apiKey={apiKey} />
-        <ErrorNote error={error} />
-        <div className="actions">
-          <button type="button" className="button" onClick={onClose}>
-            Keep it
-          </button>
+      onSubmit={() => void run()}
+      live={apiKey.mode === 'live' && <strong>Live key.</strong>}
+      foot={
+        <>
+          <Cancel onClick={onClose}>Keep it</Cancel>
           <Submit busy={busy} danger>
             Revoke key
           </Submit>
-        </div>
-      </form>
+        </>
+      }
+    >
+      <RecentUse apiKey={apiKey} />
+      <ErrorNote error={error} />
     </Dialog>
   );
 }
@@ -69,14 +64,14 @@ function RecentUse({ apiKey }: { apiKey: ApiKey }) {
         signal,
       ),
   });
-  if (apiKey.last_used_at === null) return <p className="note good">This key has never been used.</p>;
+  if (apiKey.last_used_at === null) return <Callout tone="good" title="This key has never been used" />;
   const uses = new Map<string, number>();
   for (const call of data?.data ?? []) {
     const use = `${call.method} ${call.route ?? call.path} from ${call.remote_address}`;
     uses.set(use, (uses.get(use) ?? 0) + 1);
   }
   return (
-    <div className="note wait">
+    <Callout tone="warn">
       <p>
         Last used <Ago at={apiKey.last_used_at} />
         {apiKey.uses_24h !== undefined && `, ${counted(apiKey.uses_24h, 'call')} in the last 24 hours`}.
@@ -93,6 +88,6 @@ function RecentUse({ apiKey }: { apiKey: ApiKey }) {
           </ul>
         </>
       )}
-    </div>
+    </Callout>
   );
 }

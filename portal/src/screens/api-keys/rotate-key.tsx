@@ -5,8 +5,9 @@ import type { ApiKey, IssuedKey } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
-import { Radios, Submit } from '../../components/form.tsx';
+import { Cancel, Radios, Submit } from '../../components/form.tsx';
 import { SecretLost, SecretOnce } from '../../components/secret-once.tsx';
+import { MODE_NAMES } from '../../layout/use-mode.ts';
 
 /** Choices of the grace period of the old key, in seconds. */
 export const GRACES = [
@@ -29,51 +30,41 @@ export function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () 
     setIssued(null);
     onClose();
   };
+  const afterwards =
+    grace === '0' ? 'The old key no longer works.' : 'The old key works until its grace period ends.';
   if (issued?.key === null)
     return (
-      <Dialog open onClose={done} title="The new key cannot be shown">
-        <SecretLost what="key" onDone={done}>
-          Revoke the new key, …{issued.last4}, in the list and create another.{' '}
-          {grace === '0' ? 'The old key no longer works.' : 'The old key works until its grace period ends.'}
-        </SecretLost>
-      </Dialog>
+      <SecretLost title="The new key cannot be shown" what="key" onDone={done}>
+        Revoke the new key, …{issued.last4}, in the list and create another. {afterwards}
+      </SecretLost>
     );
   if (issued)
     return (
-      <Dialog open onClose={done} title="Your new key" dismissible={false}>
-        <SecretOnce
-          what="key"
-          secret={issued.key}
-          hint={
-            grace === '0' ? 'The old key no longer works.' : 'The old key works until its grace period ends.'
-          }
-          onDone={done}
-        />
-      </Dialog>
+      <SecretOnce
+        title="Your new key"
+        what="key"
+        of={`${MODE_NAMES[issued.mode]} key${issued.name ? ` “${issued.name}”` : ''}`}
+        secret={issued.key}
+        hint={afterwards}
+        onDone={done}
+      />
     );
   return (
     <Dialog
-      open
       onClose={onClose}
       title={`Rotate ${apiKey.name ?? 'the key'} …${apiKey.last4}`}
       description="You get a new key. Deploy it to your programs while the old one still works."
-    >
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run();
-        }}
-      >
-        <Radios legend="Keep the old key valid for" options={GRACES} chosen={grace} onChange={setGrace} />
-        <ErrorNote error={error} />
-        <div className="actions">
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
+      onSubmit={() => void run()}
+      live={apiKey.mode === 'live' && <strong>Live key.</strong>}
+      foot={
+        <>
+          <Cancel onClick={onClose} />
           <Submit busy={busy}>Rotate key</Submit>
-        </div>
-      </form>
+        </>
+      }
+    >
+      <Radios legend="Keep the old key valid for" two options={GRACES} chosen={grace} onChange={setGrace} />
+      <ErrorNote error={error} />
     </Dialog>
   );
 }

@@ -5,7 +5,7 @@ import type { Endpoint } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
-import { Submit } from '../../components/form.tsx';
+import { Cancel, Submit } from '../../components/form.tsx';
 
 export function DeleteEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
   const queries = useQueryClient();
@@ -17,28 +17,21 @@ export function DeleteEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint
   });
   return (
     <Dialog
-      open
       onClose={onClose}
       title="Delete endpoint"
       description={`We stop sending events to ${endpoint.url} and discard its pending deliveries. This cannot be undone. To pause instead, switch the endpoint off.`}
-    >
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run();
-        }}
-      >
-        <ErrorNote error={error} />
-        <div className="actions">
-          <button type="button" className="button" onClick={onClose}>
-            Keep it
-          </button>
+      onSubmit={() => void run()}
+      live={endpoint.mode === 'live' && <strong>Live endpoint.</strong>}
+      foot={
+        <>
+          <Cancel onClick={onClose}>Keep it</Cancel>
           <Submit busy={busy} danger>
             Delete endpoint
           </Submit>
-        </div>
-      </form>
+        </>
+      }
+    >
+      <ErrorNote error={error} />
     </Dialog>
   );
 }

@@ -1,8 +1,10 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
-import { TypedFilter } from '../../components/filters.tsx';
-import { SelectField } from '../../components/form.tsx';
-import { words } from '../../components/format.ts';
+import { Callout } from '../../components/callout.tsx';
+import { TimeFilters, TypedFilter } from '../../components/filters.tsx';
+import { Pick } from '../../components/form.tsx';
+import { capitalized, words } from '../../components/format.ts';
+import { Icon } from '../../components/icon.tsx';
 import {
   EVENT_ID,
   OUTCOMES,
@@ -16,29 +18,23 @@ import {
 const endpointRoute = getRouteApi('/developers/webhooks/$endpointId');
 
 const any = ['', 'Any'] as const;
-const options = (values: readonly string[]) => [any, ...values.map((value) => [value, value] as const)];
+const inWords = (values: readonly string[]) => [
+  any,
+  ...values.map((value) => [value, capitalized(value)] as const),
+];
+const asTheyAre = (values: readonly string[]) => [any, ...values.map((value) => [value, value] as const)];
 
-/** A half-typed year is a valid date too, in one of the first centuries. */
-const isWholeTime = (text: string) => /^[2-9]\d{3}-/.test(text);
-
-/** Formats a time as `2026-11-22T13:05` in the viewer's zone, for an input field. */
-function local(at: string | undefined): string {
-  if (at === undefined) return '';
-  const date = new Date(at);
-  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
-
+/** The heading of the log with its filters, which are in the address. */
 export function DeliveryFilters() {
   const { filters, ignored } = validFilters(endpointRoute.useSearch());
   const navigate = endpointRoute.useNavigate();
-  const set = (name: Filter) => (value: string) =>
+  const set = (name: string, value: string) =>
     void navigate({
-      search: ({ [name]: _before, ...others }) => (value === '' ? others : { ...others, [name]: value }),
+      search: ({ [name as Filter]: _before, ...others }) =>
+        value === '' ? others : { ...others, [name]: value },
       replace: true,
       resetScroll: false,
     });
-  const setTime = (name: 'created_after' | 'created_before') => (value: string) =>
-    set(name)(value === '' ? '' : new Date(value).toISOString());
   const clear = () =>
     void navigate({ search: ({ mode }) => (mode ? { mode } : {}), replace: true, resetScroll: false });
   const active = Object.keys(filters).length;
@@ -46,67 +42,68 @@ export function DeliveryFilters() {
   const [open, setOpen] = useState(active > 0);
   return (
     <>
-      <details className="filters" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
-        <summary>Filters{active > 0 ? ` (${active})` : ''}</summary>
-        <div className="filter-fields">
-          <SelectField
-            label="Delivery status"
-            value={filters.status ?? ''}
-            onChange={set('status')}
-            options={options(STATUSES)}
-          />
-          <SelectField
-            label="Event type"
-            value={filters.event_type ?? ''}
-            onChange={set('event_type')}
-            options={options(TYPES)}
-          />
-          <SelectField
-            label="Last outcome"
-            value={filters.outcome ?? ''}
-            onChange={set('outcome')}
-            options={options(OUTCOMES)}
-          />
-          <TypedFilter
-            label="Last status code"
-            value={filters.status_code ?? ''}
-            onRest={set('status_code')}
-            isWhole={(text) => STATUS_CODE.test(text)}
-          />
-          <TypedFilter
-            label="Event id"
-            value={filters.event_id ?? ''}
-            onRest={set('event_id')}
-            isWhole={(text) => EVENT_ID.test(text)}
-          />
-          <TypedFilter
-            label="After"
-            type="datetime-local"
-            value={local(filters.created_after)}
-            onRest={setTime('created_after')}
-            isWhole={isWholeTime}
-          />
-          <TypedFilter
-            label="Before"
-            type="datetime-local"
-            value={local(filters.created_before)}
-            onRest={setTime('created_before')}
-            isWhole={isWholeTime}
-          />
-          <button
-            type="button"
-            className="button small"
-            disabled={active + ignored.length === 0}
-            onClick={clear}
-          >
-            Clear filters
-          </button>
-        </div>
-      </details>
+      <div className="section-head">
+        <h2 id="delivery-log">Delivery log</h2>
+        <button
+          type="button"
+          className="button small"
+          aria-expanded={open}
+          aria-controls="delivery-filters"
+          onClick={() => setOpen(!open)}
+        >
+          <Icon name="filter" />
+          Filters{active > 0 ? ` (${active})` : ''}
+        </button>
+      </div>
+      <div id="delivery-filters" className="filters" role="search" aria-label="Filters" hidden={!open}>
+        <Pick
+          label="Delivery status"
+          value={filters.status ?? ''}
+          onChange={(value) => set('status', value)}
+          options={inWords(STATUSES)}
+        />
+        <Pick
+          label="Event type"
+          value={filters.event_type ?? ''}
+          onChange={(value) => set('event_type', value)}
+          options={asTheyAre(TYPES)}
+        />
+        <Pick
+          label="Last outcome"
+          value={filters.outcome ?? ''}
+          onChange={(value) => set('outcome', value)}
+          options={inWords(OUTCOMES)}
+        />
+        <TypedFilter
+          label="Last status code"
+          placeholder="any"
+          value={filters.status_code ?? ''}
+          onRest={(value) => set('status_code', value)}
+          isWhole={(text) => STATUS_CODE.test(text)}
+        />
+        <TypedFilter
+          label="Event id"
+          placeholder="evt_…"
+          value={filters.event_id ?? ''}
+          onRest={(value) => set('event_id', value)}
+          isWhole={(text) => EVENT_ID.test(text)}
+        />
+        <TimeFilters search={filters} set={set} />
+        <button
+          type="button"
+          className="button small quiet"
+          disabled={active + ignored.length === 0}
+          onClick={clear}
+        >
+          Clear filters
+        </button>
+      </div>
       {ignored.map(({ name, value }) => (
-        <p key={name} role="status" className="note wait">
-          “{value}” is not a valid value for {words(name)}, so this filter is ignored.
-        </p>
+        <Callout key={name} tone="warn" role="status">
+          <p>
+            “{value}” is not a valid value for {words(name)}, so this filter is ignored.
+          </p>
+        </Callout>
       ))}
     </>
   );

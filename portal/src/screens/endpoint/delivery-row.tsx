@@ -1,102 +1,92 @@
-import type { Delivery } from '../../api/types.ts';
-import { Badge } from '../../components/feedback.tsx';
-import { milliseconds } from '../../components/format.ts';
-import { Countdown, Time } from '../../components/time.tsx';
+import { Link } from '@tanstack/react-router';
+import type { CurrentAttempt, Delivery } from '../../api/types.ts';
+import { capitalized, failureInWords, milliseconds } from '../../components/format.ts';
+import { Badge, State } from '../../components/state.tsx';
+import { Countdown, inWords, Time, useNow } from '../../components/time.tsx';
 
-const TONES = { delivered: 'good', failed: 'bad', pending: 'wait', held: 'off', discarded: 'off' } as const;
+/** Attempts that the service makes before a delivery has failed. */
+const MAX_ATTEMPTS = 6;
 
 /** Distinguishes a failed delivery that is being retried from one that waits for its first attempt. */
 export function DeliveryStatus({ delivery }: { delivery: Delivery }) {
-  if (delivery.current_attempt) return <CurrentAttempt attempt={delivery.current_attempt} />;
+  if (delivery.current_attempt) return <Running attempt={delivery.current_attempt} />;
   const retrying = delivery.status === 'pending' && delivery.attempt_count > 0;
-  return (
-    <>
-      <Badge tone={TONES[delivery.status]}>{retrying ? 'retrying' : delivery.status}</Badge>
-      {retrying && delivery.next_attempt_at && (
-        <span className="inline-sub">
-          {' '}
-          next <Countdown to={delivery.next_attempt_at} />
-        </span>
-      )}
-    </>
-  );
+  return <State of={retrying ? 'retrying' : delivery.status} />;
 }
 
 /** Shows a running attempt, so that a hanging receiver does not look like a waiting delivery. */
-function CurrentAttempt({ attempt }: { attempt: NonNullable<Delivery['current_attempt']> }) {
+function Running({ attempt }: { attempt: CurrentAttempt }) {
+  const ms = useNow() - Date.parse(attempt.started_at);
   return (
-    <>
-      <Badge tone="wait">sending</Badge>
-      <span className="inline-sub">
-        {' '}
-        attempt {attempt.number} since <Time at={attempt.started_at} short />
-      </span>
-    </>
+    <Badge tone="run">
+      Attempt {attempt.number} running for {inWords(Math.max(0, ms))}
+    </Badge>
   );
 }
 
-type Props = { delivery: Delivery; onOpen: () => void; onResend: (() => void) | null };
+/** The next attempt of a delivery, and the reason why its last one failed. */
+export function DeliveryNote({ delivery }: { delivery: Delivery }) {
+  const last = delivery.last_attempt;
+  if (delivery.current_attempt) return <span className="second">No response yet.</span>;
+  const failure = last && delivery.status !== 'delivered' ? failureInWords(last) : null;
+  const next = delivery.status === 'pending' && delivery.next_attempt_at;
+  const kind = delivery.kind === 'event' ? null : capitalized(delivery.kind);
+  if (!failure && !next && !kind) return null;
+  return (
+    <span className="second">
+      {[kind, failure && capitalized(failure)].filter(Boolean).map((part) => `${part}. `)}
+      {next && (
+        <>
+          Attempt {delivery.attempt_count + 1} of {MAX_ATTEMPTS} <Countdown to={next} />.
+        </>
+      )}
+    </span>
+  );
+}
 
-export function DeliveryRow({ delivery, onOpen, onResend }: Props) {
+type Props = { delivery: Delivery; isOpen: boolean };
+
+export function DeliveryRow({ delivery, isOpen }: Props) {
   const last = delivery.last_attempt;
   return (
-    <tr className="opens" onClick={onOpen}>
-      <td data-column="Event">
-        {delivery.event_type}
-        <span className="sub">{delivery.event_id ?? 'test event'}</span>
-      </td>
-      <td data-column="Delivery">
-        <button
-          type="button"
-          className="link mono"
-          onClick={(event) => {
-            event.stopPropagation();
-            onOpen();
-          }}
+    <tr aria-selected={isOpen}>
+      <td className="at-title">
+        <Link
+          to="."
+          search={(search) => ({ ...search, delivery: delivery.id })}
+          resetScroll={false}
+          className="row-link"
         >
-          {delivery.id}
-        </button>
-        <span className="sub">
-          <DeliveryStatus delivery={delivery} />
-          {delivery.kind !== 'event' && ` · ${delivery.kind}`}
-          {onResend && (
-            <button
-              type="button"
-              className="button small reveal"
-              aria-describedby={`delivery-${delivery.id}`}
-              onClick={(event) => {
-                event.stopPropagation();
-                onResend();
-              }}
-            >
-              Resend
-            </button>
-          )}
-        </span>
+          <Dotted text={delivery.event_type} />
+          <span className="hidden">, {delivery.id}</span>
+        </Link>
+        <span className="second">{delivery.event_id ? `…${delivery.event_id.slice(-6)}` : 'Test event'}</span>
       </td>
-      <td data-column="Status code" id={`delivery-${delivery.id}`}>
-        <StatusCode delivery={delivery} />
+      <td className="at-state">
+        <DeliveryStatus delivery={delivery} />
+        <DeliveryNote delivery={delivery} />
       </td>
-      <td data-column="Latency" className="number">
-        {last ? milliseconds(last.latency_ms) : '–'}
+      <td className="at-end">
+        <DeliveryCode delivery={delivery} />
       </td>
-      <td data-column="Time">
-        <Time at={last?.started_at ?? delivery.created_at} short />
-        {delivery.attempt_count > 1 && <span className="sub">attempt {delivery.attempt_count}</span>}
+      <td className="num at-note">{last ? milliseconds(last.latency_ms) : '–'}</td>
+      <td className="num at-time">
+        <Time at={last?.started_at ?? delivery.created_at} as="short" />
+        {delivery.attempt_count > 1 && <span className="second">attempt {delivery.attempt_count}</span>}
       </td>
     </tr>
   );
 }
 
-function StatusCode({ delivery }: { delivery: Delivery }) {
+/** Breaks after the dots of an event type. */
+function Dotted({ text }: { text: string }) {
+  return text.split('.').map((part, at) => [at > 0 && '.', at > 0 && <wbr key={at} />, part]);
+}
+
+/** The response of the last attempt. */
+export function DeliveryCode({ delivery }: { delivery: Delivery }) {
   const last = delivery.last_attempt;
-  if (!last)
-    return (
-      <span className="quiet">{delivery.current_attempt ? 'waiting for response' : 'not sent yet'}</span>
-    );
-  if (last.status_code !== null)
-    return (
-      <span className={last.outcome === 'delivered' ? 'code good' : 'code bad'}>{last.status_code}</span>
-    );
-  return <span className="code bad">{last.error ?? 'no response'}</span>;
+  if (!last) return <span className="muted">{delivery.current_attempt ? 'Waiting' : 'Not sent yet'}</span>;
+  if (last.status_code !== null) return <code>{last.status_code}</code>;
+  return <span className="muted">No response</span>;
 }

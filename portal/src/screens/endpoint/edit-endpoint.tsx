@@ -5,7 +5,7 @@ import type { Endpoint } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
-import { Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
+import { Cancel, Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
 import { notify } from '../../components/toasts.tsx';
 import { LEVELS_HINT, levelsOf, SUBSCRIPTION_HINT, SUBSCRIPTION_OPTIONS } from '../webhooks/subscriptions.ts';
 
@@ -32,7 +32,9 @@ export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; 
       await save({ url, description, event_types, usage_levels });
       notify('Your change was undone.', { about: endpoint.id });
     } catch {
-      notify('We could not undo the change. Use “Edit” to see the current settings.', { about: endpoint.id });
+      notify('We could not undo the change. Use “Edit endpoint” to see the current settings.', {
+        about: endpoint.id,
+      });
     }
   };
   const { busy, error, run } = useAction(async () => {
@@ -46,52 +48,50 @@ export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; 
     notify('Endpoint updated.', { about: endpoint.id, undo: () => void undo() });
   });
   return (
-    <Dialog open onClose={onClose} title="Edit endpoint">
-      <form
-        className="stack"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run();
-        }}
-      >
-        <TextField
-          label="URL"
-          type="url"
-          value={url}
-          onChange={setUrl}
-          required
-          error={fieldError(error, 'url')}
-        />
-        <Checkboxes
-          legend="Event types"
-          hint={SUBSCRIPTION_HINT}
-          options={SUBSCRIPTION_OPTIONS}
-          chosen={types}
-          onChange={setTypes}
-        />
-        <TextField
-          label="Usage levels (optional)"
-          value={levels}
-          onChange={setLevels}
-          placeholder="25, 90"
-          hint={LEVELS_HINT}
-          error={fieldError(error, 'usage_levels')}
-        />
-        <TextField
-          label="Description (optional)"
-          value={description}
-          onChange={setDescription}
-          error={fieldError(error, 'description')}
-        />
-        <ErrorNote error={error} />
-        <div className="actions">
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
+    <Dialog
+      onClose={onClose}
+      title="Edit endpoint"
+      onSubmit={() => void run()}
+      live={endpoint.mode === 'live' && <strong>Live endpoint.</strong>}
+      foot={
+        <>
+          <Cancel onClick={onClose} />
           <Submit busy={busy}>Save</Submit>
-        </div>
-      </form>
+        </>
+      }
+    >
+      <TextField
+        label="URL"
+        type="url"
+        value={url}
+        onChange={setUrl}
+        required
+        error={fieldError(error, 'url')}
+      />
+      <Checkboxes
+        legend="Event types"
+        hint={SUBSCRIPTION_HINT}
+        options={SUBSCRIPTION_OPTIONS}
+        chosen={types}
+        onChange={setTypes}
+      />
+      <TextField
+        label="Usage levels"
+        optional
+        value={levels}
+        onChange={setLevels}
+        placeholder="25, 90"
+        hint={LEVELS_HINT}
+        error={fieldError(error, 'usage_levels')}
+      />
+      <TextField
+        label="Description"
+        optional
+        value={description}
+        onChange={setDescription}
+        error={fieldError(error, 'description')}
+      />
+      <ErrorNote error={error} />
     </Dialog>
   );
 }

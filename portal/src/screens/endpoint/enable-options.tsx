@@ -6,7 +6,7 @@ import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
 import { countOrMore } from '../../components/format.ts';
-import { Radios, Submit } from '../../components/form.tsx';
+import { Cancel, Radios, Submit } from '../../components/form.tsx';
 
 /** Enables an endpoint with a choice about missed deliveries. The switch alone releases held ones. */
 export function EnableOptionsDialog({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
@@ -19,40 +19,39 @@ export function EnableOptionsDialog({ endpoint, onClose }: { endpoint: Endpoint;
     onClose();
   });
   return (
-    <Dialog open onClose={onClose} title="Switch on and choose what to send">
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run();
-        }}
-      >
-        <Radios
-          legend={`${countOrMore(endpoint.held_count ?? 0)} held`}
-          options={[
-            ['release', 'Send them, oldest first'],
-            ['discard', 'Discard them'],
-          ]}
-          chosen={held}
-          onChange={setHeld}
-        />
-        <Radios
-          legend={`${countOrMore(endpoint.failed_since_last_success ?? 0)} failed since the last success`}
-          options={[
-            ['leave', 'Leave them'],
-            ['resend', 'Send them again'],
-          ]}
-          chosen={failed}
-          onChange={setFailed}
-        />
-        <ErrorNote error={error} />
-        <div className="actions">
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
+    <Dialog
+      onClose={onClose}
+      title="Switch on and choose what to send"
+      onSubmit={() => void run()}
+      live={endpoint.mode === 'live' && <strong>Live endpoint.</strong>}
+      foot={
+        <>
+          <Cancel onClick={onClose} />
           <Submit busy={busy}>Switch on</Submit>
-        </div>
-      </form>
+        </>
+      }
+    >
+      <Radios
+        legend={`${countOrMore(endpoint.held_count ?? 0)} held`}
+        two
+        options={[
+          ['release', 'Send them, oldest first'],
+          ['discard', 'Discard them'],
+        ]}
+        chosen={held}
+        onChange={setHeld}
+      />
+      <Radios
+        legend={`${countOrMore(endpoint.failed_since_last_success ?? 0)} failed since the last success`}
+        two
+        options={[
+          ['leave', 'Leave them'],
+          ['resend', 'Send them again'],
+        ]}
+        chosen={failed}
+        onChange={setFailed}
+      />
+      <ErrorNote error={error} />
     </Dialog>
   );
 }

@@ -1,6 +1,7 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { explanationQuery } from '../../api/queries.ts';
 import type { Delivery, Endpoint, Explanation } from '../../api/types.ts';
+import { Callout } from '../../components/callout.tsx';
 import { Facts } from '../../components/facts.tsx';
 import { Loading } from '../../components/feedback.tsx';
 import { Countdown, TextWithTimes } from '../../components/time.tsx';
@@ -32,20 +33,18 @@ function Answer({
 }) {
   if (data) return <Words explanation={data} />;
   return isPending ? (
-    <div className="note wait explanation">
-      <Loading lines={3} />
-    </div>
+    <Callout tone="warn" className="explanation">
+      <Loading lines={4} />
+    </Callout>
   ) : null;
 }
 
 function Words({ explanation }: { explanation: Explanation }) {
   const { summary, owner, cure, evidence, next, next_at: nextAt } = explanation;
   return (
-    <section className="note wait explanation" aria-label="Explanation">
-      <p>
-        <strong>{summary}</strong>
-      </p>
+    <Callout tone="warn" className="explanation" title={summary} label="Explanation">
       <Facts
+        kind="wide"
         entries={[
           ['Who can fix it', OWNERS[owner]],
           ['How to fix it', <TextWithTimes key="cure" text={cure} />],
@@ -65,6 +64,6 @@ function Words({ explanation }: { explanation: Explanation }) {
           ['When', nextAt && <Countdown key="when" to={nextAt} />],
         ]}
       />
-    </section>
+    </Callout>
   );
 }

@@ -3,18 +3,19 @@ import { useState } from 'react';
 import { post } from '../../api/client.ts';
 import type { Endpoint, Replay } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
+import { Callout } from '../../components/callout.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
 import { count } from '../../components/format.ts';
-import { Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
+import { Cancel, Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
 import { TYPE_OPTIONS } from '../webhooks/subscriptions.ts';
 
 const endpointRoute = getRouteApi('/developers/webhooks/$endpointId');
 
 const STATUSES = [
-  ['failed', 'failed'],
-  ['delivered', 'delivered'],
-  ['discarded', 'discarded'],
+  ['failed', 'Failed'],
+  ['delivered', 'Delivered'],
+  ['discarded', 'Discarded'],
 ] as const;
 /** Larger replays, and many replays within an hour, require a recent sign-in. */
 const STEP_UP_ABOVE = 1_000;
@@ -61,63 +62,14 @@ export function ReplayDialog({ endpoint, onClose }: { endpoint: Endpoint; onClos
   const error = countFirst.error ?? start.error;
   return (
     <Dialog
-      open
       onClose={onClose}
       title="Replay"
       description="Resend past events, each as a new delivery signed with the current secret."
-    >
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void (counted ? start.run() : countFirst.run());
-        }}
-      >
-        <TextField
-          label="Since"
-          type="datetime-local"
-          value={since}
-          onChange={change(setSince)}
-          required
-          error={fieldError(error, 'since')}
-        />
-        <TextField
-          label="Until (optional)"
-          type="datetime-local"
-          value={until}
-          onChange={change(setUntil)}
-          error={fieldError(error, 'until')}
-        />
-        <Checkboxes
-          legend="Deliveries that were"
-          hint="Select none to include all three. Pending deliveries are sent anyway."
-          options={STATUSES}
-          chosen={statuses}
-          onChange={change(setStatuses)}
-        />
-        <Checkboxes
-          legend="Event types"
-          hint="Select none to include every type."
-          options={TYPE_OPTIONS}
-          chosen={types}
-          onChange={change(setTypes)}
-        />
-        <div role="status">
-          {counted && (
-            <p className={counted.total === 0 || counted.total > STEP_UP_ABOVE ? 'note wait' : 'note good'}>
-              {counted.total === 0
-                ? 'No deliveries match. Choose another time range or other statuses.'
-                : `${count(counted.total)}${counted.total >= MAX_COUNTED ? ' or more' : ''} ${counted.total === 1 ? 'delivery' : 'deliveries'} will be sent.`}
-              {counted.total > STEP_UP_ABOVE &&
-                ' A replay of this size needs a sign-in within the last 15 minutes.'}
-            </p>
-          )}
-        </div>
-        <ErrorNote error={error} />
-        <div className="actions">
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
+      onSubmit={() => void (counted ? start.run() : countFirst.run())}
+      live={endpoint.mode === 'live' && <strong>Live endpoint.</strong>}
+      foot={
+        <>
+          <Cancel onClick={onClose} />
           {counted ? (
             <Submit busy={start.busy} disabled={counted.total === 0}>
               Start replay
@@ -125,8 +77,55 @@ export function ReplayDialog({ endpoint, onClose }: { endpoint: Endpoint; onClos
           ) : (
             <Submit busy={countFirst.busy}>Count first</Submit>
           )}
-        </div>
-      </form>
+        </>
+      }
+    >
+      <TextField
+        label="Since"
+        type="datetime-local"
+        value={since}
+        onChange={change(setSince)}
+        required
+        error={fieldError(error, 'since')}
+      />
+      <TextField
+        label="Until"
+        optional
+        type="datetime-local"
+        value={until}
+        onChange={change(setUntil)}
+        error={fieldError(error, 'until')}
+      />
+      <Checkboxes
+        legend="Deliveries that were"
+        hint="Select none to include all three. Pending deliveries are sent anyway."
+        options={STATUSES}
+        chosen={statuses}
+        onChange={change(setStatuses)}
+      />
+      <Checkboxes
+        legend="Event types"
+        hint="Select none to include every type."
+        options={TYPE_OPTIONS}
+        chosen={types}
+        onChange={change(setTypes)}
+      />
+      <div role="status">{counted && <Counted total={counted.total} />}</div>
+      <ErrorNote error={error} />
     </Dialog>
+  );
+}
+
+function Counted({ total }: { total: number }) {
+  const sent = `${count(total)}${total >= MAX_COUNTED ? ' or more' : ''} ${total === 1 ? 'delivery' : 'deliveries'}`;
+  return (
+    <Callout tone={total === 0 || total > STEP_UP_ABOVE ? 'warn' : 'good'}>
+      <p>
+        {total === 0
+          ? 'No deliveries match. Choose another time range or other statuses.'
+          : `${sent} will be sent.`}
+        {total > STEP_UP_ABOVE && ' A replay of this size needs a sign-in within the last 15 minutes.'}
+      </p>
+    </Callout>
   );
 }

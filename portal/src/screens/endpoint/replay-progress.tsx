@@ -4,8 +4,10 @@ import { post } from '../../api/client.ts';
 import { refreshDeliveryLog, replayQuery } from '../../api/queries.ts';
 import type { Endpoint } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
+import { Callout } from '../../components/callout.tsx';
 import { ErrorNote, Loading } from '../../components/feedback.tsx';
 import { count } from '../../components/format.ts';
+import { Meter } from '../../components/meter.tsx';
 
 const endpointRoute = getRouteApi('/developers/webhooks/$endpointId');
 
@@ -24,48 +26,54 @@ export function ReplayProgress({ id, endpoint }: { id: string; endpoint: Endpoin
   if (query.isError) return <ErrorNote error={query.error} />;
   if (!query.data)
     return (
-      <div className="note wait replay-progress">
+      <Callout tone="run" className="replay-progress">
         <Loading lines={2} />
-      </div>
+      </Callout>
     );
+  const hideButton = (
+    <button type="button" className="button small" onClick={hide}>
+      Hide
+    </button>
+  );
   if (query.data.endpoint_id !== endpoint.id)
     return (
-      <section className="note wait" aria-label="Replay progress">
+      <Callout tone="warn" label="Replay progress" actions={hideButton}>
         <p>The replay in this link belongs to another endpoint.</p>
-        <button type="button" className="button small" onClick={hide}>
-          Hide
-        </button>
-      </section>
+      </Callout>
     );
   const { status, total, delivered, failed, pending, discarded } = query.data;
   const ended = delivered + failed + discarded;
   const under = status === 'running' || pending > 0;
   return (
-    <section
-      className={`note replay-progress ${under || failed > 0 ? 'wait' : 'good'}`}
-      aria-label="Replay progress"
+    <Callout
+      tone={under ? 'run' : failed > 0 ? 'warn' : 'good'}
+      className="replay-progress"
+      label="Replay progress"
+      title={status === 'canceled' ? 'Replay canceled' : under ? 'Replay in progress' : 'Replay finished'}
+      actions={
+        <>
+          {status === 'running' && (
+            <button
+              type="button"
+              className="button small"
+              aria-busy={cancel.busy}
+              onClick={() => void cancel.run()}
+            >
+              Cancel replay
+            </button>
+          )}
+          {hideButton}
+        </>
+      }
     >
       <p>
-        {status === 'canceled' ? 'Replay canceled' : under ? 'Replay in progress' : 'Replay finished'}:{' '}
         {count(delivered)} delivered, {count(failed)} failed, {count(pending)} pending, out of {count(total)}.
       </p>
-      <progress aria-label="Replayed deliveries" max={Math.max(1, total)} value={Math.min(ended, total)} />
-      <div className="row-actions">
-        {status === 'running' && (
-          <button
-            type="button"
-            className="button small"
-            disabled={cancel.busy}
-            onClick={() => void cancel.run()}
-          >
-            Cancel replay
-          </button>
-        )}
-        <button type="button" className="button small" onClick={hide}>
-          Hide
-        </button>
-      </div>
+      <Meter
+        share={total === 0 ? 1 : Math.min(ended, total) / total}
+        label={`${count(ended)} of ${count(total)} deliveries ended`}
+      />
       <ErrorNote error={cancel.error} />
-    </section>
+    </Callout>
   );
 }

@@ -75,7 +75,7 @@ export function useDeliveryLog(endpoint: Endpoint, filters: Query) {
     const known = new Set(fresh.map(({ id }) => id));
     return [...fresh, ...older.filter(({ id }) => !known.has(id))];
   }, [head, older]);
-  return { log, deliveries, isOutdated, refresh: () => void newest.refetch() };
+  return { log, deliveries, isOutdated };
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { Query } from '../../api/client.ts';
 import { EVENT_TYPES } from '../../api/types.ts';
 
 export const STATUSES = ['pending', 'delivered', 'failed', 'held', 'discarded'] as const;
@@ -27,7 +26,7 @@ export type Filter = keyof typeof VALID;
 export const FILTERS = Object.keys(VALID) as Filter[];
 
 type Search = { [name in Filter]?: string };
-type Chosen = { filters: Query & Search; ignored: { name: Filter; value: string }[] };
+type Chosen = { filters: Search; ignored: { name: Filter; value: string }[] };
 
 /** The address's filters without those that the server would refuse, because an address may come from anywhere. */
 export function validFilters(search: Search): Chosen {

@@ -1,18 +1,41 @@
 import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import { lastFailedQuery } from '../../api/queries.ts';
 import type { Endpoint } from '../../api/types.ts';
-import { Badge } from '../../components/feedback.tsx';
+import { causeInWords } from '../../components/causes.ts';
 import { countOrMore, failureInWords } from '../../components/format.ts';
+import { Badge, State } from '../../components/state.tsx';
 import { Ago, Countdown, Time } from '../../components/time.tsx';
 
-/** An endpoint's state and its reason, in words. */
-export function EndpointState({ endpoint }: { endpoint: Endpoint }) {
+/** An endpoint's state in a word, and since when it fails. */
+export function EndpointStatus({ endpoint }: { endpoint: Endpoint }) {
+  const { status, disabled_reason: reason, failing_since: since } = endpoint;
+  if (status === 'disabled' && reason !== 'manual') return <Badge tone="bad">Disabled</Badge>;
   return (
-    <div className="endpoint-state">
-      <Words endpoint={endpoint} />
+    <>
+      <State of={status} />
+      {status === 'enabled' && since && (
+        <Badge tone="warn">
+          <span>
+            Failing since <Time at={since} as="short" />
+          </span>
+        </Badge>
+      )}
+    </>
+  );
+}
+
+/** The reason of an endpoint's state in sentences, and what waits. */
+export function EndpointReason({ endpoint }: { endpoint: Endpoint }) {
+  return (
+    <div className="reason">
+      <p>
+        <Reason endpoint={endpoint} />
+        <LastSuccess endpoint={endpoint} />
+      </p>
       <Backlog endpoint={endpoint} />
       {endpoint.previous_secret_until && (
-        <p className="sub">
+        <p>
           We sign with both secrets until <Time at={endpoint.previous_secret_until} />.
         </p>
       )}
@@ -20,39 +43,36 @@ export function EndpointState({ endpoint }: { endpoint: Endpoint }) {
   );
 }
 
-function Words({ endpoint }: { endpoint: Endpoint }) {
-  const success = endpoint.last_success_at ? (
-    <>
-      last success <Ago at={endpoint.last_success_at} />
-    </>
-  ) : (
-    'nothing delivered yet'
-  );
-  if (endpoint.status === 'enabled')
-    return (
-      <p>
-        <Badge tone="good">Enabled</Badge> {success}
-        {endpoint.consecutive_blocks > 0 && `; ${endpoint.consecutive_blocks} of 5 blocks in a row`}.
-      </p>
-    );
-  if (endpoint.status === 'blocked')
-    return (
-      <p>
-        <Badge tone="wait">Blocked</Badge> after a delivery failed six times; sending resumes{' '}
-        {endpoint.blocked_until ? <Countdown to={endpoint.blocked_until} /> : 'soon'}. Block{' '}
-        {endpoint.consecutive_blocks} of 5: the fifth disables the endpoint
-        <LastError endpoint={endpoint} />; {success}.
-      </p>
-    );
+function LastSuccess({ endpoint: { last_success_at: at } }: { endpoint: Endpoint }) {
+  if (!at) return 'Nothing delivered yet.';
   return (
-    <p>
-      <Badge tone={endpoint.disabled_reason === 'manual' ? 'off' : 'bad'}>Disabled</Badge>{' '}
-      {endpoint.disabled_reason === 'manual' ? 'manually on ' : 'on '}
-      <Time at={endpoint.disabled_at ?? endpoint.updated_at} />
-      {endpoint.disabled_reason === 'consecutive_blocks' &&
-        ` after ${endpoint.consecutive_blocks} blocks in a row`}
-      {endpoint.disabled_reason === 'consecutive_blocks' && <LastError endpoint={endpoint} />}; {success}.
-    </p>
+    <>
+      Last success <Ago at={at} />.
+    </>
+  );
+}
+
+function Reason({ endpoint }: { endpoint: Endpoint }): ReactNode {
+  const { status, consecutive_blocks: blocks, failing_cause: cause } = endpoint;
+  if (status === 'enabled') {
+    const why = causeInWords(cause);
+    const parts = [why ? `${why}. ` : '', blocks > 0 ? `${blocks} of 5 blocks in a row. ` : ''];
+    return parts.join('');
+  }
+  if (status === 'blocked')
+    return (
+      <>
+        A delivery failed six times. Sending resumes{' '}
+        {endpoint.blocked_until ? <Countdown to={endpoint.blocked_until} /> : 'soon'}. Block {blocks} of 5:
+        the fifth disables the endpoint. <LastError endpoint={endpoint} />
+      </>
+    );
+  const since = <Time at={endpoint.disabled_at ?? endpoint.updated_at} as="short" />;
+  if (endpoint.disabled_reason === 'manual') return <>Switched off at {since}. </>;
+  return (
+    <>
+      Disabled at {since} after {blocks} blocks in a row. <LastError endpoint={endpoint} />
+    </>
   );
 }
 
@@ -62,7 +82,7 @@ function Backlog({ endpoint }: { endpoint: Endpoint }) {
   const failed = endpoint.failed_since_last_success ?? 0;
   if (endpoint.status === 'disabled')
     return held === 0 ? (
-      <p className="sub">No events are held. Switch the endpoint on to receive new events.</p>
+      <p>No events are held. Switch the endpoint on to receive new events.</p>
     ) : (
       <p>
         <strong>
@@ -76,7 +96,7 @@ function Backlog({ endpoint }: { endpoint: Endpoint }) {
     pending > 0 ? `${countOrMore(pending)} pending` : '',
     failed > 0 ? `${countOrMore(failed)} failed since the last success` : '',
   ].filter(Boolean);
-  return parts.length === 0 ? null : <p className="sub">{parts.join('; ')}</p>;
+  return parts.length === 0 ? null : <p>{parts.join(', ')}.</p>;
 }
 
 /**
@@ -86,7 +106,7 @@ function Backlog({ endpoint }: { endpoint: Endpoint }) {
 function LastError({ endpoint }: { endpoint: Endpoint }) {
   const { data, isPending } = useQuery(lastFailedQuery(endpoint.id, endpoint.updated_at));
   // About as wide as the text to come.
-  if (isPending) return <>; last error: …………………</>;
+  if (isPending) return <>Last error: …………………. </>;
   const text = data?.last_attempt ? failureInWords(data.last_attempt) : null;
-  return text === null ? null : <>; last error: {text}</>;
+  return text === null ? null : <>Last error: {text}. </>;
 }

@@ -7,6 +7,7 @@ import type { Endpoint } from '../../api/types.ts';
 import { ErrorNote } from '../../components/feedback.tsx';
 import { countOrMore } from '../../components/format.ts';
 import { notify } from '../../components/toasts.tsx';
+import { EndpointStatus } from './endpoint-state.tsx';
 
 /** The status switch, labeled with the endpoint's URL. It moves at once, and moves back if the server refuses. */
 export function EndpointSwitch({ endpoint }: { endpoint: Endpoint }) {
@@ -33,15 +34,16 @@ export function EndpointSwitch({ endpoint }: { endpoint: Endpoint }) {
 
   return (
     <div className="endpoint-switch">
-      <Switch.Root
-        className="switch"
-        aria-label={endpoint.url}
-        checked={wanted ?? on}
-        disabled={!mayWrite}
-        onCheckedChange={(next) => void turn(next, true)}
-      >
-        <Switch.Thumb className="switch-thumb" />
-      </Switch.Root>
+      <span className="toggle">
+        <Switch.Root
+          className="switch"
+          aria-label={endpoint.url}
+          checked={wanted ?? on}
+          disabled={!mayWrite}
+          onCheckedChange={(next) => void turn(next, true)}
+        />
+        <EndpointStatus endpoint={endpoint} />
+      </span>
       <ErrorNote error={error} />
     </div>
   );

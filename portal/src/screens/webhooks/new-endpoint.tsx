@@ -5,8 +5,9 @@ import type { CreatedEndpoint, Mode } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
-import { Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
+import { Cancel, Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
 import { SecretLost, SecretOnce } from '../../components/secret-once.tsx';
+import { MODE_NAMES } from '../../layout/use-mode.ts';
 import { LEVELS_HINT, levelsOf, SUBSCRIPTION_HINT, SUBSCRIPTION_OPTIONS } from './subscriptions.ts';
 
 /** Asks for the URL and the event types, then shows the signing secret once. */
@@ -34,77 +35,69 @@ export function NewEndpointDialog({ mode, onClose }: { mode: Mode; onClose: () =
   };
   if (created?.secret === null)
     return (
-      <Dialog open onClose={done} title="The signing secret cannot be shown">
-        <SecretLost what="signing secret" onDone={done}>
-          The endpoint was created. Use “Rotate secret” to get a signing secret.
-        </SecretLost>
-      </Dialog>
+      <SecretLost title="The signing secret cannot be shown" what="signing secret" onDone={done}>
+        The endpoint was created. Use “Rotate secret” to get a signing secret.
+      </SecretLost>
     );
   if (created)
     return (
-      <Dialog open onClose={done} title="The signing secret" dismissible={false}>
-        <SecretOnce
-          what="signing secret"
-          secret={created.secret}
-          hint="Your server uses it to verify that webhooks come from us."
-          onDone={done}
-        />
-      </Dialog>
+      <SecretOnce
+        title="The signing secret"
+        what="signing secret"
+        of={created.url}
+        secret={created.secret}
+        hint="Your server uses it to verify that webhooks come from us."
+        onDone={done}
+      />
     );
   return (
     <Dialog
-      open
       onClose={onClose}
       title="New endpoint"
-      description={`It receives ${mode === 'live' ? 'Live' : 'Sandbox'} events.`}
-    >
-      <form
-        className="stack"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run();
-        }}
-      >
-        <TextField
-          label="URL"
-          type="url"
-          value={url}
-          onChange={setUrl}
-          required
-          placeholder="https://example.com/webhooks"
-          hint="A public HTTPS URL that accepts POST and returns 2xx."
-          error={fieldError(error, 'url')}
-        />
-        <Checkboxes
-          legend="Event types"
-          hint={SUBSCRIPTION_HINT}
-          options={SUBSCRIPTION_OPTIONS}
-          chosen={types}
-          onChange={setTypes}
-        />
-        <TextField
-          label="Usage levels (optional)"
-          value={levels}
-          onChange={setLevels}
-          placeholder="25, 90"
-          hint={LEVELS_HINT}
-          error={fieldError(error, 'usage_levels')}
-        />
-        <TextField
-          label="Description (optional)"
-          value={description}
-          onChange={setDescription}
-          error={fieldError(error, 'description')}
-        />
-        <ErrorNote error={error} />
-        <div className="actions">
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
+      description={`It receives ${MODE_NAMES[mode]} events.`}
+      onSubmit={() => void run()}
+      live={mode === 'live' && <strong>Live endpoint.</strong>}
+      foot={
+        <>
+          <Cancel onClick={onClose} />
           <Submit busy={busy}>Create endpoint</Submit>
-        </div>
-      </form>
+        </>
+      }
+    >
+      <TextField
+        label="URL"
+        type="url"
+        value={url}
+        onChange={setUrl}
+        required
+        placeholder="https://example.com/webhooks"
+        hint="A public HTTPS URL that accepts POST and returns 2xx."
+        error={fieldError(error, 'url')}
+      />
+      <Checkboxes
+        legend="Event types"
+        hint={SUBSCRIPTION_HINT}
+        options={SUBSCRIPTION_OPTIONS}
+        chosen={types}
+        onChange={setTypes}
+      />
+      <TextField
+        label="Usage levels"
+        optional
+        value={levels}
+        onChange={setLevels}
+        placeholder="25, 90"
+        hint={LEVELS_HINT}
+        error={fieldError(error, 'usage_levels')}
+      />
+      <TextField
+        label="Description"
+        optional
+        value={description}
+        onChange={setDescription}
+        error={fieldError(error, 'description')}
+      />
+      <ErrorNote error={error} />
     </Dialog>
   );
 }

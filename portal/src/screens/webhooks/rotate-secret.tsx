@@ -3,9 +3,10 @@ import { useState } from 'react';
 import { post } from '../../api/client.ts';
 import type { Endpoint, RotatedSecret } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
+import { Callout } from '../../components/callout.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
-import { Radios, Submit } from '../../components/form.tsx';
+import { Cancel, Radios, Submit } from '../../components/form.tsx';
 import { SecretLost, SecretOnce } from '../../components/secret-once.tsx';
 import { Time } from '../../components/time.tsx';
 import { notify } from '../../components/toasts.tsx';
@@ -34,71 +35,77 @@ export function RotateSecretDialog({ endpoint, onClose }: { endpoint: Endpoint; 
   };
   if (rotated?.secret === null)
     return (
-      <Dialog open onClose={done} title="The new signing secret cannot be shown">
-        <SecretLost what="signing secret" onDone={done}>
-          Rotate again to get a secret, and deploy it immediately.{' '}
-          {grace === '0'
-            ? 'We no longer sign with the secret that your server has.'
-            : 'Rotating again ends the grace period of the secret that your server has.'}
-        </SecretLost>
-      </Dialog>
+      <SecretLost title="The new signing secret cannot be shown" what="signing secret" onDone={done}>
+        Rotate again to get a secret, and deploy it immediately.{' '}
+        {grace === '0'
+          ? 'We no longer sign with the secret that your server has.'
+          : 'Rotating again ends the grace period of the secret that your server has.'}
+      </SecretLost>
     );
   if (rotated)
     return (
-      <Dialog open onClose={done} title="The new signing secret" dismissible={false}>
-        {rotated.previous_secret_until && (
-          <p className="hint">
-            We sign with both secrets until <Time at={rotated.previous_secret_until} />.
-          </p>
-        )}
-        <SecretOnce
-          what="signing secret"
-          secret={rotated.secret}
-          hint="Deploy it to your server, then finish the rotation."
-          onDone={done}
-        />
-      </Dialog>
+      <SecretOnce
+        title="The new signing secret"
+        what="signing secret"
+        of={endpoint.url}
+        secret={rotated.secret}
+        hint={
+          <>
+            Deploy it to your server, then finish the rotation.
+            {rotated.previous_secret_until && (
+              <>
+                {' '}
+                We sign with both secrets until <Time at={rotated.previous_secret_until} />.
+              </>
+            )}
+          </>
+        }
+        onDone={done}
+      />
     );
   return (
-    <Dialog open onClose={onClose} title="Rotate the signing secret" description={endpoint.url}>
-      {endpoint.previous_secret_until && (
-        <div className="note wait">
-          <p>
-            A rotation is in progress. We sign with both secrets until{' '}
-            <Time at={endpoint.previous_secret_until} />.
-          </p>
-          <button
-            type="button"
-            className="button small"
-            disabled={finish.busy}
-            onClick={() => void finish.run()}
-          >
-            Finish rotation
-          </button>
-          <ErrorNote error={finish.error} />
-        </div>
-      )}
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void rotate.run();
-        }}
-      >
-        <Radios
-          legend="Keep signing with the old secret for"
-          options={GRACES}
-          chosen={grace}
-          onChange={setGrace}
-        />
-        <ErrorNote error={rotate.error} />
-        <div className="actions">
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
+    <Dialog
+      onClose={onClose}
+      title="Rotate the signing secret"
+      description={endpoint.url}
+      onSubmit={() => void rotate.run()}
+      live={endpoint.mode === 'live' && <strong>Live endpoint.</strong>}
+      foot={
+        <>
+          <Cancel onClick={onClose} />
           <Submit busy={rotate.busy}>Rotate signing secret</Submit>
-        </div>
-      </form>
+        </>
+      }
+    >
+      {endpoint.previous_secret_until && (
+        <Callout
+          tone="run"
+          title="A rotation is in progress"
+          actions={
+            <button
+              type="button"
+              className="button small"
+              aria-busy={finish.busy}
+              onClick={() => void finish.run()}
+            >
+              Finish rotation
+            </button>
+          }
+        >
+          <p>
+            We sign with both secrets until <Time at={endpoint.previous_secret_until} />.
+          </p>
+          <ErrorNote error={finish.error} />
+        </Callout>
+      )}
+      <Radios
+        legend="Keep signing with the old secret for"
+        two
+        options={GRACES}
+        chosen={grace}
+        onChange={setGrace}
+      />
+      <ErrorNote error={rotate.error} />
     </Dialog>
   );
 }

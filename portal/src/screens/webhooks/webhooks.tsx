@@ -5,9 +5,12 @@ import { every, LIVE_INTERVAL_MS, pages } from '../../api/queries.ts';
 import { useScope, useSession } from '../../api/session.ts';
 import type { Endpoint } from '../../api/types.ts';
 import { Empty, ErrorNote, Loading } from '../../components/feedback.tsx';
-import { LoadMore, Table } from '../../components/list.tsx';
+import { Icon } from '../../components/icon.tsx';
+import { LoadMore, Table, type Column } from '../../components/list.tsx';
+import { Url } from '../../components/url.tsx';
+import { Screen } from '../../layout/screen.tsx';
 import { useMode } from '../../layout/use-mode.ts';
-import { EndpointState } from './endpoint-state.tsx';
+import { EndpointReason } from './endpoint-state.tsx';
 import { EndpointSwitch } from './endpoint-switch.tsx';
 import { NewEndpointDialog } from './new-endpoint.tsx';
 import { RotateSecretDialog } from './rotate-secret.tsx';
@@ -15,7 +18,12 @@ import { Sparkline } from './sparkline.tsx';
 import { useSendTest } from './send-test.ts';
 import { namesOf } from './subscriptions.ts';
 
-const COLUMNS = ['Endpoint', 'State', 'Last 24 hours', 'On', 'Actions'];
+const COLUMNS = [
+  'Endpoint',
+  'State',
+  'Last 24 hours',
+  ['Actions', 'hidden'],
+] as const satisfies readonly Column[];
 
 export function Webhooks() {
   const mode = useMode();
@@ -29,23 +37,24 @@ export function Webhooks() {
   });
   const endpoints = query.data?.pages.flatMap((page) => page.data) ?? [];
   return (
-    <>
-      <div className="screen-head">
-        <h1>Webhooks</h1>
-        {mayWrite && (
+    <Screen
+      name="Webhooks"
+      lead="We sign each event, send it to your endpoints as it happens, and retry when an endpoint is down."
+      actions={
+        mayWrite && (
           <button type="button" className="button primary" onClick={() => setCreating(true)}>
+            <Icon name="plus" />
             New endpoint
           </button>
-        )}
-      </div>
-      <p className="lead">
-        We sign each event, send it to your endpoints as it happens, and retry when an endpoint is down.
-      </p>
+        )
+      }
+    >
       {query.isPending && <Loading />}
       {query.isError && <ErrorNote error={query.error} retry={() => void query.refetch()} />}
       {query.isSuccess && endpoints.length === 0 && (
         <Empty
           title="No endpoints yet"
+          icon="webhook"
           command={`curl "${apiUrl ?? 'https://$API_HOST'}/v1/events?limit=10" -H "Authorization: Bearer $ESIM_API_KEY"`}
         >
           <p>
@@ -68,7 +77,7 @@ export function Webhooks() {
       />
       {creating && <NewEndpointDialog mode={mode} onClose={() => setCreating(false)} />}
       {rotating && <RotateSecretDialog endpoint={rotating} onClose={() => setRotating(null)} />}
-    </>
+    </Screen>
   );
 }
 
@@ -78,40 +87,39 @@ function EndpointRow({ endpoint, onRotate }: { endpoint: Endpoint; onRotate: () 
   const id = `endpoint-${endpoint.id}`;
   return (
     <tr>
-      <td data-column="Endpoint" className="wide-cell">
+      <th scope="row" className="wide-cell">
         <Link
           to="/developers/webhooks/$endpointId"
           params={{ endpointId: endpoint.id }}
-          className="endpoint-url"
+          className="row-link"
           id={id}
         >
-          {endpoint.url}
+          <Url text={endpoint.url} />
         </Link>
-        {endpoint.description && <span className="sub">{endpoint.description}</span>}
-        <span className="sub">{namesOf(endpoint.event_types)}</span>
+        <span className="second">{endpoint.description ?? namesOf(endpoint.event_types)}</span>
+      </th>
+      <td className="wide-cell">
+        <EndpointSwitch endpoint={endpoint} />
+        <div className="second">
+          <EndpointReason endpoint={endpoint} />
+        </div>
       </td>
-      <td data-column="State" className="wide-cell">
-        <EndpointState endpoint={endpoint} />
-      </td>
-      <td data-column="Last 24 hours">
+      <td data-label="Last 24 hours">
         <Sparkline endpointId={endpoint.id} />
       </td>
-      <td data-column="On">
-        <EndpointSwitch endpoint={endpoint} />
-      </td>
-      <td data-column="Actions">
+      <td>
         {mayWrite && (
           <div className="row-actions">
             <button
               type="button"
-              className="button small"
+              className="button small quiet"
               aria-describedby={id}
-              disabled={test.busy}
+              aria-busy={test.busy}
               onClick={() => void test.run()}
             >
               Send test event
             </button>
-            <button type="button" className="button small" aria-describedby={id} onClick={onRotate}>
+            <button type="button" className="button small quiet" aria-describedby={id} onClick={onRotate}>
               Rotate secret
             </button>
           </div>

@@ -5,14 +5,21 @@ import secureJson from 'secure-json-parse';
 import { AppError, type FieldError, ValidationFailed } from '../../../common/errors/index.js';
 import { findJsonExcess, type JsonExcess } from '../../../common/json-shape.js';
 import { JSON_LIMITS, MAX_BODY_BYTES } from './contract.js';
+import { FORM_TYPE } from './head-checks.js';
 
-/** Makes `application/json` the only type with a parser, and installs that parser (D9). */
-export function useJsonParser(fastify: FastifyInstance): void {
+/** Makes the type of the port's bodies the only one with a parser, and installs that parser (D9). */
+export function useBodyParser(fastify: FastifyInstance, bodies: 'json' | 'form'): void {
+  const [type, parse] =
+    bodies === 'json' ? (['application/json', parseJsonBody] as const) : ([FORM_TYPE, parseForm] as const);
   fastify.removeAllContentTypeParsers();
-  fastify.addContentTypeParser(
-    'application/json',
-    async (_request: FastifyRequest, payload: IncomingMessage) => parseJsonBody(await readBody(payload)),
+  fastify.addContentTypeParser(type, async (_request: FastifyRequest, payload: IncomingMessage) =>
+    parse(await readBody(payload)),
   );
+}
+
+/** The fields of an HTML form; of a repeated name, the last value. */
+function parseForm(bytes: Buffer): Readonly<Record<string, string>> {
+  return Object.fromEntries(new URLSearchParams(bytes.toString('utf8')));
 }
 
 /**

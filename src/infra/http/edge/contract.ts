@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyRequest } from 'fastify';
 import type { AppError, ErrorCode } from '../../../common/errors/index.js';
 import type { JsonLimits } from '../../../common/json-shape.js';
 import type { Span, Tracer } from '../../tracing/index.js';
@@ -98,6 +99,14 @@ export interface EdgeServices {
   readonly recorder: CallRecorder;
 }
 
+/** An error as a page, with all headers except the error's own. */
+export interface ErrorPage {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export type RenderErrorPage = (error: AppError, request: FastifyRequest) => ErrorPage;
+
 export interface EdgeOptions {
   /** Called at each request, because the app that creates the services is built on top of the edge. */
   services(): EdgeServices;
@@ -111,6 +120,10 @@ export interface EdgeOptions {
   readonly listensAt?: string;
   /** Portal only: further GET paths that are neither authenticated nor recorded, by path without query. */
   readonly isPublicPath?: (path: string) => boolean;
+  /** Format of request bodies: JSON, or the fields of an HTML form. Default JSON. */
+  readonly bodies?: 'json' | 'form';
+  /** Renders refusals and errors for people; default: the one error body (D6). */
+  readonly errorPage?: RenderErrorPage;
   /** Time limit for a whole request to arrive; beyond it 408. Default 10 s. */
   readonly requestTimeoutMs?: number;
   /** Default: `DEFAULT_SOCKET_LIMITS`. */
@@ -125,6 +138,11 @@ export interface EdgeOptions {
 }
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** Null: the port sends the one error body. */
+    errorPage: RenderErrorPage | null;
+  }
+
   interface FastifyRequest {
     /** The authenticated caller; null before authentication and on anonymous paths. */
     principal: unknown;

@@ -1,19 +1,25 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { AppError, NotFound } from '../../../common/errors/index.js';
-import { MAX_BODY_BYTES, MAX_URL_LENGTH } from './contract.js';
+import { type EdgeOptions, MAX_BODY_BYTES, MAX_URL_LENGTH } from './contract.js';
+
+type Bodies = NonNullable<EdgeOptions['bodies']>;
+type ExpectedHead = Pick<EdgeOptions, 'idempotencyKeyRequired' | 'bodies'>;
+
+export const FORM_TYPE = 'application/x-www-form-urlencoded';
+const MEDIA_TYPES: Readonly<Record<Bodies, string>> = { json: 'application/json', form: FORM_TYPE };
 
 const IDEMPOTENCY_KEY = /^[A-Za-z0-9_-]{8,128}$/;
 
 /** Checks the head of an authenticated call for every possible refusal, in the order of D7. */
-export function checkHead(request: FastifyRequest, idempotencyKeyRequired: boolean | null): AppError | null {
+export function checkHead(request: FastifyRequest, expected: ExpectedHead): AppError | null {
   const { raw } = request;
   return (
     checkHost(raw) ??
     checkExpect(raw.headers.expect) ??
     checkUrl(raw) ??
     checkRoute(request) ??
-    (raw.method === 'GET' ? null : checkBodyHead(request, idempotencyKeyRequired))
+    (raw.method === 'GET' ? null : checkBodyHead(request, expected))
   );
 }
 
@@ -45,11 +51,14 @@ export function checkUrl(raw: IncomingMessage): AppError | null {
   return (raw.url ?? '').length > MAX_URL_LENGTH ? new AppError('uri_too_long') : null;
 }
 
-function checkBodyHead(request: FastifyRequest, idempotencyKeyRequired: boolean | null): AppError | null {
+function checkBodyHead(
+  request: FastifyRequest,
+  { idempotencyKeyRequired, bodies = 'json' }: ExpectedHead,
+): AppError | null {
   const { raw } = request;
   if (hasEmptyParam(request.params)) return new AppError('not_found');
   return (
-    checkBody(raw.headers) ??
+    checkBody(raw.headers, bodies) ??
     (raw.method === 'POST' && idempotencyKeyRequired !== null
       ? checkIdempotencyKey(raw.headers['idempotency-key'], idempotencyKeyRequired)
       : null)
@@ -63,13 +72,13 @@ export function announcesBody(headers: IncomingHttpHeaders): boolean {
   return length !== undefined && Number(length) > 0;
 }
 
-function checkBody(headers: IncomingHttpHeaders): AppError | null {
+function checkBody(headers: IncomingHttpHeaders, bodies: Bodies): AppError | null {
   if (!announcesBody(headers)) {
     // With a content type, Fastify would look for a parser, and return 415 for an empty text/plain.
     delete headers['content-type'];
     return null;
   }
-  return checkMediaType(headers) ?? checkDeclaredSize(headers['content-length']);
+  return checkMediaType(headers, bodies) ?? checkDeclaredSize(headers['content-length']);
 }
 
 function checkDeclaredSize(contentLength: string | undefined): AppError | null {
@@ -114,11 +123,16 @@ function hasEmptyParam(params: unknown): boolean {
   return false;
 }
 
-/** Accepts only uncompressed `application/json` in UTF-8 (D9). */
-function checkMediaType(headers: IncomingHttpHeaders): AppError | null {
+/** Accepts only the port's uncompressed type in UTF-8 (D9). */
+function checkMediaType(headers: IncomingHttpHeaders, bodies: Bodies): AppError | null {
   const type = headers['content-type'];
   const encoding = headers['content-encoding'];
-  if (type !== undefined && isJsonType(type) && (encoding === undefined || isIdentity(encoding))) return null;
+  if (
+    type !== undefined &&
+    isOfType(type, MEDIA_TYPES[bodies]) &&
+    (encoding === undefined || isIdentity(encoding))
+  )
+    return null;
   return new AppError('unsupported_media_type', {
     detail:
       'The body is not declared as JSON. Send Content-Type: application/json in UTF-8, without a content encoding.',
@@ -130,10 +144,10 @@ function isIdentity(encoding: string): boolean {
   return name === '' || name === 'identity';
 }
 
-function isJsonType(type: string): boolean {
-  if (type === 'application/json') return true;
+function isOfType(type: string, expected: string): boolean {
+  if (type === expected) return true;
   const [mediaType, ...parameters] = type.toLowerCase().split(';');
-  return mediaType?.trim() === 'application/json' && parameters.every(isAcceptable);
+  return mediaType?.trim() === expected && parameters.every(isAcceptable);
 }
 
 function isAcceptable(parameter: string): boolean {

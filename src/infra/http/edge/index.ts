@@ -12,6 +12,7 @@ export type {
   EdgeCall,
   EdgeOptions,
   EdgeServices,
+  ErrorPage,
   FinishedCall,
 } from './contract.js';
 export { clientAddress, pathOf } from './call.js';

@@ -79,7 +79,6 @@ type OnRequest = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
  * read. Nest guards run only after the body is parsed, and not at all for unknown paths.
  */
 export function createOnRequest(edge: Edge): OnRequest {
-  const { idempotencyKeyRequired } = edge.options;
   return async function onRequest(request, reply) {
     // A call that arrived before the server began to close is still served.
     const isLate = edge.connections.closing;
@@ -92,7 +91,7 @@ export function createOnRequest(edge: Edge): OnRequest {
     }
     const refusal = isLate
       ? unavailable()
-      : (checkHead(request, idempotencyKeyRequired) ?? (call ? null : refuseForeignHost(edge, request.raw)));
+      : (checkHead(request, edge.options) ?? (call ? null : refuseForeignHost(edge, request.raw)));
     if (refusal) return sendProblem(reply, refusal);
     if (request.raw.method === 'GET') return;
     // Node leaves this to us (see `createHttpServer`), so that a refused caller need not send the body.

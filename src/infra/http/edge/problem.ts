@@ -3,7 +3,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '
 import type { FastifyReply } from 'fastify';
 import { AppError, type ErrorCode, PROBLEM_CONTENT_TYPE, toProblem } from '../../../common/errors/index.js';
 import { finishCall } from './connection.js';
-import { LINGER_BYTES, LINGER_MS, MAX_BODY_BYTES, NO_STORE } from './contract.js';
+import { type ErrorPage, LINGER_BYTES, LINGER_MS, MAX_BODY_BYTES, NO_STORE } from './contract.js';
 
 /**
  * Writes the one error body for everything thrown behind the edge: by guards, pipes, handlers, Nest and Fastify (D6).
@@ -139,20 +139,21 @@ function codeOf(exception: Error): string | null {
   return typeof code === 'string' ? code : null;
 }
 
-/** Sends the one error body. The header repeats the body's request id, even if an earlier step has set another. */
+/** Sends the one error body, or the port's own page. A buffer, because Fastify adds a charset to the content type of JSON text. The header repeats the body's request id, even if an earlier step has set another. */
 export function sendProblem(reply: FastifyReply, error: AppError): void {
   const { request } = reply;
   request.errorCode = error.code;
-  // A buffer, because Fastify adds a charset to the content type of JSON text.
-  const body = Buffer.from(JSON.stringify(toProblem(error, request.id)));
-  void reply
-    .code(error.status)
-    .headers(error.headers)
-    .header('x-request-id', request.id)
-    .header('cache-control', NO_STORE)
-    .type(PROBLEM_CONTENT_TYPE);
+  const { headers, body: text } = bodyOf(reply, error);
+  const body = Buffer.from(text);
+  void reply.code(error.status).headers(error.headers).header('x-request-id', request.id).headers(headers);
   if (leavesMuchUnread(request.raw)) sendAndLinger(reply, body);
   else sendAndKeepAlive(reply, body);
+}
+
+function bodyOf({ request, server }: FastifyReply, error: AppError): ErrorPage {
+  if (server.errorPage) return server.errorPage(error, request);
+  const headers = { 'cache-control': NO_STORE, 'content-type': PROBLEM_CONTENT_TYPE };
+  return { headers, body: JSON.stringify(toProblem(error, request.id)) };
 }
 
 function sendAndKeepAlive(reply: FastifyReply, body: Buffer): void {

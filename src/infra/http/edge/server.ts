@@ -6,7 +6,7 @@ import { newId } from '../../../common/ids.js';
 import { runWithin } from '../../tracing/index.js';
 import { isLoopback } from '../local-host.js';
 import { DEFAULT_SOCKET_LIMITS, limitSockets } from '../socket-limits.js';
-import { useJsonParser } from './body.js';
+import { useBodyParser } from './body.js';
 import { toOriginForm } from './call.js';
 import { CLIENT_GONE, Connections, finishCall } from './connection.js';
 import {
@@ -36,7 +36,8 @@ export function createEdgeAdapter(options: EdgeOptions): FastifyAdapter {
   const adapter = new FastifyAdapter(fastifyOptions(edge));
   const fastify: FastifyInstance = adapter.getInstance();
   decorateRequests(fastify);
-  useJsonParser(fastify);
+  fastify.decorate('errorPage', options.errorPage ?? null);
+  useBodyParser(fastify, options.bodies ?? 'json');
   fastify.addHook('onRequest', createOnRequest(edge));
   if (options.tracer?.isOn || options.namesCalls) fastify.addHook('preHandler', nameCall);
   fastify.addHook('onResponse', (_request, reply, done) => {

@@ -89,6 +89,7 @@ const ID_AFTER: Readonly<Record<string, IdPrefix>> = {
   deliveries: 'dlv',
   esims: 'esim',
   events: 'evt',
+  'install-links': 'ilk',
   orders: 'ord',
   packages: 'pkg',
   partners: 'ptn',

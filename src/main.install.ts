@@ -1,0 +1,4 @@
+import 'reflect-metadata';
+import { runRole } from './apps/role-process.js';
+
+await runRole('install');
