@@ -137,6 +137,8 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
     await links.getByText('Valid', { exact: true }).waitFor();
     await links.getByRole('button', { name: 'Revoke link' }).click();
     await links.waitFor({ state: 'detached' });
+    // The pressed button is gone, so the focus moves to the screen.
+    await page.getByRole('main').and(page.locator(':focus')).waitFor();
   });
 
   it('sums up the period on Home, with a table behind each chart and the next step to go live', async () => {
