@@ -32,23 +32,23 @@ export class SearchAcrossPartners1763700000088 implements MigrationInterface {
 }
 
 /**
- * Replaces the unique index of a table's references. One of the two indexes is always valid, and the name stays,
- * because the service recognizes the violation by it.
+ * Replaces the unique index of a table's references. One of the two indexes is always valid, also after an interruption,
+ * and the name stays, because the service recognizes the violation by it.
  */
 async function indexReferences(runner: QueryRunner, table: string, columns: string): Promise<void> {
   const [name, next] = [`${table}_reference`, `${table}_reference_next`];
-  const found = (await runner.query(`SELECT to_regclass('${name}') IS NULL AS dropped`)) as {
-    dropped: boolean;
-  }[];
-  // An earlier attempt may have stopped before it renamed the new index.
-  if (found[0]?.dropped !== true) {
-    await runner.query('SET lock_timeout = 0');
+  const found = (await runner.query(
+    `SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass('${next}')`,
+  )) as { valid: boolean }[];
+  await runner.query('SET lock_timeout = 0');
+  // If an earlier attempt has built it, the old index may be invalid or dropped.
+  if (found[0]?.valid !== true) {
     await runner.query(`DROP INDEX CONCURRENTLY IF EXISTS ${next}`);
     await runner.query(
       `CREATE UNIQUE INDEX CONCURRENTLY ${next} ON ${table} (${columns}) WHERE reference IS NOT NULL`,
     );
-    await runner.query(`DROP INDEX CONCURRENTLY ${name}`);
-    await runner.query('RESET lock_timeout');
   }
+  await runner.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
+  await runner.query('RESET lock_timeout');
   await runner.query(`ALTER INDEX ${next} RENAME TO ${name}`);
 }

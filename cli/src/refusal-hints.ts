@@ -9,6 +9,8 @@ const HINTS: Readonly<Partial<Record<ApiError['code'], string | ((error: ApiErro
   {
     unauthorized: KEY_CURE,
     not_found: notFoundHint,
+    not_supported: '`esim esims get <esim>` shows its actions, and the action that is pending.',
+    order_not_cancelable: '`esim refunds create <esim>` requests a refund.',
     reference_taken: ({ call }) =>
       call.path === '/v1/topups'
         ? 'GET /v1/topups?reference=… shows the top-up with this reference.'
@@ -47,6 +49,8 @@ const KEYS = { sandbox: 'Sandbox', live: 'Live' } as const;
 
 function notFoundHint({ call: { method, path, mode } }: ApiError): string | undefined {
   if (method === 'POST' && path in MISSING) return MISSING[path];
+  if (path.endsWith('/auto-topup'))
+    return '`esim esims auto-topup <esim> --package <package>` sets one. `esim esims list` lists your eSIMs.';
   const [, collection = '', id] = /^\/v1\/(?:sandbox\/)?([\w-]+)\/([^/]+)/.exec(path) ?? [];
   if (id === undefined || mode === null) return undefined;
   const other =

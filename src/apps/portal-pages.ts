@@ -81,6 +81,7 @@ function serveDocs(fastify: FastifyInstance, root: string | null, pageHeaders: H
 
 const MOVED = [
   ['/docs', '/docs/guides'],
+  ['/docs/', '/docs/guides'],
   ['/reference', '/docs/reference'],
 ] as const;
 

@@ -14,13 +14,17 @@ export interface PartnerBrand {
 }
 
 /**
- * Whether the text is an https URL that a page may link to or show. Its host goes into the page's security policy, and
- * URLs permit hosts such as `*` and `a;form-action`.
+ * Whether the text is an https address that pages can show, and whose origin a Content-Security-Policy can name: `*`, `;`
+ * and `,` in a host have a meaning there. A user name before the host would hide it.
  */
 export function isBrandUrl(text: unknown): text is string {
-  if (typeof text !== 'string' || !text.startsWith('https://') || !URL.canParse(text)) return false;
-  return /^[a-z0-9.-]+$/.test(new URL(text).hostname);
+  if (typeof text !== 'string' || !/^https:\/\/[^/\\]/.test(text) || /\s/.test(text)) return false;
+  const url = URL.parse(text);
+  return url !== null && url.username === '' && url.password === '' && HOST.test(url.hostname);
 }
+
+/** A name as DNS has it, an IPv4 address, or an IPv6 address in brackets. */
+const HOST = /^(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])$/;
 
 const UNSET: PartnerBrand = { name: null, logo_url: null, accent: null, help_url: null };
 

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { CatalogService } from '../catalog/index.js';
-import { AppError, NotFound } from '../common/errors/index.js';
+import { NotFound } from '../common/errors/index.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import { SandboxQuota } from '../partners/index.js';
 import type { ProviderFailure } from '../providers/index.js';
 import type { ControlAction } from './esim.js';
-import { actionsOf } from './esim-actions.js';
+import { requireAction } from './esim-actions.js';
 import type { EsimEntity } from './esim.entity.js';
 import { EsimObserver } from './esim-observer.js';
 import { EsimsRepository } from './esims.repository.js';
@@ -54,7 +54,7 @@ export class ChangeEsim {
     const order = (await this.esims.listSituations(tx.manager, [found.orderId])).get(found.orderId);
     // The order may have been purged with its eSIMs while this waited for its row.
     if (!esim || !order) throw new NotFound();
-    if (!actionsOf(esim, order).actions.includes(action)) throw new AppError('not_supported');
+    requireAction(esim, order, action);
     this.sandboxQuota.take(scope, 1);
     const now = await databaseNow(tx);
     const requested = { pendingAction: action, actionReason: reason, actionDueAt: now, actionSentAt: null };

@@ -1,4 +1,5 @@
 import { actionsOfferedBy } from '../providers/index.js';
+import { AppError } from '../common/errors/index.js';
 import { CONTROL_ACTIONS, type ControlAction, isUntouched } from './esim.js';
 import type { EsimEntity } from './esim.entity.js';
 
@@ -50,6 +51,16 @@ export function actionsOf(esim: ActedEsim, order: OrderSituation): PossibleActio
     return action === 'replace' ? canReplace(esim, order) : canControl(esim, order, action);
   });
   return { actions, cancelableUntil: actions.includes('cancel') ? firstEnd(order) : null };
+}
+
+/** @throws AppError `not_supported` unless `actionsOf` lists the action. */
+export function requireAction(esim: ActedEsim, order: OrderSituation, action: EsimAction): void {
+  if (actionsOf(esim, order).actions.includes(action)) return;
+  const { pendingAction } = esim;
+  if (pendingAction === null) throw new AppError('not_supported');
+  throw new AppError('not_supported', {
+    detail: `The action ${pendingAction} is pending. Wait until \`pending_action\` of the eSIM is null, then request this again.`,
+  });
 }
 
 /**

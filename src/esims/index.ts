@@ -24,7 +24,7 @@ export {
   toActivationCode,
   toInstallLinks,
 } from './esim.js';
-export { actionsOf, canCancel } from './esim-actions.js';
+export { actionsOf, canCancel, requireAction } from './esim-actions.js';
 export { EsimEntity, toProviderEsim } from './esim.entity.js';
 export { EsimObserver } from './esim-observer.js';
 export { EsimQueries } from './esim-queries.js';

@@ -124,8 +124,10 @@ export class Search {
     lookup('ptn', 'partners:read', (id) => this.partners.findById(id), toPartnerHit),
   ];
 
-  /** At most `MAX_HITS`; empty when nothing matches that the caller may see. */
+  /** At most `MAX_HITS`; empty when nothing matches that the caller may see, and for an empty text. */
   async find(caller: AdminOrPortalPrincipal, text: string): Promise<readonly Hit[]> {
+    // Every name begins with it.
+    if (text === '') return [];
     const byId = await this.findById(caller, text);
     const hits = byId === null ? await this.findByText(caller, text) : [byId];
     return hits.slice(0, MAX_HITS);

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { AppError, NotFound } from '../common/errors/index.js';
+import { NotFound } from '../common/errors/index.js';
 import { newId } from '../common/ids.js';
 import type { TenantScope } from '../common/tenant-scope.js';
-import { actionsOf, EsimsRepository } from '../esims/index.js';
+import { EsimsRepository, requireAction } from '../esims/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import { currentTraceparent } from '../infra/tracing/index.js';
 import { SandboxQuota } from '../partners/index.js';
@@ -42,7 +42,7 @@ export class ReplaceEsim {
     const esim = esims.find(({ id }) => id === esimId);
     const situation = (await this.esims.listSituations(tx.manager, [old.id])).get(old.id);
     if (!esim || !situation) throw new NotFound();
-    if (!actionsOf(esim, situation).actions.includes('replace')) throw new AppError('not_supported');
+    requireAction(esim, situation, 'replace');
     this.sandboxQuota.take(scope, 1, old.metadata);
     const order = await this.insert(tx, old, esimId, call);
     const replaced = { pendingAction: 'replace', replacedBy: order.id, actionFailure: null } as const;

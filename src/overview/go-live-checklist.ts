@@ -6,7 +6,7 @@ import type { Mode } from '../common/mode.js';
 import type { PortalScope } from '../common/scopes.js';
 import { OrderEntity } from '../orders/index.js';
 import { LedgerTransactionEntity } from '../wallet/index.js';
-import { type ShownEndpoint, WebhookEndpointEntity } from '../webhooks/index.js';
+import type { ShownEndpoint } from '../webhooks/index.js';
 
 /** The steps in their order, each with what a session needs in order to see it. */
 const STEPS = {
@@ -53,9 +53,9 @@ export class GoLiveChecklist {
     switch (step) {
       case 'first_sandbox_order':
         // Sandbox orders are purged, but a partner with Live orders has passed this step.
-        return manager.existsBy(OrderEntity, { partnerId });
+        return (await this.hasOrder(partnerId, 'sandbox')) || this.hasOrder(partnerId, 'live');
       case 'endpoint_created':
-        return manager.existsBy(WebhookEndpointEntity, { partnerId });
+        return endpoints.length > 0;
       case 'endpoint_received_2xx':
         return endpoints.some(({ figures }) => figures.lastSuccessAt !== null);
       case 'live_key_created':
@@ -63,7 +63,18 @@ export class GoLiveChecklist {
       case 'wallet_funded':
         return manager.existsBy(LedgerTransactionEntity, { partnerId, type: 'deposit' });
       case 'first_live_order':
-        return manager.existsBy(OrderEntity, { partnerId, mode: 'live' });
+        return this.hasOrder(partnerId, 'live');
     }
+  }
+
+  /** Sorted like the list, because PostgreSQL would otherwise search the whole table for a partner with many orders. */
+  private async hasOrder(partnerId: string, mode: Mode): Promise<boolean> {
+    const found = await this.manager.find(OrderEntity, {
+      select: { id: true },
+      where: { partnerId, mode },
+      order: { createdAt: 'DESC', id: 'DESC' },
+      take: 1,
+    });
+    return found.length > 0;
   }
 }

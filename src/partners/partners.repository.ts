@@ -132,10 +132,11 @@ export class PartnersRepository {
     const start = (column: 'name' | 'email') =>
       this.manager
         .createQueryBuilder(PartnerEntity, 't')
-        .where(`lower(t.${column}) >= lower(:text) AND lower(t.${column}) < lower(:text) || :end`, {
-          text,
-          end: GREATEST_CHARACTER,
-        })
+        // in the collation of the columns: another one would change letters that theirs keeps
+        .where(
+          `lower(t.${column}) >= lower(:text COLLATE "C") AND lower(t.${column}) < lower(:text COLLATE "C") || :end`,
+          { text, end: GREATEST_CHARACTER },
+        )
         .orderBy(`lower(t.${column})`)
         .limit(limit)
         .getMany();

@@ -117,11 +117,16 @@ abstract class PurchasesNeedingReview<P extends Purchase> {
 }
 
 /**
- * Whether the alert is about the wait for a result, and therefore ends with it. Others report a loss, such as a price
- * above the list, which remains after the purchase has ended.
+ * Whether the alert is about the wait for a result, and therefore ends with it. Others report a loss, which remains after
+ * the purchase has ended: a price above the list, or a second placement, for which the provider may charge twice.
  */
 export function endsWithPurchase({ details }: Pick<AlertEntity, 'details'>): boolean {
-  return details['since'] !== undefined || details['what'] === 'placed_again';
+  return details['since'] !== undefined;
+}
+
+/** Whether support has dealt with the alert when it decides on the purchase: it has then seen the provider's bill. */
+export function endsWithDecision(alert: Pick<AlertEntity, 'details'>): boolean {
+  return endsWithPurchase(alert) || alert.details['what'] === 'placed_again';
 }
 
 @Injectable()

@@ -4,7 +4,7 @@ import { type AppError, NotFound } from '../common/errors/index.js';
 import type { Tx } from '../infra/database/index.js';
 import { partnerGroup, type WorkerNotifier } from '../infra/jobs/index.js';
 import type { AcquiredLease, Purchase, PurchaseJobsRepository, PurchaseVersion } from '../purchases/index.js';
-import { endsWithPurchase } from './needs-review.js';
+import { endsWithDecision } from './needs-review.js';
 import { conflict, undecidable } from './resolution-rules.js';
 
 /** A purchase's state at its provider, and our version of it before the query. */
@@ -45,7 +45,7 @@ export abstract class ResolvePurchase<P extends Purchase, Action extends string,
     if (action === 'requery') await this.requery(tx, purchase);
     else {
       await this.decide(tx, purchase, action, inspected);
-      await this.alerts.resolveOf(tx, `${this.jobs.kind.name}.needs_review`, id, endsWithPurchase);
+      await this.alerts.resolveOf(tx, `${this.jobs.kind.name}.needs_review`, id, endsWithDecision);
     }
     await this.audit.record(tx, {
       ...by,

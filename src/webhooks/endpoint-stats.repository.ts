@@ -46,8 +46,16 @@ export interface StatsBucket {
   readonly latencies: readonly number[];
 }
 
-/** The row has a first failure, and no success came with the attempts to add. */
-const FAILS_ALREADY = 's.failing_since IS NOT NULL AND excluded.last_success_at IS NULL';
+/**
+ * The row has a first failure, or the attempts to add have one, after the last success of both. Attempts may be added
+ * in another order than they ended.
+ */
+const failsSince = (row: 's' | 'excluded'): string =>
+  `${row}.failing_since > coalesce(greatest(s.last_success_at, excluded.last_success_at), '-infinity')`;
+
+/** The value of the row whose failure counts; null if none does. */
+const ofFirstFailure = (column: string): string =>
+  `CASE WHEN ${failsSince('s')} THEN s.${column} WHEN ${failsSince('excluded')} THEN excluded.${column} END`;
 
 /**
  * Adds recorded attempts to the statistics, in the statement that records them; `recorded` holds the attempts.
@@ -86,9 +94,9 @@ export const ADD_TO_STATS = `
     given_up = s.given_up + excluded.given_up,
     given_up_since_success = excluded.given_up_since_success
       + CASE WHEN excluded.last_success_at IS NULL THEN s.given_up_since_success ELSE 0 END,
-    failing_since = CASE WHEN ${FAILS_ALREADY} THEN s.failing_since ELSE excluded.failing_since END,
-    failing_status_code = CASE WHEN ${FAILS_ALREADY} THEN s.failing_status_code ELSE excluded.failing_status_code END,
-    failing_error = CASE WHEN ${FAILS_ALREADY} THEN s.failing_error ELSE excluded.failing_error END,
+    failing_since = ${ofFirstFailure('failing_since')},
+    failing_status_code = ${ofFirstFailure('failing_status_code')},
+    failing_error = ${ofFirstFailure('failing_error')},
     latencies = ARRAY(SELECT a + b FROM unnest(s.latencies, excluded.latencies) WITH ORDINALITY AS u (a, b, n) ORDER BY n),
     last_success_at = greatest(s.last_success_at, excluded.last_success_at)`;
 

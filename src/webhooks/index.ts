@@ -25,7 +25,6 @@ export {
 export { EndpointStatsRepository } from './endpoint-stats.repository.js';
 export { type Cause, CAUSES } from './failure-causes.js';
 export { type ShownEndpoint, ShowEndpoints } from './show-endpoints.js';
-export { WebhookEndpointEntity };
 export { attemptDays, deliveryDays, openDeliveriesNeed } from './delivery-days.js';
 export {
   type SignatureInput,

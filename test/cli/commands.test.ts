@@ -257,9 +257,20 @@ describe('esim orders', () => {
     expect((await user.run(['esims', 'list', '--label', 'Trip to Lyon'])).stdout).toContain(inUse);
     const suspended = await user.run(['esims', 'suspend', inUse, '--reason', 'stolen', '--json']);
     expect(jsonLines(suspended.stdout)).toMatchObject([{ id: inUse, pending_action: 'suspend' }]);
+    expect((await user.run(['esims', 'get', unused])).stdout).toMatch(/^ {2}actions +suspend, .*replace$/m);
     const replaced = await user.run(['esims', 'replace', unused, '--json']);
     expect(jsonLines(replaced.stdout)).toMatchObject([{ status: 'pending', replaces: unused }]);
-    expect((await user.run(['esims', 'replace', unused])).stderr).toContain('does not support this action');
+    expect((await user.run(['esims', 'replace', unused])).stderr).toContain('esim esims get <esim>');
+  });
+
+  it('cancels an unused order', async () => {
+    const placed = await user.run(['orders', 'place', '-p', 'pkg_fr_1gb_7d', '--wait', '--json']);
+    const [{ id }] = jsonLines(placed.stdout) as [{ id: string }];
+    const canceled = await user.run(['orders', 'cancel', id, '--json']);
+    expect(canceled).toMatchObject({ code: 0, stderr: '' });
+    expect(jsonLines(canceled.stdout)).toMatchObject([{ id, status: 'canceling' }]);
+    const again = await user.run(['orders', 'cancel', id]);
+    expect(again.stderr).toContain('esim refunds create <esim>');
   });
 
   it('shows the plans on an eSIM, and says when the wholesaler shows them as one', async () => {
@@ -303,7 +314,10 @@ describe('esim orders', () => {
     const unfit = await user.run([...command, '--package', 'pkg_jp_topup_1gb_7d']);
     expect(unfit.stderr).toContain(`esim topups packages ${esimId}`);
     expect((await user.run([...command, '--off'])).code).toBe(0);
-    expect((await user.run(command)).code).not.toBe(0);
+    const none = await user.run(command);
+    expect(none.code).toBe(4);
+    expect(none.stderr).toContain('`esim esims auto-topup <esim> --package <package>` sets one.');
+    expect(none.stderr).not.toContain('cannot see');
   });
 
   it('accepts the package, and for a top-up the eSIM and the package, as positional arguments', async () => {

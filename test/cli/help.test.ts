@@ -12,6 +12,7 @@ const COMMANDS = [
   'orders place',
   'orders list',
   'orders get',
+  'orders cancel',
   'esims list',
   'esims get',
   'esims install-link',
@@ -81,7 +82,7 @@ describe('--json', () => {
       examples: [{ command: expect.stringContaining('esim orders get'), says: expect.any(String) }],
     });
     expect(await json('orders', 'get', '--help', '--json')).toMatchObject({ name: 'orders get' });
-    expect((await json('help', 'orders', '--json'))['commands']).toHaveLength(3);
+    expect((await json('help', 'orders', '--json'))['commands']).toHaveLength(4);
     const { exit_codes: codes } = await json('help', 'exit-codes', '--json');
     expect(codes).toContainEqual({ code: 2, meaning: expect.any(String) });
     expect(await json('completion', 'bash', '--json')).toEqual({

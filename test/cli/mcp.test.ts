@@ -238,6 +238,7 @@ it('returns what its schemas promise, without install data, and refusals as resu
     call(3, 'list_orders', { state: 'issued' }),
     call(4, 'get_order'),
     call(5, 'list_orders', { limit: 1_000 }),
+    call(6, 'list_orders', { toString: 'x' }),
   );
   expect(refusals.map((answer) => resultOf(answer))).toEqual(
     [
@@ -246,6 +247,7 @@ it('returns what its schemas promise, without install data, and refusals as resu
       'there is no argument state',
       'order_id is missing',
       'limit must be 1 to 100',
+      'there is no argument toString',
     ].map((value) => ({ isError: true, value: expect.stringContaining(value) })),
   );
 });

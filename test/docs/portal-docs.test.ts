@@ -97,6 +97,11 @@ describe('the documentation in the portal', () => {
       expect(pages.get(`/${name}`)!.text).toBe(readFileSync(name, 'utf8'));
   });
 
+  it.each(['/docs', '/docs/'])('begins with the guides at %s', async (address) => {
+    const answer = await fetch(`${url}${address}`);
+    expect([answer.status, new URL(answer.url).pathname]).toEqual([200, '/docs/guides']);
+  });
+
   it('lets no page run or load anything from elsewhere', async () => {
     const page = await fetch(`${url}/docs/guides/quick-start`);
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self';");

@@ -112,12 +112,15 @@ describe('npm start on a fresh machine', () => {
 
   it.each(shells())("supports the README's tour when it is pasted into %s", (shell) => {
     const lines = new Page('README.md').codes('## Five-minute tour', 'bash').join('');
-    const here = lines
-      .replaceAll('127.0.0.1:3001', `127.0.0.1:${place.adminPort}`)
-      .replaceAll('.data/', `${place.dataDir}/`);
+    const here = lines.replaceAll(
+      'npm run portal',
+      `DATA_DIR=${place.dataDir} ENV_FILE= node scripts/start.mjs portal-link`,
+    );
     const { stdout, stderr } = pasteInto(shell, `. ${place.dataDir}/demo.env\n${here}`);
     expect(stderr).not.toMatch(/not found|no matches|event not found|curl: /);
-    const answers = JSON.parse(`[${stdout.trim().replaceAll('}{', '},{')}]`) as { data: unknown }[];
+    const [responses = '', link] = stdout.trim().split(/(?=http:\/\/localhost:\d+\/#code=pst_)/);
+    expect(link).toMatch(/^\S+pst_[\w-]{43}$/);
+    const answers = JSON.parse(`[${responses.trim().replaceAll('}{', '},{')}]`) as { data: unknown }[];
     expect(answers).toMatchObject([
       { data: [{ kind: 'base' }, {}, {}] },
       { data: { status: 'pending' } },
@@ -125,7 +128,6 @@ describe('npm start on a fresh machine', () => {
       { data: { status: 'active' } },
       { data: { status: 'active', data: { used_bytes: 800_000_000 } } },
       { data: expect.arrayContaining([expect.objectContaining({ type: 'charge' })]) },
-      { data: { url: expect.stringContaining('#code=') } },
     ]);
   });
 
@@ -135,25 +137,29 @@ describe('npm start on a fresh machine', () => {
     const tasks = [
       '## 1. Create a partner',
       '## 2. Top up a wallet',
+      '## 3. Decide a refund request',
       '## 5. Suspend and reinstate a partner',
     ];
     const [listing] = guide.code('## 4. Settle an order that needs review', 'bash').split('\nadmin');
     const lines = [
       guide.code('## Prepare', 'bash').replace('.data/', `${place.dataDir}/`),
-      ...tasks.map((task) => guide.code(task, 'bash')),
+      ...tasks.flatMap((task) => guide.codes(task, 'bash')),
       `${listing}\n`,
       guide.code('## Look something up', 'bash'),
     ];
     const { stdout, stderr } = pasteInto(shell!, lines.join(''));
     expect(stderr).not.toMatch(/not found|no matches|event not found|curl: /);
-    const answers = JSON.parse(`[${stdout.trim().replaceAll('}{', '},{')}]`) as { data: object }[];
+    const answers = JSON.parse(`[${stdout.trim().split('\n').join()}]`) as { data: object }[];
     expect(answers).toMatchObject([
       { data: { mode: 'sandbox', name: 'First key' } },
       { data: { url: expect.stringContaining('#code=') } },
       { data: { brand: { name: 'Acme', accent: '#0a66c2' } } },
+      { data: { mode: 'live', spend_limit: { per: 'day', amount: { amount: 20_000 } } } },
       { data: { type: 'deposit' } },
       { data: { low_balances: [{ amount: 10_000, currency: 'USD' }] } },
       { data: [{ available: { amount: 50_000 } }] },
+      { data: { status: 'pending', reason: 'not_working' } },
+      { data: { status: 'approved', amount: { amount: 110 } } },
       { data: { status: 'suspended', suspended_reason: 'Invoice 118 is overdue.' } },
       { data: { status: 'active', suspended_reason: null } },
       { data: expect.any(Array) },

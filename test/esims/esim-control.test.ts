@@ -149,7 +149,9 @@ describe('suspend, resume and revoke', () => {
     expectProblem(await api.post('/v1/topups', topup), 409, 'esim_not_ready');
     expect((await api.get(`/v1/esims/${id}/topup-packages`)).body.data).toEqual([]);
     expectProblem(await api.post(`/v1/orders/${esim['order_id']}/cancel`), 409, 'order_not_cancelable');
-    expectProblem(await api.post(`/v1/esims/${id}/suspend`, {}), 409, 'not_supported');
+    const refused = await api.post(`/v1/esims/${id}/suspend`, {});
+    expectProblem(refused, 409, 'not_supported');
+    expect(refused.body['detail']).toContain('The action revoke is pending.');
   });
 
   it('expires a suspended eSIM', async () => {

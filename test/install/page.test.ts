@@ -234,7 +234,7 @@ describe('the page of a new eSIM', () => {
     await brand({ name: null, logo_url: 'http://x/', accent: 'red;', help_url: 'javascript:alert(1)' });
     const plain = await phone.open(path);
     expect(plain.text).not.toMatch(/javascript:|<img|accent-|red;/);
-    for (const host of ['*', 'a.example;form-action', "a'example", 'a.example,b', '[::1]']) {
+    for (const host of ['*', 'a.example;form-action', "a'example", 'a.example,b', 'a@b.example']) {
       await brand({ logo_url: `https://${host}/logo.svg` });
       const { headers, text } = await phone.open(path);
       expect([host, headers.get('content-security-policy')]).toEqual([

@@ -128,6 +128,13 @@ describe("support's search", () => {
     expect(await partners('zebra tr')).toEqual(['Zebra Travel']);
     expect(await partners('desk@')).toEqual(['Zebra Travel']);
     expect(await partners('%')).toEqual([]);
+    expect(await partners('  ')).toEqual([]);
+  });
+
+  it('finds a partner by a name with letters beyond ASCII', async () => {
+    const { id } = await service.createPartner('Évasion İzmir');
+    for (const q of ['Évasion İzmir', 'Éva', 'ÉVAS'])
+      expect(await search(q)).toMatchObject([{ type: 'partner', id }]);
   });
 
   it('finds nothing for an unknown id or text, and refuses an empty one', async () => {

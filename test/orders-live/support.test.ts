@@ -219,13 +219,20 @@ describe('a review alert', () => {
     await backdate(id, 'created_at', 16);
     expect(await openAlertsAbout(id)).toHaveLength(1);
     const [other] = [await stuckOrder()];
+    await shop.database.pool.query(
+      `INSERT INTO alerts (id, type, partner_id, subject_id, details, created_at)
+       VALUES ('alr_placed_again', 'order.needs_review', $1, $2, '{"what":"placed_again"}', now())`,
+      [buyer.id, other],
+    );
     await backdate(other, 'created_at', 16);
-    await alertsAbout(other, 1);
+    await alertsAbout(other, 2);
     await shop.database.pool.query(`UPDATE orders SET status = 'failed' WHERE id = $1`, [other]);
-    await eventually('a sweep passes', async () => (await openAlertsAbout(other)).length === 0);
+    await eventually('a sweep passes', async () => (await openAlertsAbout(other)).length < 2);
     expect(await openAlertsAbout(id)).toHaveLength(1);
+    expect(await openAlertsAbout(other)).toEqual(['alr_placed_again']);
     await shop.database.pool.query(`UPDATE orders SET status = 'processing' WHERE id = $1`, [other]);
-    await desk.reconcile(other, 'mark_failed');
+    expect((await desk.reconcile(other, 'mark_failed')).status).toBe(200);
+    expect(await openAlertsAbout(other)).toEqual([]);
   });
 
   it('is raised once for an order, and once for each of its hanging cancellations', async () => {

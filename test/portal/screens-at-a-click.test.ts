@@ -122,6 +122,29 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
     await page.getByText('Suspended', { exact: true }).first().waitFor();
   });
 
+  it('sets an automatic top-up, changes it, and removes it', async () => {
+    const id = await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d');
+    await portal.open(`/esims/${id}`);
+    await page.getByRole('button', { name: 'Set up' }).click();
+    await dialog.getByRole('combobox', { name: 'When' }).selectOption('50');
+    await dialog.getByRole('button', { name: 'Save rule' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByText('50 % of its data is used').waitFor();
+    await page.getByRole('button', { name: 'Edit rule' }).click();
+    const times = dialog.getByRole('textbox', { name: 'Maximum number of top-ups' });
+    await times.fill('0');
+    await dialog.getByRole('button', { name: 'Save rule' }).click();
+    await dialog.getByText('must be at least 1').waitFor();
+    await times.fill('2');
+    await dialog.getByRole('button', { name: 'Save rule' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByText('0 of 2').waitFor();
+    await page.getByRole('button', { name: 'Remove rule' }).click();
+    await page.getByText('Off. We top up only when you ask.').waitFor();
+    expect(await audited('esim.auto_topup_set')).toHaveLength(2);
+    expect(await audited('esim.auto_topup_deleted')).toHaveLength(1);
+  });
+
   it('creates an install link, shows its address once, and revokes it', async () => {
     const id = await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d');
     await portal.open(`/esims/${id}`);
@@ -137,6 +160,8 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
     await links.getByText('Valid', { exact: true }).waitFor();
     await links.getByRole('button', { name: 'Revoke link' }).click();
     await links.waitFor({ state: 'detached' });
+    // The pressed button is gone, so the focus moves to the screen.
+    await page.getByRole('main').and(page.locator(':focus')).waitFor();
   });
 
   it('sums up the period on Home, with a table behind each chart and the next step to go live', async () => {

@@ -5,6 +5,7 @@ import type { Alerts } from '../../src/alerts/index.js';
 import type { AuditLog } from '../../src/audit/index.js';
 import { ATTEMPT_OUTCOMES, DELIVERY_KINDS } from '../../src/webhooks/delivery.js';
 import { FULL_WINDOW, takesAttempts } from '../../src/webhooks/delivery-rules.js';
+import { EndpointStatsRepository } from '../../src/webhooks/endpoint-stats.repository.js';
 import { AttemptRecorder } from '../../src/webhooks/worker/attempt-recorder.js';
 import {
   type AttemptOutcomeRow,
@@ -173,6 +174,39 @@ describe('a batch of attempts that end together', () => {
       `SELECT enabled, consecutive_blocks FROM webhook_endpoints WHERE id = 'whe_again'`,
     );
     expect(rows).toEqual([{ enabled: true, consecutive_blocks: 0 }]);
+  });
+});
+
+describe('the first failure after the last success', () => {
+  /** When each attempt ended, in the order in which they are recorded; then whether the endpoint fails. */
+  it.each([
+    [
+      'is forgotten after a success that ended later, and was recorded first',
+      'delivered 2',
+      'failed 1',
+      false,
+    ],
+    ['is kept after a success that ended earlier, and was recorded later', 'failed 2', 'delivered 1', true],
+    ['ends with a success', 'failed 1', 'delivered 2', false],
+    ['begins after a success', 'delivered 1', 'failed 2', true],
+  ])('%s', async (_name, one, other, fails) => {
+    const endpointId = `whe_${one}_${other}`.replaceAll(' ', '_');
+    await bed.insertEndpoints([{ ...IN_SERVICE, id: endpointId }]);
+    const rows = withIds(`dlv_${endpointId}`, [PENDING, PENDING]).map((row) => ({
+      ...{ ...row, endpointId, startedFence: Number(FENCE) },
+    }));
+    await bed.insertDeliveries(rows);
+    const start = performance.now() - 10_000;
+    for (const [index, given] of [one, other].entries()) {
+      const [outcome, second] = given.split(' ') as ['delivered' | 'failed', string];
+      const attempt = attemptOf({
+        ...{ ...rows[index]!, deliveryId: rows[index]!.id, fence: FENCE, outcome },
+        endedAt: start + Number(second) * 1_000,
+      });
+      await bed.deliveries.record(bed.manager, OWNER, [judged(bed.config, attempt)]);
+    }
+    const figures = await new EndpointStatsRepository(bed.manager).figuresOf([endpointId]);
+    expect(figures.get(endpointId)!.failing !== null).toBe(fails);
   });
 });
 

@@ -73,6 +73,13 @@ export const esimsGet: Command = {
       ...(esim.label === null ? [] : [['  label', esim.label]]),
       ['  iccid', esim.iccid],
       ['  data left', left],
+      [
+        '  actions',
+        esim.pending_action === null
+          ? esim.actions.join(', ') || 'none'
+          : `${esim.pending_action} is pending`,
+      ],
+      ...(esim.action_failure === null ? [] : [['  last action failed', esim.action_failure.reason]]),
       ['  smdp address', esim.smdp_address],
       ['  activation code', esim.activation_code],
       ...(confirmation === null ? [] : [['  confirmation code', confirmation]]),

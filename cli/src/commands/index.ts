@@ -19,7 +19,7 @@ import { listen } from './listen.command.js';
 import { login, logout } from './login.command.js';
 import { mcp } from './mcp.command.js';
 import { open } from './open.command.js';
-import { ordersGet, ordersList, ordersPlace } from './orders.command.js';
+import { ordersCancel, ordersGet, ordersList, ordersPlace } from './orders.command.js';
 import { refundsCancel, refundsCreate, refundsGet, refundsList } from './refunds.command.js';
 import { requestsTail } from './requests.command.js';
 import { topupsGet, topupsPackages, topupsPlace } from './topups.command.js';
@@ -37,6 +37,7 @@ const ALL: readonly Command[] = [
   ordersPlace,
   ordersList,
   ordersGet,
+  ordersCancel,
   esimsList,
   esimsGet,
   esimsInstallLink,

@@ -81,6 +81,11 @@ function shown(context: Context, order: Order, mustBeIssued = false): ExitCode {
   return mustBeIssued && order.status !== 'issued' ? EXIT.failed : EXIT.ok;
 }
 
+function requireOrder(id: string | undefined): asserts id is string {
+  if (id === undefined)
+    throw usageError('the order is missing', 'Pass its id. `esim orders list` lists your orders.');
+}
+
 export const ordersGet: Command = {
   name: 'orders get',
   summary: 'show an order',
@@ -89,9 +94,21 @@ export const ordersGet: Command = {
     { command: 'esim orders get ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7', says: 'show its status and eSIMs' },
   ],
   run: async (context, _options, [id]) => {
-    if (id === undefined)
-      throw usageError('the order is missing', 'Pass its id. `esim orders list` lists your orders.');
+    requireOrder(id);
     return shown(context, await context.api.order(id));
+  },
+};
+
+export const ordersCancel: Command = {
+  name: 'orders cancel',
+  summary: 'cancel an order whose eSIMs are all unused, and get its money back',
+  arguments: '<order>',
+  details: `The order is canceling until the wholesaler confirms. If it cannot be canceled, \`esim refunds create\` requests a
+refund of one eSIM.`,
+  examples: [{ command: 'esim orders cancel ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7', says: 'cancel all its eSIMs' }],
+  run: async (context, _options, [id]) => {
+    requireOrder(id);
+    return shown(context, await context.writableApi.cancelOrder(id));
   },
 };
 

@@ -22,7 +22,10 @@ export const trigger: Command = {
   summary: 'make an event happen in the Sandbox',
   arguments: '<event>',
   details: `Performs the steps that lead to the event: an order, an activation, data usage or a top-up. The Sandbox then creates a
-real event, adds it to the feed, and sends it to every registered Sandbox endpoint. Events: ${TYPES.join(', ')}.`,
+real event, adds it to the feed, and sends it to every registered Sandbox endpoint.
+
+Events:
+${TYPES.map((type) => `  ${type}`).join('\n')}`,
   options: {
     esim: { type: 'string', value: 'id', help: 'use this Sandbox eSIM instead of ordering one' },
     percent: {

@@ -100,7 +100,8 @@ export function checked(tool: Tool, given: Readonly<Record<string, unknown>>): A
     throw new CliError(EXIT.usage, problem);
   };
   for (const [name, value] of Object.entries(given)) {
-    const schema = properties[name] ?? fail(`there is no argument ${name}. Leave it out.`);
+    if (!Object.hasOwn(properties, name)) fail(`there is no argument ${name}. Leave it out.`);
+    const schema = properties[name]!;
     const isRight =
       schema.type === 'integer' ? Number.isInteger(value) : typeof value === 'string' && value !== '';
     if (!isRight) fail(`${name} is not ${schema.type === 'integer' ? 'an integer' : 'a text'}.`);

@@ -31,7 +31,7 @@ export class ApiError extends Error {
 }
 
 export type Query = Record<string, string | number | boolean | null | undefined>;
-type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** The session has ended: show where to get another one. */
 const ended = new Set<() => void>();

@@ -297,7 +297,7 @@ export type CreateApiKeyRequest = {
      */
     scopes?: Array<'catalog:read' | 'orders:read' | 'orders:write' | 'esims:read' | 'esims:write' | 'install:read' | 'topups:write' | 'wallet:read' | 'events:read' | 'refunds:write'> | null;
     /**
-     * Counts orders and top-ups when they are accepted. A failure or refund gives nothing back. Null or absent: no limit.
+     * Counts orders and top-ups when they are accepted. An amount that is released or refunded no longer counts. Null or absent: no limit.
      */
     spend_limit?: SpendLimitInput | null;
 };

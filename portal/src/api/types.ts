@@ -4,6 +4,7 @@ import type { Session } from './types.gen.ts';
 export type {
   ApiKey,
   Attention,
+  AutoTopup,
   Balance as Wallet,
   ChecklistStep,
   CreatedInstallLink,

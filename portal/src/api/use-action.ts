@@ -2,6 +2,12 @@ import { useRef, useState } from 'react';
 
 type Action = { busy: boolean; error: unknown; run: () => Promise<boolean>; clear: () => void };
 
+/** The pressed button may be gone with what it changed. The keyboard then goes on in the screen, not before it. */
+function keepFocus(): void {
+  const isLost = document.activeElement === document.body && !document.querySelector('[role=dialog]');
+  if (isLost) document.querySelector<HTMLElement>('main')?.focus({ preventScroll: true });
+}
+
 /**
  * Runs one change at a time. Only `perform` receives the response, because a response cache would keep a key or a
  * secret. `run` returns whether it succeeded.
@@ -24,6 +30,7 @@ export function useAction(perform: () => Promise<void>): Action {
     } finally {
       running.current = false;
       setBusy(false);
+      window.setTimeout(keepFocus);
     }
   };
   return { busy, error, run, clear: () => setError(null) };

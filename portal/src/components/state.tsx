@@ -16,6 +16,7 @@ const STATES: Readonly<Record<string, readonly [Tone, IconName]>> = {
   disabled: ['off', 'off'],
   discarded: ['off', 'off'],
   ended: ['off', 'off'],
+  exhausted: ['off', 'off'],
   expired: ['off', 'off'],
   interrupted: ['off', 'off'],
   revoked: ['off', 'off'],

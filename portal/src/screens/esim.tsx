@@ -16,6 +16,7 @@ import { State } from '../components/state.tsx';
 import { Time } from '../components/time.tsx';
 import { InItsMode, useIsShown } from '../layout/in-its-mode.tsx';
 import { Screen } from '../layout/screen.tsx';
+import { AutoTopupSection } from './auto-topup.tsx';
 import { EsimActions } from './esim-actions.tsx';
 import { UsageCard } from './esim-usage.tsx';
 import { CreateInstallLink, InstallLinks } from './install-links.tsx';
@@ -72,6 +73,7 @@ export function EsimPage() {
               <Installation key={esimId} esimId={esimId} />
               <InstallLinks esim={esim} />
               <Plans esim={esim} />
+              <AutoTopupSection esim={esim} />
               <EsimRefunds esim={esim} />
             </div>
             <aside className="rest" aria-label="Facts">

@@ -63,7 +63,7 @@ function LinkRow({ link }: { link: InstallLink }) {
       </th>
       <td className="at-state">{isExpired ? <State of="expired" /> : <Badge tone="good">Valid</Badge>}</td>
       <td data-label="Opened">
-        {counted(link.opened_count, 'time')}
+        {link.opened_count === 0 ? 'Not yet' : counted(link.opened_count, 'time')}
         {link.last_opened_at && (
           <>
             , last <Time at={link.last_opened_at} as="short" />
@@ -75,14 +75,16 @@ function LinkRow({ link }: { link: InstallLink }) {
       </td>
       <td>
         {!isExpired && (
-          <button
-            type="button"
-            className="button small quiet danger"
-            aria-busy={busy}
-            onClick={() => void run()}
-          >
-            Revoke link
-          </button>
+          <div className="row-actions">
+            <button
+              type="button"
+              className="button small quiet danger"
+              aria-busy={busy}
+              onClick={() => void run()}
+            >
+              Revoke link
+            </button>
+          </div>
         )}
         <ErrorNote error={error} />
       </td>

@@ -123,7 +123,7 @@ export class CreateApiKeyDto {
     type: SpendLimitDto,
     nullable: true,
     description:
-      'Counts orders and top-ups when they are accepted. A failure or refund gives nothing back. Null or absent: no limit.',
+      'Counts orders and top-ups when they are accepted. An amount that is released or refunded no longer counts. Null or absent: no limit.',
   })
   @Optional()
   @IsObject({ message: 'must be an object' })

@@ -7,7 +7,9 @@ import {
   type CallFilters,
   SEARCHED_AT_ONCE,
 } from '../../../src/call-log/call-log.repository.js';
+import { MODES } from '../../../src/common/mode.js';
 import type { Page } from '../../../src/common/page.js';
+import { PORTAL_SCOPES } from '../../../src/common/scopes.js';
 import { EsimsRepository, type EsimFilters } from '../../../src/esims/esims.repository.js';
 import { EventsRepository } from '../../../src/events/events.repository.js';
 import type { CursorCodec } from '../../../src/infra/crypto/index.js';
@@ -15,6 +17,8 @@ import { KeysetPages, type ListOptions } from '../../../src/infra/database/index
 import { InstallLinksRepository } from '../../../src/install-links/install-links.repository.js';
 import type { OrderFilters } from '../../../src/orders/order.js';
 import { OrdersRepository } from '../../../src/orders/orders.repository.js';
+import { FindAttention } from '../../../src/overview/find-attention.js';
+import { GoLiveChecklist } from '../../../src/overview/go-live-checklist.js';
 import { PartnersRepository } from '../../../src/partners/partners.repository.js';
 import { PortalSessionsRepository } from '../../../src/portal-sessions/portal-sessions.repository.js';
 import {
@@ -156,6 +160,7 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
   const endpoints = new WebhookEndpointsRepository(manager, pages);
   const deliveries = new WebhookDeliveriesRepository(manager, pages);
   const refunds = new RefundRequestsRepository(manager, pages);
+  const wallets = new WalletsRepository(manager, pages);
   const types = { type: [undefined, 'order.issued', 'esim.expired', 'esim.activated'] } as const;
   const modes = { mode: [undefined, 'sandbox', 'live'] } as const;
   const perMode = [live, sandbox, both].flatMap((scope) => {
@@ -193,9 +198,7 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
     ...casesOf('deliveries', DELIVERIES, (filters, options) =>
       deliveries.list({ id: BUSY_ENDPOINT, mode: 'live' }, filters, options),
     ),
-    ...casesOf('transactions', {}, (_none, options) =>
-      new WalletsRepository(manager, pages).listTransactions(PARTNER, options),
-    ),
+    ...casesOf('transactions', {}, (_none, options) => wallets.listTransactions(PARTNER, options)),
     ...casesOf('audit log', AUDIT, (filters, options) =>
       new AuditRepository(manager, pages).list(filters, options),
     ),
@@ -236,6 +239,18 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
     ]),
     lookup('partners by the start of a name', (limit) => partners.listByPrefix('X19', limit)),
     lookup('partners by an unknown name', (limit) => partners.listByPrefix('nobody', limit)),
+    lookup('what needs attention', () =>
+      new FindAttention(manager, wallets, config).find(live, [], () => true),
+    ),
+    lookup('the go-live checklist', () =>
+      new GoLiveChecklist(manager).check(PARTNER, [], { modes: MODES, scopes: PORTAL_SCOPES }),
+    ),
+    lookup('the balances and the spending of a wallet', async () => {
+      for (const wallet of await wallets.listByPartner(PARTNER)) {
+        await wallets.listBalances(wallet, 1, 86_400);
+        await wallets.getDailySpending(wallet, 7);
+      }
+    }),
     lookup('an event', () => events.findOfAny('evt_unknown')),
     lookup('a call', () => new CallLogRepository(manager, pages).findByRequestId('unknown')),
     ...casesOf('orders that need review', {}, (_none, options) =>

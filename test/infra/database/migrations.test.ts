@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
+import type { QueryRunner } from 'typeorm';
 import { afterEach, beforeEach, expect, inject, it } from 'vitest';
+import { SearchAcrossPartners1763700000088 } from '../../../migrations/1763700000088-search-across-partners.js';
 import { migrateDatabase } from '../../../src/apps/migration.js';
 import { DatabaseProxy } from '../../../chaos/database-proxy.js';
 import { dropDatabase, onDatabase } from '../../harness/database.js';
@@ -109,3 +111,16 @@ it.each(['SQL_ASCII', 'LATIN1'])(
     }
   },
 );
+
+it('keeps the new index of references if it was stopped while it dropped the old one', async () => {
+  await migrateDatabase(url);
+  await beside.query(`
+    CREATE UNIQUE INDEX orders_reference_next ON orders (reference, partner_id, mode) WHERE reference IS NOT NULL;
+    UPDATE pg_index SET indisvalid = false, indisready = false WHERE indexrelid = 'orders_reference'::regclass`);
+  const indexOf = async (name: string): Promise<unknown> =>
+    (await beside.query('SELECT $1::regclass::oid AS oid', [name])).rows[0];
+  const built = await indexOf('orders_reference_next');
+  const query = async (text: string): Promise<unknown> => (await beside.query(text)).rows;
+  await new SearchAcrossPartners1763700000088().up({ query } as unknown as QueryRunner);
+  expect(await indexOf('orders_reference')).toEqual(built);
+});
