@@ -49,7 +49,8 @@ describe('the formats of the install page', () => {
     expect(formats.timeLeft(now, new Date('2027-01-11T23:59:59Z'))).toBe('11 days');
     expect(formats.timeLeft(now, new Date('2027-01-02T11:59:59Z'))).toBe('1 day');
     expect(formats.timeLeft(now, new Date('2027-01-01T05:59:59Z'))).toBe('5 hours');
-    expect(formats.timeLeft(now, new Date('2026-01-01T00:00:00Z'))).toBe('0 hours');
+    expect(formats.timeLeft(now, new Date('2026-01-01T00:00:00Z'))).toBe('0 minutes');
+    expect(formats.timeLeft(now, new Date('2027-01-01T00:59:59Z'))).toBe('59 minutes');
   });
 
   it("use the destination's time zone where it has one", () => {

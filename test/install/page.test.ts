@@ -194,7 +194,7 @@ describe('the first step on a phone', () => {
       host === null ? undefined : `https://${host}/esim_qrcode_provisioning?carddata=${code}`,
     );
     // Without a link, and beside that of Android, the codes are open. On an iPhone they are folded away.
-    expect(page.text.includes('Enter it by hand')).toBe(first !== 'apple');
+    expect(page.text.includes('<h2 id="manual">Enter it by hand')).toBe(first !== 'apple');
     expect(page.text.indexOf('Show the QR code')).toBeGreaterThan(0);
   });
 
@@ -234,6 +234,17 @@ describe('the page of a new eSIM', () => {
     await brand({ name: null, logo_url: 'http://x/', accent: 'red;', help_url: 'javascript:alert(1)' });
     const plain = await phone.open(path);
     expect(plain.text).not.toMatch(/javascript:|<img|accent-|red;/);
+    for (const host of ['*', 'a.example;form-action', "a'example", 'a.example,b', 'a@b.example']) {
+      await brand({ logo_url: `https://${host}/logo.svg` });
+      const { headers, text } = await phone.open(path);
+      expect([host, headers.get('content-security-policy')]).toEqual([
+        host,
+        plain.headers.get('content-security-policy'),
+      ]);
+      expect(text).not.toContain('<img');
+    }
+    await brand({ name: '🇯🇵 Travel' });
+    expect((await phone.open(path)).text).toContain('<span class="mark" aria-hidden="true">🇯🇵</span>');
     await brand({});
   });
 
@@ -275,6 +286,16 @@ describe('the page of an installed eSIM', () => {
     const { text } = await phone.open(link.path);
     expect(text).toContain('All data is used');
     expect(text).toContain('0 MB');
+  });
+
+  it('says that the eSIM is no longer on the phone', async () => {
+    const link = await newLink();
+    await api.post(`/v1/sandbox/esims/${link.esimId}/activate`);
+    await sql(`UPDATE esims SET profile_status = 'deleted' WHERE id = $1`, [link.esimId]);
+    const { text } = await phone.open(link.path);
+    expect(text).toContain('Removed from the phone');
+    expect(text).not.toMatch(/Installed|On your phone|No internet/);
+    expect(text).toContain('Show the installation code again');
   });
 
   it('shows no usage that is older than a day', async () => {
@@ -325,11 +346,17 @@ describe('an opening', () => {
       expect([userAgent, page.status]).toEqual([userAgent, 200]);
       expect(page.text).not.toContain(matching);
     }
-    expect((await phone.open(link.path, { 'sec-purpose': 'prefetch' })).text).not.toContain(matching);
     const check = await phone.open(link.path, {}, 'HEAD');
     expect([check.status, check.text]).toEqual([200, '']);
-    expect((await phone.open(link.path)).text).toContain(matching);
-    await phone.open(link.path);
+    // The browser shows later what it loaded in advance.
+    const prefetched = await phone.open(link.path, { 'sec-purpose': 'prefetch;prerender' });
+    expect(prefetched.text).toContain(matching);
+    const people = [
+      'Mozilla/5.0 (Linux; Android 13; CUBOT P80) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/142.0.0.0 Mobile Safari/537.36',
+      'Opera/9.80 (Android; Opera Mini/84.0.2254/191.303; U; id) Presto/2.12.423 Version/12.16',
+    ];
+    for (const userAgent of people)
+      expect((await phone.open(link.path, { 'user-agent': userAgent })).text).toContain(matching);
     await eventually('both openings are counted', async () => (await openings(link)) === 2);
     const shown = await api.get(`/v1/esims/${link.esimId}/install-links/${link.id}`);
     expect(Date.parse(shown.body.data.last_opened_at as string)).toBeGreaterThan(Date.now() - 180_000);
@@ -369,6 +396,23 @@ describe('an access code', () => {
     expect(locked.text).toContain('Too many wrong codes');
     await sql(`UPDATE install_links SET locked_until = now() WHERE id = $1`, [link.id]);
     expect((await phone.enter(link.path, link.accessCode!)).status).toBe(303);
+  });
+
+  it('says on a locked link how long to wait, also before the next try', async () => {
+    const link = await newLink({ access_code: true });
+    const lock = `UPDATE install_links SET locked_until = now() + interval '130 seconds' WHERE id = $1`;
+    await sql(lock, [link.id]);
+    expect((await phone.open(link.path)).text).toContain('Try again in 3 minutes.');
+    expect((await phone.open(`${link.path}?lang=de`)).text).toContain('Versuchen Sie es in 3 Minuten');
+    const refused = await phone.enter(link.path, link.accessCode!);
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '180']);
+    expect(refused.text).toContain('Try again in 3 minutes.');
+  });
+
+  it('may be typed with a Japanese keyboard', async () => {
+    const link = await newLink({ access_code: true });
+    const wide = link.accessCode!.replace(/\d/g, (digit) => String.fromCodePoint(0xff10 + Number(digit)));
+    expect((await phone.enter(link.path, wide)).status).toBe(303);
   });
 
   it.each(['', 'a'.repeat(5_000)])('refuses a form with other values', async (code) => {

@@ -38,12 +38,17 @@ function opensLinks(userAgent: string): boolean {
   return Number(major) > sinceMajor || (Number(major) === sinceMajor && Number(minor) >= sinceMinor);
 }
 
+/** Cubot is a brand of phones. */
 const PREVIEWS =
-  /bot\b|crawl|spider|preview|externalhit|facebookcatalog|WhatsApp\/|Snapchat\/.*Preview|embedly|Iframely|vkShare|Google-|HeadlessChrome/i;
+  /(?<!cu)bot\b|crawl|spider|preview|externalhit|facebookcatalog|WhatsApp\/|Snapchat\/.*Preview|embedly|Iframely|vkShare|Google-|HeadlessChrome/i;
 
-/** Whether a person probably looks at the page, and not a messenger's link preview or another program. */
-export function isPerson(headers: Readonly<Record<string, string | string[] | undefined>>): boolean {
-  const userAgent = String(headers['user-agent'] ?? '');
-  const purpose = `${String(headers['sec-purpose'] ?? '')} ${String(headers['purpose'] ?? '')}`;
-  return userAgent.startsWith('Mozilla/') && !PREVIEWS.test(userAgent) && !purpose.includes('prefetch');
+/** Whether a browser probably asks for the page, and not a messenger's link preview or another program. */
+export function isPerson(userAgent = ''): boolean {
+  // Opera Mini calls itself Opera.
+  return /^(Mozilla|Opera)\//.test(userAgent) && !PREVIEWS.test(userAgent);
+}
+
+/** Whether a browser loads the page in advance. It may show that page later, so the page must be complete. */
+export function isPrefetch(headers: Readonly<Record<string, string | string[] | undefined>>): boolean {
+  return `${String(headers['sec-purpose'])} ${String(headers['purpose'])}`.includes('prefetch');
 }

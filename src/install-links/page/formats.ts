@@ -1,5 +1,5 @@
 import type { Region } from '../../catalog/index.js';
-import { DAY_MS, HOUR_MS } from '../../common/durations.js';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../common/durations.js';
 import type { Language } from '../languages.js';
 
 /** UN M49 codes, which `Intl.DisplayNames` knows in every language; the other regions have no code of their own. */
@@ -39,10 +39,18 @@ export class Formats {
     return this.unit(days, 'day');
   }
 
-  /** Time until `end` in days, rounded because the page shows the end as well, or in hours on the last day. */
+  /** Time until `end` in days, rounded because the page shows the end as well; in hours on the last day, in minutes in the last hour. */
   timeLeft(now: Date, end: Date): string {
     const ms = Math.max(0, end.getTime() - now.getTime());
-    return ms >= DAY_MS ? this.days(Math.round(ms / DAY_MS)) : this.unit(Math.floor(ms / HOUR_MS), 'hour');
+    if (ms >= DAY_MS) return this.days(Math.round(ms / DAY_MS));
+    return ms >= HOUR_MS
+      ? this.unit(Math.floor(ms / HOUR_MS), 'hour')
+      : this.unit(Math.floor(ms / MINUTE_MS), 'minute');
+  }
+
+  /** As `in 15 minutes`. */
+  inMinutes(minutes: number): string {
+    return new Intl.RelativeTimeFormat(this.language).format(minutes, 'minute');
   }
 
   date(time: Date, zone: string): string {
@@ -58,7 +66,7 @@ export class Formats {
     } as const).format(time);
   }
 
-  private unit(count: number, unit: 'day' | 'hour'): string {
+  private unit(count: number, unit: 'day' | 'hour' | 'minute'): string {
     return new Intl.NumberFormat(this.language, { style: 'unit', unit, unitDisplay: 'long' }).format(count);
   }
 }

@@ -7,13 +7,13 @@ import { NoIdempotencyKey } from '../../infra/idempotency/index.js';
 import { chooseLanguage, type Language } from '../languages.js';
 import { hashAccessCode } from '../link-secrets.js';
 import { AccessPass } from './access-pass.js';
-import { deviceOf, isPerson } from './devices.js';
+import { deviceOf, isPerson, isPrefetch } from './devices.js';
 import { type CodeProblem, renderCodeForm, renderInstallPage, type ShownCode } from './install-page.js';
-import { InstallPageRepository, LOCK_MINUTES } from './install-page.repository.js';
+import { InstallPageRepository } from './install-page.repository.js';
 import { type InstallVisit, InstallVisitGuard, Visit } from './install-visit.js';
 import { pageHeaders } from './layout.js';
 import { OpeningCounter } from './opening-counter.js';
-import { stateOf } from './page-state.js';
+import { isLocked, lockMinutes, stateOf } from './page-state.js';
 
 const STATUS: Readonly<Record<'wrong' | 'locked', number>> = { wrong: 403, locked: 429 };
 
@@ -37,10 +37,11 @@ export class InstallPageController {
   ): Promise<string> {
     void reply.headers(pageHeaders(visit.facts.brand.logoUrl));
     const language = languageOf(visit, request);
-    if (!this.pass.isHeld(visit, request.headers.cookie)) return renderCodeForm(visit.facts, language, null);
-    const byPerson = isPerson(request.headers);
+    if (!this.pass.isHeld(visit, request.headers.cookie))
+      return renderCodeForm(visit.facts, language, isLocked(visit.facts) ? 'locked' : null);
+    const byPerson = isPerson(request.headers['user-agent']);
     const page = await this.render(visit, request, language, byPerson);
-    if (byPerson) this.openings.count(visit.facts.linkId);
+    if (byPerson && !isPrefetch(request.headers)) this.openings.count(visit.facts.linkId);
     return page;
   }
 
@@ -67,7 +68,7 @@ export class InstallPageController {
       return '';
     }
     void reply.status(STATUS[problem]).headers(pageHeaders(facts.brand.logoUrl));
-    if (problem === 'locked') void reply.header('retry-after', String(LOCK_MINUTES * 60));
+    if (problem === 'locked') void reply.header('retry-after', String(lockMinutes(facts) * 60));
     return renderCodeForm(facts, language, problem);
   }
 
@@ -108,8 +109,8 @@ function languageOf({ facts: { locale } }: InstallVisit, { query, headers }: Fas
   return chooseLanguage({ chosen, locale, accepted: headers['accept-language'] });
 }
 
-/** Travelers may type the blanks or hyphens that a message had for reading. */
+/** Travelers may type the blanks or hyphens that a message had for reading, and a Japanese keyboard types wide digits. */
 function codeOf(body: unknown): string {
   const code = (body as { readonly code?: unknown } | undefined)?.code;
-  return typeof code === 'string' ? code.replace(/[\s-]/g, '') : '';
+  return typeof code === 'string' ? code.normalize('NFKC').replace(/[\s-]/g, '') : '';
 }

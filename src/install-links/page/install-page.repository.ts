@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import type { ActivationPolicy, PackageEntity } from '../../catalog/index.js';
 import type { Mode } from '../../common/mode.js';
-import type { PartnerBrand } from '../../common/partner-brand.js';
+import { isBrandUrl, type PartnerBrand } from '../../common/partner-brand.js';
 import type { EsimStatus, ProfileStatus } from '../../esims/index.js';
 import { EDGE_POOL, toSafeInteger, toSafeIntegerOrNull } from '../../infra/database/index.js';
 import type { Language } from '../languages.js';
@@ -27,6 +27,8 @@ export interface InstallFacts {
   readonly mode: Mode;
   readonly locale: Language | null;
   readonly accessCodeHash: Buffer | null;
+  /** End of the last lock after too many wrong access codes; null without one. */
+  readonly lockedUntil: Date | null;
   readonly brand: Brand;
   readonly esimId: string;
   readonly sealedInstallData: string;
@@ -52,7 +54,7 @@ export interface InstallFacts {
 
 /** $1 SHA-256 of the token. Nothing is cached: a revoked link is a 404 at once, and no old state is shown (D63). */
 const FIND = `
-  SELECT l.id AS link_id, l.partner_id, l.mode, l.locale, l.access_code_hash, p.name AS partner_name,
+  SELECT l.id AS link_id, l.partner_id, l.mode, l.locale, l.access_code_hash, l.locked_until, p.name AS partner_name,
          p.brand, e.id AS esim_id, e.install_secrets, e.status, e.profile_status, e.apn,
          e.total_bytes, e.used_bytes, e.usage_as_of, e.validity_days, e.activation_policy, e.install_by, e.activated_at,
          e.expires_at, o.reference, k.region, k.coverage, statement_timestamp() AS now
@@ -83,6 +85,7 @@ interface FactsRow {
   mode: Mode;
   locale: Language | null;
   access_code_hash: Buffer | null;
+  locked_until: Date | null;
   partner_name: string;
   brand: Partial<PartnerBrand>;
   esim_id: string;
@@ -141,6 +144,7 @@ function toFacts(row: FactsRow): InstallFacts {
     mode: row.mode,
     locale: row.locale,
     accessCodeHash: row.access_code_hash,
+    lockedUntil: row.locked_until,
     brand: toBrand(row),
     esimId: row.esim_id,
     sealedInstallData: row.install_secrets,
@@ -165,13 +169,13 @@ function toFacts(row: FactsRow): InstallFacts {
 function toBrand({ brand, partner_name: name }: FactsRow): Brand {
   return {
     name: brand.name ?? name,
-    logoUrl: httpsOnly(brand.logo_url),
+    logoUrl: usable(brand.logo_url),
     accent: brand.accent ?? null,
-    helpUrl: httpsOnly(brand.help_url),
+    helpUrl: usable(brand.help_url),
   };
 }
 
-/** The page links to these, so a `javascript:` URL in the database must have no effect. */
-function httpsOnly(url: string | null | undefined): string | null {
-  return url != null && URL.canParse(url) && new URL(url).protocol === 'https:' ? url : null;
+/** A `javascript:` URL or a strange host in the database must have no effect. */
+function usable(url: string | null | undefined): string | null {
+  return isBrandUrl(url) ? url : null;
 }

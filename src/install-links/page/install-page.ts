@@ -11,7 +11,7 @@ import { html, type Html, trusted } from './html.js';
 import { icon, type IconName } from './icons.js';
 import type { InstallFacts } from './install-page.repository.js';
 import { renderLayout, renderNotice } from './layout.js';
-import { isStale, type PageState } from './page-state.js';
+import { isStale, lockMinutes, type PageState } from './page-state.js';
 import { fill, type InstallTexts, TEXTS } from './texts/index.js';
 
 /** The code that installs the eSIM, with its drawing; the drawing is null if it could not be made. */
@@ -49,7 +49,8 @@ export type CodeProblem = 'wrong' | 'locked' | null;
 export function renderCodeForm(facts: InstallFacts, language: Language, problem: CodeProblem): string {
   const texts = TEXTS[language];
   const { brand } = facts;
-  const message = problem === 'wrong' ? texts.codeWrong : texts.codeLocked;
+  const when = new Formats(language).inMinutes(lockMinutes(facts));
+  const message = problem === 'wrong' ? texts.codeWrong : fill(texts.codeLocked, { when });
   const wrong =
     problem === null
       ? null
@@ -150,12 +151,15 @@ class InstallPage {
       ${this.qr(code)}`;
     const codes = html`<p class="muted">${texts.manualHint}</p>
       ${this.codes(code)}`;
-    const other = this.fold('qr', texts.showQr, html`${scan}${codes}`);
+    const both = html`${scan}
+      <h3>${texts.manualTitle}</h3>
+      ${codes}`;
+    const other = this.fold('qr', texts.showQr, both);
     switch (device.kind) {
       case 'screen':
         return html`<section class="scan" aria-labelledby="scan">
           <h2 id="scan">${texts.scanTitle}</h2>
-          ${scan}${codes}
+          ${both}
         </section>`;
       case 'apple':
         return html`${this.button(iosUrl, fill(texts.installApple, { device: device.name }))}${this.other(other)}`;
@@ -219,17 +223,24 @@ class InstallPage {
         ${this.status()}
         <h1>${this.title}</h1>
       </div>
-      ${this.left()} ${this.steps(texts.onPhoneTitle, false)}
-      <div class="folds">${this.noInternet()}</div>
-      ${shown}
+      ${this.left()} ${this.onPhone()} ${shown}
     </section>`;
   }
 
+  /** Null if the eSIM is no longer on the phone. */
+  private onPhone(): Html | null {
+    if (this.view.facts.profileStatus === 'deleted') return null;
+    return html`${this.steps(this.texts.onPhoneTitle, false)}
+      <div class="folds">${this.noInternet()}</div>`;
+  }
+
   private status(): Html {
-    const { status, activatedAt } = this.view.facts;
+    const { status, profileStatus, activatedAt } = this.view.facts;
     const { texts } = this;
     if (status === 'suspended') return html`<p class="status paused">${icon('clock')}${texts.suspended}</p>`;
     if (status === 'depleted') return html`<p class="status paused">${icon('warn')}${texts.usedUp}</p>`;
+    if (profileStatus === 'deleted')
+      return html`<p class="status paused">${icon('warn')}${texts.removed}</p>`;
     return html`<p class="status">${icon('ok')}${activatedAt ? texts.inUse : texts.notUsedYet}</p>`;
   }
 

@@ -65,9 +65,14 @@ export function renderLayout({ language, title, brand, device, isTest, content, 
 }
 
 function logoOf({ logoUrl, name }: Brand): Html {
-  if (logoUrl === null)
-    return html`<span class="mark" aria-hidden="true">${[...name][0]!.toUpperCase()}</span>`;
+  if (logoUrl === null) return html`<span class="mark" aria-hidden="true">${initialOf(name)}</span>`;
   return html`<img class="logo" src="${logoUrl}" alt="" referrerpolicy="no-referrer" />`;
+}
+
+/** The first character as people count them: an emoji or a flag can have several code points. */
+function initialOf(name: string): string {
+  const [first] = new Intl.Segmenter().segment(name);
+  return (first?.segment ?? '').toUpperCase();
 }
 
 function languages(current: Language, texts: InstallTexts): Html {

@@ -13,7 +13,7 @@ import {
   ValidateNested,
 } from 'class-validator';
 import type { Money } from '../../common/money.js';
-import { type PartnerBrand, toPartnerBrand } from '../../common/partner-brand.js';
+import { isBrandUrl, type PartnerBrand, toPartnerBrand } from '../../common/partner-brand.js';
 import { LINE_PATTERN, LINES_PATTERN } from '../../common/plain-text.js';
 import {
   BrandResponse,
@@ -63,19 +63,6 @@ export class CreatePartnerDto {
   email?: string | null;
 }
 
-/**
- * An address that pages can show, and whose origin a Content-Security-Policy can name: `*`, `;` and `,` in a host have a
- * meaning there. A user name before the host would hide it.
- */
-function isHttpsUrl(text: unknown): boolean {
-  if (typeof text !== 'string' || !/^https:\/\/[^/\\]/.test(text) || /\s/.test(text)) return false;
-  const url = URL.parse(text);
-  return url !== null && url.username === '' && url.password === '' && HOST.test(url.hostname);
-}
-
-/** A name as DNS has it, an IPv4 address, or an IPv6 address in brackets. */
-const HOST = /^(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])$/;
-
 /** Null removes the URL. */
 function HttpsUrl(example: string, description: string): PropertyDecorator {
   return compose(
@@ -92,7 +79,7 @@ function HttpsUrl(example: string, description: string): PropertyDecorator {
     SingleLineText(MAX_URL),
     ValidateBy({
       name: 'httpsUrl',
-      validator: { validate: isHttpsUrl, defaultMessage: () => 'must be an absolute https URL' },
+      validator: { validate: isBrandUrl, defaultMessage: () => 'must be an absolute https URL' },
     }),
   );
 }

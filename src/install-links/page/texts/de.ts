@@ -21,7 +21,7 @@ export const de: InstallTexts = {
   scanHint: 'Öffnen Sie die Kamera des Telefons, das die eSIM nutzen soll, und richten Sie sie auf den Code.',
   manualTitle: 'Von Hand eingeben',
   manualHint:
-    'Wenn die Schaltfläche oder die Kamera nicht funktioniert, geben Sie dies in den eSIM-Einstellungen des Telefons ein.',
+    'Fügen Sie in den Einstellungen des Telefons eine eSIM hinzu und wählen Sie, die Daten von Hand einzugeben:',
   smdpAddress: 'SM-DP+-Adresse',
   activationCode: 'Aktivierungscode',
   confirmationCode: 'Bestätigungscode',
@@ -46,6 +46,7 @@ export const de: InstallTexts = {
   notUsedYet: 'Installiert, noch nicht genutzt',
   usedUp: 'Alle Daten sind verbraucht',
   suspended: 'Von Ihrem Anbieter pausiert',
+  removed: 'Vom Telefon entfernt',
   whatIsLeft: 'Was noch übrig ist',
   dataLeft: 'Verbleibende Daten',
   timeLeft: 'Verbleibende Zeit',
@@ -54,7 +55,7 @@ export const de: InstallTexts = {
   stale: 'Das Netz hat Ihren Datenverbrauch seit {date} nicht gemeldet.',
   showCode: 'Installationscode noch einmal anzeigen',
   showCodeHint:
-    'Die eSIM ist schon auf einem Gerät. Der Code funktioniert nur dann noch einmal, wenn Ihr Anbieter es erlaubt.',
+    'Die eSIM wurde schon einmal installiert. Der Code funktioniert nur dann noch einmal, wenn Ihr Anbieter es erlaubt.',
   endedTitle: 'Diese eSIM ist abgelaufen',
   endedText:
     'Sie lässt sich nicht mehr installieren oder nutzen. Sie können sie von Ihrem Telefon entfernen.',
@@ -71,7 +72,7 @@ export const de: InstallTexts = {
   codeLabel: 'Zugangscode',
   codeButton: 'Weiter',
   codeWrong: 'Dieser Code ist nicht richtig. Prüfen Sie ihn und versuchen Sie es noch einmal.',
-  codeLocked: 'Zu viele falsche Codes. Versuchen Sie es in 15 Minuten noch einmal.',
+  codeLocked: 'Zu viele falsche Codes. Versuchen Sie es {when} noch einmal.',
   contact: '{brand} kontaktieren',
   order: 'Bestellung {reference}',
 };

@@ -21,7 +21,7 @@ export const fr: InstallTexts = {
   scanHint: 'Ouvrez l’appareil photo du téléphone qui utilisera l’eSIM et pointez-le vers le code.',
   manualTitle: 'Saisir à la main',
   manualHint:
-    'Si le bouton ou l’appareil photo ne fonctionne pas, saisissez ceci dans les réglages eSIM du téléphone.',
+    'Dans les réglages du téléphone, ajoutez une eSIM et choisissez de saisir les détails à la main :',
   smdpAddress: 'Adresse SM-DP+',
   activationCode: 'Code d’activation',
   confirmationCode: 'Code de confirmation',
@@ -47,6 +47,7 @@ export const fr: InstallTexts = {
   notUsedYet: 'Installée, pas encore utilisée',
   usedUp: 'Toutes les données sont consommées',
   suspended: 'Suspendue par votre fournisseur',
+  removed: 'Supprimée du téléphone',
   whatIsLeft: 'Ce qu’il reste',
   dataLeft: 'Données restantes',
   timeLeft: 'Temps restant',
@@ -55,7 +56,7 @@ export const fr: InstallTexts = {
   stale: 'Le réseau n’a pas communiqué votre consommation depuis le {date}.',
   showCode: 'Afficher à nouveau le code d’installation',
   showCodeHint:
-    'L’eSIM est déjà sur un appareil. Le code ne fonctionne à nouveau que si votre fournisseur le permet.',
+    'L’eSIM a déjà été installée une fois. Le code ne fonctionne à nouveau que si votre fournisseur le permet.',
   endedTitle: 'Cette eSIM est terminée',
   endedText: 'Elle ne peut plus être installée ni utilisée. Vous pouvez la supprimer de votre téléphone.',
   goneTitle: 'Ce lien ne fonctionne pas',
@@ -71,7 +72,7 @@ export const fr: InstallTexts = {
   codeLabel: 'Code d’accès',
   codeButton: 'Continuer',
   codeWrong: 'Ce code n’est pas correct. Vérifiez-le et réessayez.',
-  codeLocked: 'Trop de codes incorrects. Réessayez dans 15 minutes.',
+  codeLocked: 'Trop de codes incorrects. Réessayez {when}.',
   contact: 'Contacter {brand}',
   order: 'Commande {reference}',
 };

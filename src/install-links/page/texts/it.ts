@@ -20,8 +20,7 @@ export const it: InstallTexts = {
   qrLabel: 'Codice QR che installa la eSIM',
   scanHint: 'Apri la fotocamera del telefono che userà la eSIM e inquadra il codice.',
   manualTitle: 'Inseriscila a mano',
-  manualHint:
-    'Se il pulsante o la fotocamera non funzionano, inserisci questi dati nelle impostazioni eSIM del telefono.',
+  manualHint: 'Nelle impostazioni del telefono, aggiungi una eSIM e scegli di inserire i dati a mano:',
   smdpAddress: 'Indirizzo SM-DP+',
   activationCode: 'Codice di attivazione',
   confirmationCode: 'Codice di conferma',
@@ -45,6 +44,7 @@ export const it: InstallTexts = {
   notUsedYet: 'Installata, non ancora usata',
   usedUp: 'Tutti i dati sono stati usati',
   suspended: 'Sospesa dal tuo fornitore',
+  removed: 'Rimossa dal telefono',
   whatIsLeft: 'Cosa resta',
   dataLeft: 'Dati rimanenti',
   timeLeft: 'Tempo rimanente',
@@ -53,7 +53,7 @@ export const it: InstallTexts = {
   stale: 'La rete non comunica il tuo consumo di dati dal {date}.',
   showCode: 'Mostra di nuovo il codice di installazione',
   showCodeHint:
-    'La eSIM è già su un dispositivo. Il codice funziona di nuovo solo se il tuo fornitore lo permette.',
+    'La eSIM è già stata installata una volta. Il codice funziona di nuovo solo se il tuo fornitore lo permette.',
   endedTitle: 'Questa eSIM è terminata',
   endedText: 'Non può più essere installata né usata. Puoi rimuoverla dal telefono.',
   goneTitle: 'Questo link non funziona',
@@ -69,7 +69,7 @@ export const it: InstallTexts = {
   codeLabel: 'Codice di accesso',
   codeButton: 'Continua',
   codeWrong: 'Questo codice non è corretto. Controllalo e riprova.',
-  codeLocked: 'Troppi codici errati. Riprova tra 15 minuti.',
+  codeLocked: 'Troppi codici errati. Riprova {when}.',
   contact: 'Contatta {brand}',
   order: 'Ordine {reference}',
 };
