@@ -172,6 +172,11 @@ const balance = createRoute({
   path: '/balance',
   component: lazyRouteComponent(() => import('./screens/balance.tsx'), 'Balance'),
 });
+const installPage = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/install-page',
+  component: lazyRouteComponent(() => import('./screens/brand.tsx'), 'InstallPageBrand'),
+});
 
 const routeTree = rootRoute.addChildren([
   home,
@@ -193,6 +198,7 @@ const routeTree = rootRoute.addChildren([
   topupRoute,
   refundsRoute,
   balance,
+  installPage,
 ]);
 
 export const router = createRouter({

@@ -15,6 +15,7 @@ import { EventsPortalModule } from '../events/index.js';
 import { LookupsPortalModule } from '../lookups/index.js';
 import { OrdersPortalModule } from '../orders/index.js';
 import { OverviewPortalModule } from '../overview/index.js';
+import { PartnerPortalModule } from '../partner-admin/index.js';
 import { PortalSessionsPortalModule } from '../portal-sessions/index.js';
 import { RefundsPortalModule } from '../refunds/index.js';
 import { TopupsPortalModule } from '../topups/index.js';
@@ -40,6 +41,7 @@ import type { ProcessResources } from './process-resources.js';
     InstallLinksPortalModule,
     TopupsPortalModule,
     RefundsPortalModule,
+    PartnerPortalModule,
     LookupsPortalModule,
     EventsPortalModule,
     WalletPortalModule,

@@ -11,6 +11,7 @@ export const PORTAL_SCOPES = [
   'requests:read',
   'wallet:read',
   'refunds:write',
+  'brand:write',
 ] as const;
 export type PortalScope = (typeof PORTAL_SCOPES)[number];
 

@@ -1,5 +1,5 @@
 /**
- * The portal team's administration of partners on the admin port: name, brand, low-balance threshold, suspension. Owns
- * no table. It is a feature of its own because a partner's settings include its wallet's, and `wallet` uses `partners`.
+ * The portal team's administration of partners on the admin port: name, brand, low-balance threshold, suspension; and
+ * the brand in the portal. Owns no table. It is a feature of its own because a partner's settings include its wallet's, and `wallet` uses `partners`.
  */
-export { PartnerAdminModule } from './partner-admin.module.js';
+export { PartnerAdminModule, PartnerPortalModule } from './partner-admin.module.js';

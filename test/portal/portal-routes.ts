@@ -21,6 +21,7 @@ const BODIES: Readonly<Record<string, object>> = {
   'POST api-keys': { mode: 'sandbox' },
   'POST webhook-endpoints': { mode: 'sandbox', url: 'https://partner.example/hook' },
   'PATCH webhook-endpoints/:id': { description: 'changed' },
+  'PATCH brand': { name: 'Acme Travel' },
   'PATCH esims/:id': { label: 'changed' },
   'PUT esims/:id/auto-topup': {
     ...{ at_percent: 80, package_id: 'pkg_fr_topup_1gb_7d', max_times: 1 },

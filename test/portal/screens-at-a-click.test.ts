@@ -145,6 +145,24 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
     expect(await audited('esim.auto_topup_deleted')).toHaveLength(1);
   });
 
+  it('sets the brand of the install page, and names the field that is wrong', async () => {
+    await portal.open('/install-page');
+    const form = page.getByRole('form', { name: 'Brand' });
+    await form.getByRole('textbox', { name: /^Logo address/ }).fill('http://acme.example/logo.svg');
+    await form.getByRole('textbox', { name: /^Accent color/ }).fill('#0a66c2');
+    await form.getByRole('button', { name: 'Save brand' }).click();
+    await form.getByText('must be an absolute https URL').waitFor();
+    await form.getByRole('textbox', { name: /^Logo address/ }).fill('https://acme.example/logo.svg');
+    await form.getByRole('button', { name: 'Save brand' }).click();
+    await page.getByText('Saved. The install page shows it at once.').waitFor();
+    const { data } = (await service.admin.get(`/internal/v1/partners/${partner.id}`)).body;
+    expect(data.brand).toEqual({
+      ...{ name: null, logo_url: 'https://acme.example/logo.svg' },
+      ...{ accent: '#0a66c2', help_url: null },
+    });
+    expect(await audited('partner.updated')).toHaveLength(1);
+  });
+
   it('creates an install link, shows its address once, and revokes it', async () => {
     const id = await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d');
     await portal.open(`/esims/${id}`);

@@ -205,6 +205,27 @@ export type Brand = {
     help_url: string | null;
 };
 
+export type BrandRequest = {
+    /**
+     * Null shows the partner's name.
+     */
+    name?: string | null;
+    /**
+     * An image, shown 28 pixels high or more.
+     */
+    logo_url?: string | null;
+    accent?: string | null;
+    /**
+     * The partner's help for its travelers.
+     */
+    help_url?: string | null;
+};
+
+export type BrandResponse = {
+    request_id: RequestId;
+    data: Brand;
+};
+
 /**
  * Packages of the Live catalog were added, changed or withdrawn.
  */
@@ -2132,7 +2153,7 @@ export type Session = {
     partner: SessionPartner;
     actor: PortalActor;
     modes: Array<'sandbox' | 'live'>;
-    scopes: Array<'keys:read' | 'keys:write' | 'webhooks:read' | 'webhooks:write' | 'webhooks:replay' | 'catalog:read' | 'orders:read' | 'esims:write' | 'requests:read' | 'wallet:read' | 'refunds:write'>;
+    scopes: Array<'keys:read' | 'keys:write' | 'webhooks:read' | 'webhooks:write' | 'webhooks:replay' | 'catalog:read' | 'orders:read' | 'esims:write' | 'requests:read' | 'wallet:read' | 'refunds:write' | 'brand:write'>;
     expires_at: string;
     /**
      * Until this time the session can do actions that otherwise get 403 `step_up_required`, such as creating and revoking live keys.
@@ -5865,6 +5886,83 @@ export type CancelRefundRequestResponses = {
 };
 
 export type CancelRefundRequestResponse = CancelRefundRequestResponses[keyof CancelRefundRequestResponses];
+
+export type UpdateBrandData = {
+    body?: BrandRequest;
+    path?: never;
+    query?: never;
+    url: '/portal/v1/brand';
+};
+
+export type UpdateBrandErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not valid JSON.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem;
+    /**
+     * `method_not_allowed`: This path does not support the method.
+     */
+    405: Problem;
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem;
+    /**
+     * `session_changed`: You signed in again in another tab.
+     */
+    409: Problem;
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem;
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem;
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem;
+    /**
+     * `expectation_failed`: The service does not support the Expect header.
+     */
+    417: Problem;
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem;
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem;
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem;
+    /**
+     * `service_unavailable`: The service is temporarily unavailable.
+     */
+    503: Problem;
+};
+
+export type UpdateBrandError = UpdateBrandErrors[keyof UpdateBrandErrors];
+
+export type UpdateBrandResponses = {
+    /**
+     * Done.
+     */
+    200: BrandResponse;
+};
+
+export type UpdateBrandResponse = UpdateBrandResponses[keyof UpdateBrandResponses];
 
 export type GetOrderData = {
     body?: never;

@@ -15,6 +15,7 @@ const BUSINESS = [
   { to: '/top-ups', name: 'Top-ups', scope: 'orders:read', icon: 'topup' },
   { to: '/refunds', name: 'Refunds', scope: 'orders:read', icon: 'coin' },
   { to: '/balance', name: 'Balance', scope: 'wallet:read', icon: 'wallet' },
+  { to: '/install-page', name: 'Install Page', scope: 'brand:write', icon: 'link' },
 ] as const satisfies readonly Entry[];
 
 const DEVELOPERS = [

@@ -210,7 +210,7 @@ export function toPartnerChanges({ name, email, brand }: UpdatePartnerDto): Part
 }
 
 /** Only the fields that were sent, because a stored brand keeps the others. */
-function toBrandChanges({ name, logo_url, accent, help_url }: BrandDto): Partial<PartnerBrand> {
+export function toBrandChanges({ name, logo_url, accent, help_url }: BrandDto): Partial<PartnerBrand> {
   return {
     ...(name === undefined ? {} : { name }),
     ...(logo_url === undefined ? {} : { logo_url }),
