@@ -81,6 +81,7 @@ function Content({ order }: { order: OrderWithTimeline }) {
           title={capitalized(words(order.failure.code))}
         >
           <p>{order.failure.reason}</p>
+          <p>{effectOf(order)}</p>
         </Callout>
       )}
       {order.cancel_failure && (
@@ -113,6 +114,19 @@ function Content({ order }: { order: OrderWithTimeline }) {
   );
 }
 
+/** The effect of a failure on the eSIMs and the money. */
+function effectOf({
+  status,
+  quantity,
+  quantity_issued: issued,
+  unit_price: price,
+}: OrderWithTimeline): string {
+  if (status === 'failed') return 'Nothing was issued, and nothing is charged.';
+  const missing = quantity - issued;
+  const returned = money({ ...price, amount: price.amount * missing });
+  return `${issued} of ${counted(quantity, 'eSIM')} ${issued === 1 ? 'was' : 'were'} issued. ${returned} for the other ${count(missing)} is not charged.`;
+}
+
 function Esims({ order }: { order: OrderWithTimeline }) {
   return (
     <section aria-labelledby="esims">
@@ -142,6 +156,7 @@ function Esims({ order }: { order: OrderWithTimeline }) {
 }
 
 function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
+  const hasEndpoints = new Set(deliveries.map((delivery) => delivery.endpoint_id)).size > 1;
   return (
     <section aria-labelledby="deliveries">
       <div className="section-head">
@@ -162,6 +177,7 @@ function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
                   {delivery.event_type}
                   <span className="hidden">, delivery {delivery.id}</span>
                 </Link>
+                {hasEndpoints && <span className="second">Endpoint …{delivery.endpoint_id.slice(-6)}</span>}
               </th>
               <td className="at-state">
                 <DeliveryStatus delivery={delivery} />

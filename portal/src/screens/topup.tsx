@@ -52,12 +52,12 @@ export function TopupPage() {
               entries={[
                 ['Adds', added(topup)],
                 ['Price', money(topup.price)],
-                ['Placed', topup.auto ? 'Automatically' : 'By a call'],
+                ['Placed', topup.auto ? 'Automatically' : 'Through the API'],
                 ['Failure', topup.failure?.reason],
                 [
                   'eSIM',
                   <Link key="esim" to="/esims/$esimId" params={{ esimId: topup.esim_id }}>
-                    {topup.esim_id}
+                    eSIM …{topup.esim_id.slice(-6)}
                   </Link>,
                 ],
                 ['ICCID', <Id key="iccid" text={topup.iccid} what="ICCID" />],

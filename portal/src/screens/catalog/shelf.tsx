@@ -27,7 +27,7 @@ const PLANS = [
   ['unlimited', 'Unlimited'],
 ] as const;
 const SORTS = [
-  ['', 'Shelf order'],
+  ['', 'Recommended'],
   ['price', 'Lowest price'],
   ['-price', 'Highest price'],
   ['data', 'Least data'],
@@ -126,7 +126,7 @@ export function Shelf({ code, destination }: Props) {
         </div>
         <section aria-labelledby="shelf">
           <div className="section-head">
-            <h2 id="shelf">{isShelf ? 'Shelf' : 'All packages'}</h2>
+            <h2 id="shelf">{isShelf ? 'Packages' : 'All packages'}</h2>
             <span className="toggle small">
               <Switch.Root
                 className="switch"
@@ -159,7 +159,10 @@ export function Shelf({ code, destination }: Props) {
             busy={query.isFetchingNextPage || query.isPlaceholderData}
             load={() => void query.fetchNextPage()}
           />
-          <p className="table-foot">“Not stated” means that the wholesaler does not say. We never guess.</p>
+          <p className="table-foot">
+            The exit country is where the eSIM’s traffic reaches the internet. “Not stated” means that the
+            wholesaler does not say. We never guess.
+          </p>
         </section>
         {dropped > 0 && (
           <Callout tone="off" title={`Why ${counted(dropped, 'package is', 'packages are')} hidden`}>
