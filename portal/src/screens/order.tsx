@@ -177,7 +177,7 @@ function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
                   {delivery.event_type}
                   <span className="hidden">, delivery {delivery.id}</span>
                 </Link>
-                {hasEndpoints && <span className="second">Endpoint …{delivery.endpoint_id.slice(-6)}</span>}
+                {hasEndpoints && <span className="second nowrap">Endpoint …{delivery.endpoint_id.slice(-6)}</span>}
               </th>
               <td className="at-state">
                 <DeliveryStatus delivery={delivery} />
@@ -235,6 +235,7 @@ function ApiCall({ requestId }: { requestId: string }) {
 }
 
 function Money({ order }: { order: OrderWithTimeline }) {
+  const isOpen = order.status === 'pending' || order.status === 'processing';
   const charged = { ...order.total, amount: order.total.amount - order.refunded.amount };
   return (
     <section className="card" aria-labelledby="money">
@@ -247,7 +248,7 @@ function Money({ order }: { order: OrderWithTimeline }) {
           ['Quantity', String(order.quantity)],
           ['Total', money(order.total)],
           ['Refunded', money(order.refunded)],
-          ['Charged', money(charged)],
+          [isOpen ? 'Reserved' : 'Charged', money(charged)],
         ]}
       />
     </section>

@@ -51,7 +51,7 @@ export function TopupPage() {
             <Facts
               entries={[
                 ['Adds', added(topup)],
-                ['Price', money(topup.price)],
+                ['Price', `${money(topup.price)}${topup.status === 'failed' ? ', not charged' : ''}`],
                 ['Placed', topup.auto ? 'Automatically' : 'Through the API'],
                 ['Failure', topup.failure?.reason],
                 [
