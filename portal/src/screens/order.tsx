@@ -177,7 +177,9 @@ function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
                   {delivery.event_type}
                   <span className="hidden">, delivery {delivery.id}</span>
                 </Link>
-                {hasEndpoints && <span className="second nowrap">Endpoint …{delivery.endpoint_id.slice(-6)}</span>}
+                {hasEndpoints && (
+                  <span className="second nowrap">Endpoint …{delivery.endpoint_id.slice(-6)}</span>
+                )}
               </th>
               <td className="at-state">
                 <DeliveryStatus delivery={delivery} />

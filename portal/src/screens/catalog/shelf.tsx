@@ -16,7 +16,7 @@ import { placeName, shortTitleOf } from '../../components/package-name.tsx';
 import { Segments } from '../../components/segments.tsx';
 import { Screen } from '../../layout/screen.tsx';
 import { useMode } from '../../layout/use-mode.ts';
-import { exitName, fairUse, network, topupName } from './words.ts';
+import { callsAndTexts, exitName, fairUse, network, topupName } from './words.ts';
 
 const catalogRoute = getRouteApi('/catalog');
 
@@ -194,6 +194,7 @@ function PackageRow({ item }: { item: ListedPackage }) {
           {shortTitleOf(item)}
         </Link>
         <span className="second">{network(item)}</span>
+        {callsAndTexts(item) && <span className="second">{callsAndTexts(item)}</span>}
       </th>
       <td data-label="Validity">
         {plan.days ? (

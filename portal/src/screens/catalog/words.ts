@@ -38,12 +38,11 @@ export function topupName({ topup, topup_supported: supported }: Package): strin
 export const callsAndTexts = ({ voice_minutes: minutes, sms_count: texts }: Package): string =>
   [minutes ? counted(minutes, 'minute') : '', texts ? `${texts} SMS` : ''].filter(Boolean).join(', ');
 
-/** Plan, calls, networks, generation and hotspot in a line. */
+/** Plan, networks, generation and hotspot in a line. */
 export function network(item: Package): string {
   const names = [...new Set(item.networks.map(({ operator }) => operator))];
   return [
     PLANS[item.plan.kind],
-    callsAndTexts(item),
     item.coverage.length > 1 ? `${item.coverage.length} countries` : names.slice(0, 2).join(', '),
     item.max_generation,
     item.hotspot ? 'hotspot' : '',
