@@ -70,7 +70,8 @@ function Content({ order }: { order: OrderWithTimeline }) {
   const { data: esim } = useQuery({
     ...oneQuery<Esim>('esims', first?.esim_id ?? ''),
     enabled: order.esims.length === 1,
-    refetchInterval: every(10_000),
+    // As often as the order: the timeline and the usage card must agree.
+    refetchInterval: every(3_000),
   });
   const steps = stepsOf(order, esim);
   return (
