@@ -21,7 +21,7 @@ export function Balance() {
   return (
     <Screen
       name="Balance"
-      lead={mode === 'live' && 'It pays for Live orders and top-ups. To deposit money, contact us.'}
+      lead={mode === 'live' && 'Your balance pays for Live orders and top-ups. To deposit money, contact us.'}
     >
       {mode === 'live' ? (
         <LiveBalance />
