@@ -12,7 +12,7 @@ type Brand = Session['partner']['brand'];
 
 const KEY = ['brand'];
 
-/** What travelers see of the partner on the install page. Both modes share it. */
+/** The form for the partner's look on the install page. Both modes share it. */
 export function InstallPageBrand() {
   const query = useQuery({
     queryKey: KEY,
