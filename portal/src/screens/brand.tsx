@@ -12,7 +12,7 @@ type Brand = Session['partner']['brand'];
 
 const KEY = ['brand'];
 
-/** Sets the name, logo, color and help address that travelers see on the install page. Both modes share them. */
+/** The form for the partner's look on the install page. Both modes share it. */
 export function InstallPageBrand() {
   const query = useQuery({
     queryKey: KEY,
