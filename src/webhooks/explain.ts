@@ -100,7 +100,7 @@ export class Explain {
 function nextOfEndpoint(endpoint: WebhookEndpointEntity): Next {
   switch (endpointStatus(endpoint)) {
     case 'enabled':
-      return { next: 'We send events as they happen.', nextAt: null };
+      return { next: 'We send events as they happen, and retry deliveries that fail.', nextAt: null };
     case 'blocked':
       return {
         next: 'The block ends automatically. We then send pending deliveries, slowly at first.',

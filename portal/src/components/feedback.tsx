@@ -51,6 +51,13 @@ function StepUp({ call }: { call: string }) {
   );
 }
 
+/** Forms mark their invalid fields, so the API's hint at `errors` does not help there. */
+function messageOf({ call, fields, message }: ApiError): string {
+  return fields.size > 0 && !call.startsWith('GET ')
+    ? 'Nothing was changed. Correct the marked fields.'
+    : message;
+}
+
 /** An error with the request id that support needs. */
 export function ErrorNote({ error, retry }: { error: unknown; retry?: () => void }) {
   if (error === null || error === undefined) return null;
@@ -68,7 +75,9 @@ export function ErrorNote({ error, retry }: { error: unknown; retry?: () => void
         )
       }
     >
-      <p>{known ? known.message : 'We could not reach the portal. Check your connection and try again.'}</p>
+      <p>
+        {known ? messageOf(known) : 'We could not reach the portal. Check your connection and try again.'}
+      </p>
       {known?.requestId && (
         <p className="small">
           Request <Id text={known.requestId} what="request id" />

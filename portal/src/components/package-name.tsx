@@ -31,9 +31,11 @@ export function shortTitleOf(item: Package): string {
   return place && label && bare(title).includes(bare(label)) ? `${place} ${label}` : title;
 }
 
-/** With the validity: `Japan 3 GB, 15 days`. */
+/** With the validity, unless the title has it: `Japan 3 GB, 15 days`. */
 export function titleOf(item: Package, days: number | null = null): string {
-  return `${shortTitleOf(item)}, ${counted(days ?? item.validity_days, 'day')}`;
+  const title = shortTitleOf(item);
+  const validity = counted(days ?? item.validity_days, 'day');
+  return title.includes(` ${validity}`) ? title : `${title}, ${validity}`;
 }
 
 /** A package's name for people; its id until the name is known, or if the session may not read the catalog. */

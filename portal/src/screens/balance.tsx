@@ -19,7 +19,10 @@ export function Balance() {
   const mode = useMode();
   const { api_url: apiUrl } = useSession();
   return (
-    <Screen name="Balance">
+    <Screen
+      name="Balance"
+      lead={mode === 'live' && 'Your balance pays for Live orders and top-ups. To deposit money, contact us.'}
+    >
       {mode === 'live' ? (
         <LiveBalance />
       ) : (

@@ -21,7 +21,7 @@ export function InstallPageBrand() {
   return (
     <Screen
       name="Install Page"
-      lead="Travelers see this on the page behind an install link. Empty fields use a plain look."
+      lead="Travelers see this on the page that an install link opens. Without a name, they see your company’s."
     >
       {query.isPending && <Loading />}
       {query.isError && <ErrorNote error={query.error} retry={() => void query.refetch()} />}
@@ -48,7 +48,7 @@ function BrandForm({ brand, partnerName }: { brand: Brand; partnerName: string }
   });
   return (
     <form
-      className="card stack"
+      className="card stack reading"
       aria-label="Brand"
       onSubmit={(event) => {
         event.preventDefault();
@@ -78,6 +78,7 @@ function BrandForm({ brand, partnerName }: { brand: Brand; partnerName: string }
         value={accent}
         onChange={setAccent}
         placeholder="#0a66c2"
+        hint="For buttons and highlights, as # and six hex digits."
         error={fieldError(error, 'accent')}
       />
       <TextField

@@ -58,7 +58,7 @@ export function EsimActions({ esim, more = [] }: { esim: Esim; more?: readonly M
   return (
     <>
       <ActionMenu entries={entries} />
-      {open === 'refund' && <RefundDialog esimId={esim.id} onClose={close} />}
+      {open === 'refund' && <RefundDialog esim={esim} onClose={close} />}
       {open === 'label' && <LabelDialog esim={esim} onClose={close} />}
       {open !== null && open !== 'refund' && open !== 'label' && (
         <ControlDialog esim={esim} control={open} onClose={close} />

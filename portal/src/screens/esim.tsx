@@ -143,6 +143,7 @@ function Plans({ esim }: { esim: Esim }) {
         )}
         empty={<p className="muted">No plans yet.</p>}
       />
+      <p className="hint">“–” and “Unknown” mean that the wholesaler does not say. We never guess.</p>
     </section>
   );
 }

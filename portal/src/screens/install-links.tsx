@@ -152,7 +152,7 @@ function CreateDialog({ esim, onClose }: { esim: Esim; onClose: () => void }) {
     <Dialog
       onClose={onClose}
       title="Create install link"
-      description="A page for the traveler with the right first step for the phone. It shows data and days left afterwards."
+      description="The link opens a page that shows the traveler how to install the eSIM, and later the data and days that are left."
       onSubmit={() => void run()}
       live={esim.mode === 'live' && <strong>Live eSIM.</strong>}
       foot={

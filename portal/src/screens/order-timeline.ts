@@ -45,6 +45,7 @@ function titleOf({ kind, percent, detail }: TimelineEntry, title: string, order:
   if (kind === 'provisioned' && order.quantity > 1)
     return `${order.quantity_issued} of ${order.quantity} eSIMs issued`;
   if (percent !== null) return `${percent}% used`;
+  if (kind === 'profile_changed' && detail) return `Profile ${words(detail)}`;
   if (kind.startsWith('webhook_') && detail) return title.replace('Webhook', `Webhook ${detail}`);
   return title;
 }
@@ -55,7 +56,8 @@ function textOf({ kind, amount, detail }: TimelineEntry, order: OrderWithTimelin
     return `${money(order.unit_price)} charged${order.quantity > 1 ? ' for each eSIM' : ''}.`;
   if (amount)
     return `${money(amount)} ${kind === 'topup_accepted' ? 'reserved' : 'returned to your balance'}.`;
-  if (kind.startsWith('webhook_') || kind === 'installed' || detail === null) return undefined;
+  if (kind.startsWith('webhook_') || kind === 'installed' || kind === 'profile_changed') return undefined;
+  if (detail === null) return undefined;
   if (kind === 'expiring') return 'The traveler can be told, or topped up.';
   return `${capitalized(words(detail))}${/[.!?]$/.test(detail) ? '' : '.'}`;
 }

@@ -70,7 +70,8 @@ function Content({ order }: { order: OrderWithTimeline }) {
   const { data: esim } = useQuery({
     ...oneQuery<Esim>('esims', first?.esim_id ?? ''),
     enabled: order.esims.length === 1,
-    refetchInterval: every(10_000),
+    // As often as the order: the timeline and the usage card must agree.
+    refetchInterval: every(3_000),
   });
   const steps = stepsOf(order, esim);
   return (
@@ -81,6 +82,7 @@ function Content({ order }: { order: OrderWithTimeline }) {
           title={capitalized(words(order.failure.code))}
         >
           <p>{order.failure.reason}</p>
+          <p>{effectOf(order)}</p>
         </Callout>
       )}
       {order.cancel_failure && (
@@ -113,6 +115,19 @@ function Content({ order }: { order: OrderWithTimeline }) {
   );
 }
 
+/** The effect of a failure on the eSIMs and the money. */
+function effectOf({
+  status,
+  quantity,
+  quantity_issued: issued,
+  unit_price: price,
+}: OrderWithTimeline): string {
+  if (status === 'failed') return 'Nothing was issued, and nothing is charged.';
+  const missing = quantity - issued;
+  const returned = money({ ...price, amount: price.amount * missing });
+  return `${issued} of ${counted(quantity, 'eSIM')} ${issued === 1 ? 'was' : 'were'} issued. ${returned} for the other ${count(missing)} is not charged.`;
+}
+
 function Esims({ order }: { order: OrderWithTimeline }) {
   return (
     <section aria-labelledby="esims">
@@ -142,6 +157,7 @@ function Esims({ order }: { order: OrderWithTimeline }) {
 }
 
 function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
+  const hasEndpoints = new Set(deliveries.map((delivery) => delivery.endpoint_id)).size > 1;
   return (
     <section aria-labelledby="deliveries">
       <div className="section-head">
@@ -162,6 +178,9 @@ function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
                   {delivery.event_type}
                   <span className="hidden">, delivery {delivery.id}</span>
                 </Link>
+                {hasEndpoints && (
+                  <span className="second nowrap">Endpoint …{delivery.endpoint_id.slice(-6)}</span>
+                )}
               </th>
               <td className="at-state">
                 <DeliveryStatus delivery={delivery} />
@@ -219,6 +238,7 @@ function ApiCall({ requestId }: { requestId: string }) {
 }
 
 function Money({ order }: { order: OrderWithTimeline }) {
+  const isOpen = order.status === 'pending' || order.status === 'processing';
   const charged = { ...order.total, amount: order.total.amount - order.refunded.amount };
   return (
     <section className="card" aria-labelledby="money">
@@ -231,7 +251,7 @@ function Money({ order }: { order: OrderWithTimeline }) {
           ['Quantity', String(order.quantity)],
           ['Total', money(order.total)],
           ['Refunded', money(order.refunded)],
-          ['Charged', money(charged)],
+          [isOpen ? 'Reserved' : 'Charged', money(charged)],
         ]}
       />
     </section>

@@ -3,7 +3,7 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { post } from '../api/client.ts';
 import { useScope } from '../api/session.ts';
-import type { Mode, RefundRequest } from '../api/types.ts';
+import type { Esim, Mode, RefundRequest } from '../api/types.ts';
 import { useAction } from '../api/use-action.ts';
 import { Dialog } from '../components/dialog.tsx';
 import { Empty, ErrorNote } from '../components/feedback.tsx';
@@ -32,7 +32,7 @@ export function Refunds() {
   const mode = useMode();
   const { mode: _mode, ...filters } = refundsRoute.useSearch();
   return (
-    <Screen name="Refunds" lead="Your refund requests and our decisions.">
+    <Screen name="Refunds" lead="Your refund requests and our decisions. To request one, open the eSIM.">
       <UrlFilters
         choices={[{ name: 'status', label: 'Status', options: STATUSES }]}
         texts={[{ name: 'esim_id', label: 'eSIM id', placeholder: 'esim_…' }]}
@@ -116,7 +116,7 @@ export function EsimRefunds({ esim }: { esim: { id: string; mode: Mode } }) {
             <td>{mayWrite && request.status === 'pending' && <Withdraw id={request.id} />}</td>
           </tr>
         )}
-        empty={<p className="muted">None. {mayWrite && 'Request one under “More actions”.'}</p>}
+        empty={<p className="muted">None. {mayWrite && 'Request one in the “…” menu at the top.'}</p>}
       />
     </section>
   );
@@ -145,13 +145,13 @@ function Withdraw({ id }: { id: string }) {
 }
 
 /** Asks for the reason of a refund request. */
-export function RefundDialog({ esimId, onClose }: { esimId: string; onClose: () => void }) {
+export function RefundDialog({ esim, onClose }: { esim: Esim; onClose: () => void }) {
   const [reason, setReason] = useState<string>('not_working');
   const [details, setDetails] = useState('');
   const queries = useQueryClient();
   const { busy, error, run } = useAction(async () => {
     const text = details.trim();
-    await post<RefundRequest>(PATH, { esim_id: esimId, reason, details: text === '' ? null : text });
+    await post<RefundRequest>(PATH, { esim_id: esim.id, reason, details: text === '' ? null : text });
     void queries.invalidateQueries({ queryKey: [PATH] });
     notify('Refund requested. We will decide and show the result here.');
     onClose();
@@ -160,7 +160,11 @@ export function RefundDialog({ esimId, onClose }: { esimId: string; onClose: () 
     <Dialog
       onClose={onClose}
       title="Request refund"
-      description="We check the request and answer it here. The eSIM keeps working until then."
+      description={
+        esim.actions.includes('cancel')
+          ? 'This eSIM is unused. If its whole order is, cancel the order instead: that refund takes seconds. Otherwise, we check the request and answer it here.'
+          : 'We check the request and answer it here. The eSIM keeps working until then.'
+      }
       onSubmit={() => void run()}
       foot={
         <>

@@ -63,7 +63,15 @@ function CallFacts({ call }: { call: Call }) {
       <Facts
         kind="wide"
         entries={[
-          ['Error', call.error_code && <code key="error">{call.error_code}</code>],
+          [
+            'Error',
+            call.error_code && (
+              <a key="error" href={`/docs/errors#${call.error_code}`} target="_blank" rel="noreferrer">
+                <code>{call.error_code}</code>
+                <span className="hidden"> (new tab)</span>
+              </a>
+            ),
+          ],
           ['Latency', milliseconds(call.latency_ms)],
           ['Mode', call.mode && MODE_NAMES[call.mode]],
           ['Key', call.key_id && <Id key="key" text={call.key_id} what="key id" />],

@@ -61,7 +61,12 @@ export function Requests() {
   return (
     <Screen
       name="Requests"
-      lead="Every API call that your programs made in the last 30 days. Each response has its request id in X-Request-Id."
+      lead={
+        <>
+          Every API call that your programs made in the last 30 days. Each response has its request id in{' '}
+          <span className="nowrap">X-Request-Id</span>.
+        </>
+      }
       actions={<LookUp />}
     >
       <UrlFilters

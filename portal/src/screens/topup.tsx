@@ -51,13 +51,13 @@ export function TopupPage() {
             <Facts
               entries={[
                 ['Adds', added(topup)],
-                ['Price', money(topup.price)],
-                ['Placed', topup.auto ? 'Automatically' : 'By a call'],
+                ['Price', `${money(topup.price)}${topup.status === 'failed' ? ', not charged' : ''}`],
+                ['Placed', topup.auto ? 'Automatically' : 'Through the API'],
                 ['Failure', topup.failure?.reason],
                 [
                   'eSIM',
                   <Link key="esim" to="/esims/$esimId" params={{ esimId: topup.esim_id }}>
-                    {topup.esim_id}
+                    eSIM …{topup.esim_id.slice(-6)}
                   </Link>,
                 ],
                 ['ICCID', <Id key="iccid" text={topup.iccid} what="ICCID" />],

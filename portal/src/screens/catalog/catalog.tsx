@@ -47,9 +47,9 @@ function Destinations({ destinations }: { destinations: readonly Destination[] }
   const [kind, setKind] = useState<Destination['kind']>('country');
   const [text, setText] = useState('');
   const wanted = text.trim().toLowerCase();
-  const shown = destinations.filter(
-    (one) => one.kind === kind && `${one.name} ${one.code}`.toLowerCase().includes(wanted),
-  );
+  const shown = destinations
+    .filter((one) => one.kind === kind && `${one.name} ${one.code}`.toLowerCase().includes(wanted))
+    .toSorted((a, b) => a.name.localeCompare(b.name));
   if (destinations.length === 0)
     return (
       <Empty title="No packages yet" icon="catalog">

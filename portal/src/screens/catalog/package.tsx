@@ -14,7 +14,7 @@ import { Badge } from '../../components/state.tsx';
 import { Time } from '../../components/time.tsx';
 import { Screen } from '../../layout/screen.tsx';
 import { useMode } from '../../layout/use-mode.ts';
-import { exitName, fairUse, PLANS, topupName } from './words.ts';
+import { callsAndTexts, exitName, fairUse, PLANS, topupName } from './words.ts';
 
 const packageRoute = getRouteApi('/catalog/$packageId');
 
@@ -71,6 +71,7 @@ function Content({ item, mode }: { item: Package; mode: Mode }) {
             ['Price a day', perDay && money(perDay)],
             ['Days', plan.days ? `${plan.days.min} to ${plan.days.max}` : counted(item.validity_days, 'day')],
             ['Data', item.data_label],
+            ['Calls', callsAndTexts(item)],
             ['Plan', PLANS[plan.kind]],
           ]}
         />

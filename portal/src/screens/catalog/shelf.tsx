@@ -16,7 +16,7 @@ import { placeName, shortTitleOf } from '../../components/package-name.tsx';
 import { Segments } from '../../components/segments.tsx';
 import { Screen } from '../../layout/screen.tsx';
 import { useMode } from '../../layout/use-mode.ts';
-import { exitName, fairUse, network, topupName } from './words.ts';
+import { callsAndTexts, exitName, fairUse, network, topupName } from './words.ts';
 
 const catalogRoute = getRouteApi('/catalog');
 
@@ -27,7 +27,7 @@ const PLANS = [
   ['unlimited', 'Unlimited'],
 ] as const;
 const SORTS = [
-  ['', 'Shelf order'],
+  ['', 'Recommended'],
   ['price', 'Lowest price'],
   ['-price', 'Highest price'],
   ['data', 'Least data'],
@@ -126,7 +126,7 @@ export function Shelf({ code, destination }: Props) {
         </div>
         <section aria-labelledby="shelf">
           <div className="section-head">
-            <h2 id="shelf">{isShelf ? 'Shelf' : 'All packages'}</h2>
+            <h2 id="shelf">{isShelf ? 'Packages' : 'All packages'}</h2>
             <span className="toggle small">
               <Switch.Root
                 className="switch"
@@ -159,7 +159,10 @@ export function Shelf({ code, destination }: Props) {
             busy={query.isFetchingNextPage || query.isPlaceholderData}
             load={() => void query.fetchNextPage()}
           />
-          <p className="table-foot">“Not stated” means that the wholesaler does not say. We never guess.</p>
+          <p className="table-foot">
+            The exit country is where the eSIM’s traffic reaches the internet. “Not stated” means that the
+            wholesaler does not say. We never guess.
+          </p>
         </section>
         {dropped > 0 && (
           <Callout tone="off" title={`Why ${counted(dropped, 'package is', 'packages are')} hidden`}>
@@ -191,6 +194,7 @@ function PackageRow({ item }: { item: ListedPackage }) {
           {shortTitleOf(item)}
         </Link>
         <span className="second">{network(item)}</span>
+        {callsAndTexts(item) && <span className="second">{callsAndTexts(item)}</span>}
       </th>
       <td data-label="Validity">
         {plan.days ? (

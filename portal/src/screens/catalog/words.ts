@@ -1,5 +1,5 @@
 import type { Package } from '../../api/types.ts';
-import { bytes, words } from '../../components/format.ts';
+import { bytes, counted, words } from '../../components/format.ts';
 import { placeName } from '../../components/package-name.tsx';
 
 export const PLANS: Record<Package['plan']['kind'], string> = {
@@ -34,7 +34,11 @@ export function topupName({ topup, topup_supported: supported }: Package): strin
   return topup.behavior === 'queues' ? `Queues ${kinds}` : `Adds ${kinds}`;
 }
 
-/** Networks, generation and hotspot in a line. */
+/** The calls and texts of a package, such as `100 minutes, 50 SMS`. Empty if it has none. */
+export const callsAndTexts = ({ voice_minutes: minutes, sms_count: texts }: Package): string =>
+  [minutes ? counted(minutes, 'minute') : '', texts ? `${texts} SMS` : ''].filter(Boolean).join(', ');
+
+/** Plan, networks, generation and hotspot in a line. */
 export function network(item: Package): string {
   const names = [...new Set(item.networks.map(({ operator }) => operator))];
   return [

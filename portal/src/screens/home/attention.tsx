@@ -135,7 +135,7 @@ function shownOf(item: Attention, now: number): Shown {
         title: `${counted(count ?? 1, 'refund request is', 'refund requests are')} waiting for our decision`,
         text: (
           <>
-            The oldest was sent <Ago at={since} />. No action needed.
+            {(count ?? 1) === 1 ? 'It' : 'The oldest'} was sent <Ago at={since} />. No action needed.
           </>
         ),
         link: (

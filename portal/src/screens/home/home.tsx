@@ -22,6 +22,12 @@ const homeRoute = getRouteApi('/');
 
 const LATEST = 5;
 
+const LEADS: Record<Period, string> = {
+  '24h': 'The last 24 hours.',
+  '7d': 'The last 7 days, with today. Days begin at 00:00 UTC.',
+  '30d': 'The last 30 days, with today. Days begin at 00:00 UTC.',
+};
+
 /** The first screen: recent figures, and everything that needs somebody. */
 export function Home() {
   const mode = useMode();
@@ -34,7 +40,7 @@ export function Home() {
     <Screen
       name="Home"
       crumb={session.partner.name}
-      lead={period === '24h' ? 'The last 24 hours.' : 'Days begin at 00:00 UTC.'}
+      lead={LEADS[period]}
       actions={
         <Segments
           legend="Period"

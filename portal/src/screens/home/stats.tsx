@@ -220,7 +220,7 @@ function Deliveries({ series, period }: { series: NonNullable<Overview['deliveri
       delta={
         ended === 0
           ? 'none in this period'
-          : `${count(delivered)} of ${counted(ended, 'delivery', 'deliveries')}`
+          : `${count(delivered)} of ${counted(ended, 'finished delivery', 'finished deliveries')}`
       }
     >
       <Chart
