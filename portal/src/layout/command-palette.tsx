@@ -19,7 +19,7 @@ export function CommandPalette() {
     <>
       <button type="button" className="goto" onClick={() => setOpen(true)}>
         <Icon name="search" />
-        <span>Find or go to …</span>
+        <span>Go to …</span>
         <kbd aria-hidden="true">Ctrl K</kbd>
       </button>
       {open && (
