@@ -42,6 +42,9 @@ export function documentedRequest({ document, operation, world }: Target): Draft
   return {
     ...plainDraft(operation, world),
     ids: idsOf(operation, (parameter) => nthOrLast(world.realIds(operation, parameter), nth)),
+    query: requiredQuery(operation).map(
+      ({ name, schema }) => `${name}=${encodeURIComponent(String((schema as SchemaObject).example))}`,
+    ),
     fields: example
       ? new Map(Object.entries(body).map(([name, value]) => [name, JSON.stringify(value)]))
       : null,
@@ -73,7 +76,7 @@ export function validRequest({ document, operation, world }: Target): fc.Arbitra
   return fc
     .record({
       ids: fc.record(Object.fromEntries(ids)),
-      query: fc.record(Object.fromEntries(query), { requiredKeys: [] }),
+      query: fc.record(Object.fromEntries(query), { requiredKeys: requiredQuery(operation).map(nameOf) }),
       fields: schema ? validFields(document, schema) : fc.constant(null),
     })
     .map(({ ids, query, fields }) => ({
@@ -124,6 +127,12 @@ function plainDraft(operation: ReadOperation, world: World): Draft {
     mutations: [],
     expected: null,
   };
+}
+
+const nameOf = ({ name }: { readonly name: string }): string => name;
+
+function requiredQuery({ parameters }: ReadOperation): ReadOperation['parameters'] {
+  return parameters.filter((parameter) => parameter.in === 'query' && parameter.required === true);
 }
 
 function idsOf<T>(operation: ReadOperation, id: (parameter: string) => T): Record<string, T> {

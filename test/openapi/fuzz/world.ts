@@ -174,6 +174,7 @@ async function adminIds(service: TestService, victim: TestPartner, receiver: Tes
       await requestRefund(victim.sandbox, esims[0]!),
       await requestRefund(victim.sandbox, esims[1]!),
     ],
+    esims,
     topups: [await openTopup(service, await topUp(victim.sandbox, esims[0]!))],
     // An order whose provider has not responded yet.
     orders: [await slowOrder(service, victim.sandbox)],
