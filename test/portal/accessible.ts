@@ -52,7 +52,11 @@ export async function expectAccessible({ page, complaints }: PortalPage): Promis
   await page.emulateMedia({ colorScheme: 'dark' });
   expect(await violations(shown, CONTRAST), 'dark').toEqual([]);
   await page.setViewportSize({ width: SIZE.width / 4, height: SIZE.height / 4 });
-  expect(await page.evaluate<string[]>(TOO_WIDE), 'at 400 % zoom').toEqual([]);
+  // An open menu moves into the window a frame later.
+  await eventually(
+    'everything fits at 400 % zoom',
+    async () => (await page.evaluate<string[]>(TOO_WIDE)).length === 0,
+  );
   await page.setViewportSize(SIZE);
   await page.emulateMedia({ colorScheme: 'light' });
   expect(complaints).toEqual([]);
