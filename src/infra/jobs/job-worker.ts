@@ -1,7 +1,7 @@
 import { OnWorkerEvent, WorkerHost } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import type { Job as QueueJob } from 'bullmq';
-import { JobRunner } from './job-runner.js';
+import { JobRunner, type Reservation } from './job-runner.js';
 import type { JobRunnerOptions } from './job-runner-options.js';
 import type { JobEnd, JobSource } from './job-source.js';
 import type { NotifyJob, WorkerNotifier } from './worker-notifier.js';
@@ -38,6 +38,11 @@ export abstract class JobWorker<Job>
     return false;
   }
 
+  /** Reserves a slot for a job that is being created; null where jobs only begin by a claim. */
+  protected reserveFor(_group: string): Reservation<Job> | null {
+    return null;
+  }
+
   /** Number of groups of this process, reported to the other processes. */
   protected load(): number {
     return 0;
@@ -56,7 +61,7 @@ export abstract class JobWorker<Job>
     this.detach = this.options.notifier.attach({
       claimNow: (group) => this.runner.notify(group) || this.has(group),
       claimWithin: (group, ms) => this.runner.notifyWithin(group, ms),
-      reserve: (group) => this.runner.reserve(group),
+      reserve: (group) => this.reserveFor(group),
       load: () => this.load(),
     });
   }

@@ -2,7 +2,7 @@ import { Processor } from '@nestjs/bullmq';
 import { Inject } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG } from '../../config/index.js';
-import { InjectNotifier, WorkerNotifier } from '../../infra/jobs/index.js';
+import { InjectNotifier, type Reservation, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { type SpanRequest, Tracer } from '../../infra/tracing/index.js';
 import type { ProviderWorkerConfig } from '../../providers/index.js';
@@ -25,6 +25,11 @@ export class OrderWorker extends PurchaseWorker<OrderEntity> {
     tracer: Tracer,
   ) {
     super(jobs, { concurrency: 128, notifier, config, logger, tracer });
+  }
+
+  /** For `PlaceOrder` in the same process. */
+  protected override reserveFor(group: string): Reservation<ClaimedPurchase<OrderEntity>> | null {
+    return this.runner.reserve(group);
   }
 
   protected override async fulfill(claimed: ClaimedPurchase<OrderEntity>): Promise<boolean> {
