@@ -5,9 +5,10 @@ import type { Endpoint } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
-import { Cancel, Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
+import { Cancel, fieldError, Submit, TextField } from '../../components/form.tsx';
 import { notify } from '../../components/toasts.tsx';
-import { LEVELS_HINT, levelsOf, SUBSCRIPTION_HINT, SUBSCRIPTION_OPTIONS } from '../webhooks/subscriptions.ts';
+import { SubscriptionFields } from '../webhooks/subscription-fields.tsx';
+import { levelsOf } from '../webhooks/subscriptions.ts';
 
 type Fields = Pick<Endpoint, 'url' | 'description'> & {
   event_types: readonly string[] | null;
@@ -17,9 +18,11 @@ type Fields = Pick<Endpoint, 'url' | 'description'> & {
 /** Changes an endpoint's settings. The notice afterwards offers to undo it. */
 export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
   const [url, setUrl] = useState(endpoint.url);
-  const [description, setDescription] = useState(endpoint.description ?? '');
-  const [types, setTypes] = useState<string[]>(endpoint.event_types ?? []);
-  const [levels, setLevels] = useState((endpoint.usage_levels ?? []).join(', '));
+  const [subscription, setSubscription] = useState({
+    types: [...(endpoint.event_types ?? [])] as string[],
+    levels: (endpoint.usage_levels ?? []).join(', '),
+    description: endpoint.description ?? '',
+  });
   const queries = useQueryClient();
   const save = async (fields: Fields) => {
     await send('PATCH', `webhook-endpoints/${endpoint.id}`, fields);
@@ -38,6 +41,7 @@ export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; 
     }
   };
   const { busy, error, run } = useAction(async () => {
+    const { types, levels, description } = subscription;
     await save({
       url: url.trim(),
       description: description.trim() === '' ? null : description.trim(),
@@ -68,29 +72,7 @@ export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; 
         required
         error={fieldError(error, 'url')}
       />
-      <Checkboxes
-        legend="Event types"
-        hint={SUBSCRIPTION_HINT}
-        options={SUBSCRIPTION_OPTIONS}
-        chosen={types}
-        onChange={setTypes}
-      />
-      <TextField
-        label="Usage levels"
-        optional
-        value={levels}
-        onChange={setLevels}
-        placeholder="25, 90"
-        hint={LEVELS_HINT}
-        error={fieldError(error, 'usage_levels')}
-      />
-      <TextField
-        label="Description"
-        optional
-        value={description}
-        onChange={setDescription}
-        error={fieldError(error, 'description')}
-      />
+      <SubscriptionFields value={subscription} onChange={setSubscription} error={error} />
       <ErrorNote error={error} />
     </Dialog>
   );

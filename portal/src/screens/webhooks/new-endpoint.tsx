@@ -5,20 +5,22 @@ import type { CreatedEndpoint, Mode } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
-import { Cancel, Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
+import { Cancel, fieldError, Submit, TextField } from '../../components/form.tsx';
 import { SecretLost, SecretOnce } from '../../components/secret-once.tsx';
 import { MODE_NAMES } from '../../layout/use-mode.ts';
-import { LEVELS_HINT, levelsOf, SUBSCRIPTION_HINT, SUBSCRIPTION_OPTIONS } from './subscriptions.ts';
+import { type Subscription, SubscriptionFields } from './subscription-fields.tsx';
+import { levelsOf } from './subscriptions.ts';
+
+const NONE: Subscription = { types: [], levels: '', description: '' };
 
 /** Asks for the URL and the event types, then shows the signing secret once. */
 export function NewEndpointDialog({ mode, onClose }: { mode: Mode; onClose: () => void }) {
   const [url, setUrl] = useState('');
-  const [description, setDescription] = useState('');
-  const [types, setTypes] = useState<string[]>([]);
-  const [levels, setLevels] = useState('');
+  const [subscription, setSubscription] = useState(NONE);
   const [created, setCreated] = useState<CreatedEndpoint | null>(null);
   const queries = useQueryClient();
   const { busy, error, run } = useAction(async () => {
+    const { types, levels, description } = subscription;
     const body = {
       mode,
       url: url.trim(),
@@ -74,29 +76,7 @@ export function NewEndpointDialog({ mode, onClose }: { mode: Mode; onClose: () =
         hint="A public HTTPS URL that accepts POST and returns 2xx."
         error={fieldError(error, 'url')}
       />
-      <Checkboxes
-        legend="Event types"
-        hint={SUBSCRIPTION_HINT}
-        options={SUBSCRIPTION_OPTIONS}
-        chosen={types}
-        onChange={setTypes}
-      />
-      <TextField
-        label="Usage levels"
-        optional
-        value={levels}
-        onChange={setLevels}
-        placeholder="25, 90"
-        hint={LEVELS_HINT}
-        error={fieldError(error, 'usage_levels')}
-      />
-      <TextField
-        label="Description"
-        optional
-        value={description}
-        onChange={setDescription}
-        error={fieldError(error, 'description')}
-      />
+      <SubscriptionFields value={subscription} onChange={setSubscription} error={error} />
       <ErrorNote error={error} />
     </Dialog>
   );
