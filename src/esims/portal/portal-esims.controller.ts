@@ -111,8 +111,8 @@ export class PortalEsimsController {
     @Param('id', PathId('esim')) id: string,
     @Query() query: ListQueryDto,
   ): Promise<ListResponse<EsimPackageResponse>> {
-    const { partnerId, mode } = await this.esims.getById(caller.anyMode, id);
-    const page = await this.esims.listTopupPackages({ partnerId, mode }, id, toListOptions(query));
+    const scope = await this.scopeOf(caller, id);
+    const page = await this.esims.listTopupPackages(scope, id, toListOptions(query));
     return new ListResponse(mapPage(page, toPackageResponse));
   }
 
