@@ -5,14 +5,16 @@ import { mapPage, type Page } from '../common/page.js';
 import type { PartnerScope, ReadScope, TenantScope } from '../common/tenant-scope.js';
 import { EsimsRepository } from '../esims/index.js';
 import {
+  columnsOf,
   KeysetPages,
   type ListOptions,
+  type PreparedStatement,
   sql,
   toSafeInteger,
   type Tx,
   updateVersioned,
 } from '../infra/database/index.js';
-import { PurchasesRepository } from '../purchases/index.js';
+import { type NewPurchase, type NewState, PurchasesRepository } from '../purchases/index.js';
 import { type EsimRefund, OrderEntity, type OrderFilters, ORDERS, type OrderWithEsims } from './order.js';
 
 /** Properties set at acceptance, in addition to those of every purchase. */
@@ -34,8 +36,23 @@ export class OrdersRepository extends PurchasesRepository<
   (typeof ACCEPTED)[number],
   OrderFilters
 > {
+  private readonly claimedInsertion: PreparedStatement;
+
   constructor(@InjectEntityManager() manager: EntityManager, pages: KeysetPages) {
     super(manager, pages, ORDERS, ACCEPTED);
+    this.claimedInsertion = this.insertionOf(this.claimedState()).sandbox;
+  }
+
+  /**
+   * Inserts a new Sandbox order as already claimed by this process and about to be placed, for `leaseMs`.
+   * @throws AppError `reference_taken`
+   */
+  async insertClaimed(
+    tx: Tx,
+    order: NewPurchase<OrderEntity, (typeof ACCEPTED)[number]>,
+    leaseMs: number,
+  ): Promise<OrderEntity> {
+    return this.insertBy(tx, this.claimedInsertion, [...this.parametersOf(order), leaseMs]);
   }
 
   async findForUpdate(tx: Tx, { partnerId, mode }: TenantScope, id: string): Promise<OrderEntity | null> {
@@ -60,6 +77,16 @@ export class OrdersRepository extends PurchasesRepository<
   /** Changes an order whose row `tx` has locked, and returns its new version (D48). */
   async update(tx: Tx, id: string, changes: Partial<OrderEntity>): Promise<number> {
     return updateVersioned(tx.manager, OrderEntity, id, changes);
+  }
+
+  /** The state after a claim, which records the placement of an order (D61). Its parameter is the lease. */
+  private claimedState(): NewState {
+    const [attempts] = columnsOf(this.manager, OrderEntity, ['attempts']);
+    const lease = `now() + $${this.accepted.length + 1}::int * interval '1 millisecond'`;
+    return {
+      columns: `status, next_attempt_at, upstream_placed_at, lease_until, fence, ${attempts!.name}, version`,
+      values: () => `'processing', now(), now(), ${lease}, 1, 1, 2`,
+    };
   }
 
   protected override narrow(query: SelectQueryBuilder<OrderEntity>, filters: OrderFilters): void {

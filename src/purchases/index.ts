@@ -25,4 +25,4 @@ export {
 } from './purchase-jobs.repository.js';
 export { PurchaseMetricsModule } from './purchase-metrics.js';
 export { PurchaseWorker } from './purchase-worker.js';
-export { PurchasesRepository } from './purchases.repository.js';
+export { type NewPurchase, type NewState, PurchasesRepository } from './purchases.repository.js';

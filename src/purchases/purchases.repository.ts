@@ -40,7 +40,7 @@ const ACCEPTED = [
 ] as const satisfies readonly (keyof Purchase)[];
 
 /** SQL of a new row's state. */
-interface NewState {
+export interface NewState {
   readonly columns: string;
   /** @param placedSince SQL for the time since which the purchase may have been placed */
   readonly values: (placedSince: string) => string;
@@ -53,7 +53,7 @@ const DUE: NewState = {
 };
 
 /** A purchase's values at acceptance; `Own` are the properties that only this kind has. */
-type NewPurchase<P extends Purchase, Own extends keyof P> = Pick<P, Own | (typeof ACCEPTED)[number]>;
+export type NewPurchase<P extends Purchase, Own extends keyof P> = Pick<P, Own | (typeof ACCEPTED)[number]>;
 
 /** SQL of `orders` or `topups` for the APIs; `PurchaseJobsRepository` has the worker's. */
 export abstract class PurchasesRepository<
@@ -62,8 +62,7 @@ export abstract class PurchasesRepository<
   Filters extends PurchaseFilters,
 > {
   private readonly insertion: Readonly<Record<Mode, PreparedStatement>>;
-  private readonly claimedInsertion: PreparedStatement;
-  private readonly accepted: readonly (keyof P & string)[];
+  protected readonly accepted: readonly (keyof P & string)[];
 
   protected constructor(
     protected readonly manager: EntityManager,
@@ -73,7 +72,6 @@ export abstract class PurchasesRepository<
   ) {
     this.accepted = [...ACCEPTED, ...own];
     this.insertion = this.insertionOf(DUE);
-    this.claimedInsertion = this.insertionOf(this.claimedState()).sandbox;
   }
 
   /**
@@ -88,12 +86,12 @@ export abstract class PurchasesRepository<
     return this.insertBy(tx, this.insertion[purchase.mode], parameters);
   }
 
-  private parametersOf(purchase: NewPurchase<P, Own>): SqlParameter[] {
+  protected parametersOf(purchase: NewPurchase<P, Own>): SqlParameter[] {
     const values = purchase as unknown as Readonly<Record<string, SqlParameter>>;
     return this.accepted.map((property) => values[property]!);
   }
 
-  private async insertBy(
+  protected async insertBy(
     tx: Tx,
     statement: PreparedStatement,
     parameters: readonly SqlParameter[],
@@ -109,14 +107,6 @@ export abstract class PurchasesRepository<
         });
       throw error;
     }
-  }
-
-  /**
-   * Inserts a new Sandbox purchase as already claimed by this process and about to be placed, for `leaseMs`.
-   * @throws AppError `reference_taken`
-   */
-  async insertClaimed(tx: Tx, purchase: NewPurchase<P, Own>, leaseMs: number): Promise<P> {
-    return this.insertBy(tx, this.claimedInsertion, [...this.parametersOf(purchase), leaseMs]);
   }
 
   /** A purchase of one partner and mode; anything else is the same 404 (D14). @throws NotFound */
@@ -191,18 +181,8 @@ export abstract class PurchasesRepository<
     return query;
   }
 
-  /** The state after a claim that records the placement (D61). The next parameter is the lease in milliseconds. */
-  private claimedState(): NewState {
-    const [attempts] = columnsOf(this.manager, this.kind.entity, ['attempts']);
-    const leaseMs = `$${this.accepted.length + 1}::int`;
-    const lease = `now() + ${leaseMs} * interval '1 millisecond'`;
-    return {
-      columns: `status, next_attempt_at, upstream_placed_at, lease_until, fence, ${attempts!.name}, version`,
-      values: () => `'processing', now(), now(), ${lease}, 1, 1, 2`,
-    };
-  }
-
-  private insertionOf(state: NewState): Readonly<Record<Mode, PreparedStatement>> {
+  /** SQL that inserts a purchase in this state, by mode; parameters of the state follow those of the purchase. */
+  protected insertionOf(state: NewState): Readonly<Record<Mode, PreparedStatement>> {
     const { table, entity } = this.kind;
     const accepted: readonly string[] = this.accepted;
     const parameterOf = (property: string): string => `$${accepted.indexOf(property) + 1}`;
