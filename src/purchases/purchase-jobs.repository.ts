@@ -238,10 +238,9 @@ export abstract class PurchaseJobsRepository<P extends Purchase> implements JobS
     await sql(
       this.manager,
       `WITH mine AS (
-         SELECT t.id FROM ${this.kind.table} t
-         JOIN unnest($1::text[], $2::bigint[]) AS l (id, fence) ON l.id = t.id AND l.fence = t.fence
-         WHERE t.lease_until > now()
-         ORDER BY t.id FOR NO KEY UPDATE OF t SKIP LOCKED
+         SELECT t.id FROM unnest($1::text[], $2::bigint[]) AS l (id, fence)
+         CROSS JOIN LATERAL (${rowOf(this.kind.table, 'l.id')} FOR NO KEY UPDATE SKIP LOCKED) AS t
+         WHERE t.fence = l.fence AND t.lease_until > now()
        )
        UPDATE ${this.kind.table} t SET lease_until = now() + $3 * interval '1 millisecond'
        FROM mine, ${COMMIT_WITHOUT_DISK} WHERE t.id = mine.id`,
@@ -453,6 +452,14 @@ function claimStatement(table: string, claim: string): PreparedStatement {
 }
 
 /**
+ * SQL for the row with an id. The limit makes it a look-up by the key: as a join, a plan that was made while few rows
+ * were open reads every row that was ever open.
+ */
+function rowOf(table: string, id: string): string {
+  return `SELECT r.* FROM ${table} r WHERE r.id = ${id} LIMIT 1`;
+}
+
+/**
  * `$4` is the lock timeout in ms, for this statement alone. Rows are locked only after the join, and therefore after it
  * is set.
  */
@@ -462,10 +469,12 @@ function placeStatement(table: string): PreparedStatement {
        SELECT set_config('lock_timeout', coalesce($4::text, current_setting('lock_timeout')), true) AS lock_timeout
      ), own AS (
        SELECT t.id, coalesce(t.upstream_placed_at + w.read_lag_ms * interval '1 millisecond', now()) AS free_at
-       FROM unnest($1::text[], $2::bigint[], $3::float8[]) AS w (id, fence, read_lag_ms)
-       JOIN ${table} t ON t.id = w.id AND t.fence = w.fence AND t.status = 'processing' AND t.lease_until > now()
-       CROSS JOIN patience
-       ORDER BY t.id FOR UPDATE OF t
+       FROM patience, (
+         SELECT * FROM unnest($1::text[], $2::bigint[], $3::float8[]) AS w (id, fence, read_lag_ms)
+         ORDER BY id COLLATE "C"
+       ) AS w
+       CROSS JOIN LATERAL (${rowOf(table, 'w.id')} FOR UPDATE) AS t
+       WHERE t.fence = w.fence AND t.status = 'processing' AND t.lease_until > now()
      ), placed AS (
        UPDATE ${table} t SET upstream_placed_at = now() FROM own WHERE t.id = own.id AND own.free_at <= now()
      )
@@ -478,9 +487,12 @@ function endStatement(table: PurchaseKind['table'], assignments: string): Prepar
   return prepared(
     `WITH held AS (
        SELECT p.id, e.fulfilled, e.code, e.reason
-       FROM unnest($1::text[], $2::bigint[], $3::int[], $4::text[], $5::text[]) AS e (id, fence, fulfilled, code, reason)
-       JOIN ${table} p ON p.id = e.id AND p.fence = e.fence AND p.status = 'processing'
-       ORDER BY p.id FOR NO KEY UPDATE OF p
+       FROM (
+         SELECT * FROM unnest($1::text[], $2::bigint[], $3::int[], $4::text[], $5::text[]) AS e (id, fence, fulfilled, code, reason)
+         ORDER BY id COLLATE "C"
+       ) AS e
+       CROSS JOIN LATERAL (${rowOf(table, 'e.id')} FOR NO KEY UPDATE) AS p
+       WHERE p.fence = e.fence AND p.status = 'processing'
      )
      UPDATE ${table} p
      SET ${assignments}, failed_at = CASE WHEN h.fulfilled = 0 THEN now() END, failure_code = h.code,

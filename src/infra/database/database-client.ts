@@ -55,6 +55,7 @@ export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
   default_transaction_isolation: 'read committed',
   default_transaction_read_only: 'off',
   default_transaction_deferrable: 'off',
+  enable_seqscan: 'off',
 };
 
 /**
