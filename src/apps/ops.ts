@@ -84,7 +84,7 @@ export class OpsProbe {
 
   private async collect(): Promise<OpsAnswer> {
     const { metrics } = this.process;
-    const late = new Error('the metrics take too long');
+    const late = (): Error => new Error('the metrics take too long');
     try {
       const body = await withinLimit(this.scrapeLimitMs, late, () => metrics.metrics());
       return { status: 200, contentType: metrics.contentType, body };

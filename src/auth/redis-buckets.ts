@@ -117,7 +117,7 @@ export class RedisBuckets implements OnApplicationShutdown {
         shape.microsecondsPerToken,
         ...calls.values(),
       );
-    const late = new Error('Redis did not answer in time');
+    const late = (): Error => new Error('Redis did not answer in time');
     const reply = (await withinLimit(ANSWER_LIMIT_MS, late, charge)) as (string | number)[];
     const nowUs = Number(reply[0]);
     return new Map(

@@ -18,18 +18,18 @@ export async function untilAborted<T>(
 }
 
 /**
- * Settles as `work` does, or rejects with `late` after `limitMs` milliseconds. The signal of `work` then aborts for the
+ * Settles as `work` does, or rejects with the error of `late` after `limitMs` milliseconds. The signal of `work` then aborts for the
  * same reason.
  */
 export async function withinLimit<T>(
   limitMs: number,
-  late: Error,
+  late: () => Error,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const controller = new AbortController();
   // After a stall, the event loop runs timers before it reads sockets. The extra turn accepts data that arrived in
   // time.
-  const timer = setTimeout(() => setImmediate(() => controller.abort(late)), limitMs);
+  const timer = setTimeout(() => setImmediate(() => controller.abort(late())), limitMs);
   try {
     return await untilAborted(controller.signal, work);
   } finally {
@@ -45,7 +45,11 @@ const LATE = new Error('the time limit has passed');
  */
 export async function endsWithin(work: Promise<unknown>, limitMs: number): Promise<boolean> {
   try {
-    await withinLimit(limitMs, LATE, () => work);
+    await withinLimit(
+      limitMs,
+      () => LATE,
+      () => work,
+    );
     return true;
   } catch (error) {
     if (error === LATE) return false;

@@ -460,7 +460,7 @@ function rowOf(table: string, id: string): string {
 }
 
 /**
- * `$4` is the lock timeout in ms, for this statement alone. Rows are locked only after the join, and therefore after it
+ * `$4` is the lock timeout in ms, for this statement alone. Rows are locked only after the sort, and therefore after it
  * is set.
  */
 function placeStatement(table: string): PreparedStatement {
@@ -469,8 +469,8 @@ function placeStatement(table: string): PreparedStatement {
        SELECT set_config('lock_timeout', coalesce($4::text, current_setting('lock_timeout')), true) AS lock_timeout
      ), own AS (
        SELECT t.id, coalesce(t.upstream_placed_at + w.read_lag_ms * interval '1 millisecond', now()) AS free_at
-       FROM patience, (
-         SELECT * FROM unnest($1::text[], $2::bigint[], $3::float8[]) AS w (id, fence, read_lag_ms)
+       FROM (
+         SELECT w.* FROM patience, unnest($1::text[], $2::bigint[], $3::float8[]) AS w (id, fence, read_lag_ms)
          ORDER BY id COLLATE "C"
        ) AS w
        CROSS JOIN LATERAL (${rowOf(table, 'w.id')} FOR UPDATE) AS t

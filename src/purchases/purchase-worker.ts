@@ -19,6 +19,8 @@ const KEPT_FOR_OTHERS = 1 / 4;
 interface PurchaseWorkerOptions {
   /** Maximum concurrent purchases in one worker process, across all partners. */
   readonly concurrency: number;
+  /** See `JobRunnerOptions`. */
+  readonly readyPerGroup?: number;
   readonly notifier: WorkerNotifier;
   readonly config: ProviderWorkerConfig;
   readonly logger: Logger;
@@ -33,11 +35,12 @@ export abstract class PurchaseWorker<P extends Purchase> extends JobWorker<Claim
     private readonly jobs: PurchaseJobsRepository<P>,
     private readonly parts: PurchaseWorkerOptions,
   ) {
-    const { concurrency, notifier, config, logger } = parts;
+    const { concurrency, readyPerGroup = 0, notifier, config, logger } = parts;
     super(jobs, {
       ...providerWorkerOptions(config),
       name: jobs.kind.table,
       concurrency,
+      readyPerGroup,
       keptForOthers: KEPT_FOR_OTHERS,
       concernsOf: (claimed) => this.concernsOf(claimed),
       notifier,

@@ -28,7 +28,7 @@ it(`processes a paid order without waiting for ${SANDBOX_ORDERS} Sandbox orders 
     const answers = await Promise.all(Array.from({ length: 10 }, order));
     expect(answers.map((answer) => answer.status)).toEqual(new Array(10).fill(202));
   }
-  await eventually('the Sandbox orders fill their slots', async () => (await leased()) === PER_PARTNER);
+  await eventually('the Sandbox orders fill their slots', async () => (await leased()) >= PER_PARTNER);
   // A busy machine may delay one of them, but an order that waits for the Sandbox orders is late every time.
   const beside = Math.min(await timeToIssue(), await timeToIssue(), await timeToIssue());
   console.log(`issued after ${alone.toFixed(0)} ms alone, ${beside.toFixed(0)} ms beside the Sandbox orders`);
@@ -51,7 +51,7 @@ it(`processes a paid order without waiting for ${SANDBOX_ORDERS} Sandbox orders 
   }
 }, 300_000);
 
-/** The number of Sandbox orders that a worker is processing. */
+/** The number of Sandbox orders that a worker is processing, or holds until a slot is free. */
 async function leased(): Promise<number> {
   const { rows } = await shop.database.pool.query<{ n: number }>(
     `SELECT count(*)::int AS n FROM orders WHERE mode = 'sandbox' AND lease_until > now()`,

@@ -9,6 +9,11 @@ export interface JobRunnerOptions<Job> {
   readonly concurrencyPerGroup: number;
   /** Maximum concurrent jobs in this process, over all groups. */
   readonly concurrency: number;
+  /**
+   * Maximum Sandbox jobs of a group that this process has leased and that wait for a slot; default 0. Then claims are
+   * few and large, and jobs may be created as claimed although no slot is free.
+   */
+  readonly readyPerGroup?: number;
   /** Maximum share of the slots for one owner; default 1 (D41, D42). */
   readonly ownerShare?: number;
   /** Share of the slots reserved for owners without any; default none. */

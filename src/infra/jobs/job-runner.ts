@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { endsWithin } from '../../common/time-limit.js';
 import { type Mode, perMode } from '../../common/mode.js';
 import { Batcher } from '../batcher.js';
@@ -7,7 +8,7 @@ import { runApart } from '../tracing/index.js';
 import { ClaimScheduler } from './claim-scheduler.js';
 import type { JobRunnerOptions } from './job-runner-options.js';
 import type { Claim, ClaimRequest, JobEnd, JobSource, RunJob } from './job-source.js';
-import { type GroupOwner, type GroupSlots, type Pace, SlotShares } from './slot-shares.js';
+import { type GroupOwner, type GroupSlots, modeOf, type Pace, SlotShares } from './slot-shares.js';
 import { oncePerTurn } from './once-per-turn.js';
 import { WaitingGroups } from './waiting-groups.js';
 
@@ -16,17 +17,19 @@ export class JobInterrupted extends Error {
   override readonly name = 'JobInterrupted';
 }
 
-/** A slot reserved for a group. Call exactly one of the two methods, once. */
+/** A place reserved for a job of a group. Call exactly one of the two methods, once. */
 export interface Reservation<Job> {
   begin(job: Job): void;
   giveBack(): void;
 }
 
-interface Group extends GroupSlots {
+interface Group<Job> extends GroupSlots {
   readonly name: string;
   running: number;
-  /** Slots reserved for jobs that are being created. */
+  /** Jobs that are being created and hold a reservation. */
   reserved: number;
+  /** Jobs that are leased already and wait for a slot, oldest first. */
+  readonly ready: Job[];
   /** Running jobs that have exceeded `slowAfterMs`. */
   overdue: number;
   claiming: boolean;
@@ -48,6 +51,8 @@ const SINGLE_CLAIMS = 6;
 /** Maximum share of Sandbox in the running claims (D41). */
 const SANDBOX_PART = 1 / 2;
 const GROUPS_PER_OWNER_STATEMENT = 500;
+/** Maximum jobs in this process that are leased and wait for a slot, give or take those that are being created. */
+const MAX_READY = 1_024;
 /** Groups whose pace is remembered, even while they are idle. */
 const PACES_KEPT = 50_000;
 
@@ -58,12 +63,15 @@ const PACES_KEPT = 50_000;
  * renews the leases of running jobs, and the scheduler claims again when the group has due work.
  */
 export class JobRunner<Job> {
-  private readonly groups = new Map<string, Group>();
-  private readonly waiting: WaitingGroups<Group>;
+  private readonly groups = new Map<string, Group<Job>>();
+  private readonly waiting: WaitingGroups<Group<Job>>;
   private readonly paces = boundedCache<Pace>(PACES_KEPT);
   private readonly shares: SlotShares;
   private readonly tasks = new Set<Promise<void>>();
+  /** Jobs whose leases the heartbeat renews: the running and the ready ones. */
   private readonly held = new Map<Job, AbortController>();
+  private readonly withReady = new Set<Group<Job>>();
+  private readyJobs = 0;
   private readonly scheduler: ClaimScheduler;
   private readonly sweeper: Sweeper;
   private readonly heartbeat: Sweeper;
@@ -100,7 +108,7 @@ export class JobRunner<Job> {
     });
     const separatesSlow = slowAfterMs !== undefined;
     this.shares = new SlotShares({ ...options, ownerShare, keptForOthers, separatesSlow });
-    this.waiting = new WaitingGroups<Group>({
+    this.waiting = new WaitingGroups<Group<Job>>({
       hasFreeFor: (mode, pace) => this.hasRoomToClaim(mode) && this.shares.hasFreeFor(mode, pace),
       roomFor: (group) => this.shares.roomFor(group),
     });
@@ -122,37 +130,55 @@ export class JobRunner<Job> {
     });
   }
 
-  /** Number of running jobs in this process. */
+  /** Number of jobs that this process runs or is about to run. */
   get inFlight(): number {
     return this.held.size;
   }
 
   /**
-   * Reserves a slot for a job of the group that is being created, so that it can begin without a claim. Null if no slot
-   * is free, or if other jobs of the group come first.
+   * Reserves a slot for a job of the group that is being created, so that it can begin without a claim. If no slot is
+   * free, up to `readyPerGroup` such jobs may wait for one. Null if there is no place either, or if other jobs of the
+   * group come first.
    */
   reserve(name: string): Reservation<Job> | null {
     if (this.isStopping) return null;
     const group = this.groups.get(name) ?? this.newGroup(name);
     const isNext = !group.claiming && !group.more && !this.waiting.has(group);
-    if (!isNext || this.shares.roomFor(group) < 1) {
+    const slots = group.ready.length === 0 && this.shares.roomFor(group) >= 1 ? 1 : 0;
+    if (!isNext || (slots === 0 && this.placesFor(group) === 0)) {
       this.forgetIfIdle(group);
       return null;
     }
-    this.shares.take(group, 1);
+    this.shares.take(group, slots);
     group.reserved++;
     return {
       begin: (job) => {
         group.reserved--;
-        runApart(() => this.begin(group, job));
+        if (slots === 1) return runApart(() => this.begin(group, job));
+        this.letWait(group, job);
+        this.claimThisTurn();
       },
       giveBack: () => {
         group.reserved--;
-        this.shares.giveBack(group, 1);
+        this.shares.giveBack(group, slots);
         this.forgetIfIdle(group);
         this.claimThisTurn();
       },
     };
+  }
+
+  /** Number of jobs of the group that may still be leased without a slot. */
+  private placesFor(group: Group<Job>): number {
+    const { readyPerGroup = 0 } = this.options;
+    if (readyPerGroup === 0 || modeOf(group) === 'live' || this.readyJobs >= MAX_READY) return 0;
+    return Math.max(0, readyPerGroup - group.ready.length - group.reserved);
+  }
+
+  private letWait(group: Group<Job>, job: Job): void {
+    this.held.set(job, new AbortController());
+    group.ready.push(job);
+    this.readyJobs++;
+    this.withReady.add(group);
   }
 
   /** Whether the group is waiting for a slot to claim. */
@@ -214,6 +240,7 @@ export class JobRunner<Job> {
     const ended = this.allEnded();
     if (!(await endsWithin(ended, drainMs))) {
       logger.warn({ event: 'jobs.interrupted', jobs: name, count: this.held.size }, 'stopping');
+      this.withReady.clear();
       for (const control of this.held.values()) control.abort(new JobInterrupted());
       if (recordMs > 0) await endsWithin(ended, recordMs);
     }
@@ -221,7 +248,11 @@ export class JobRunner<Job> {
   }
 
   private async allEnded(): Promise<void> {
-    while (this.tasks.size > 0) await Promise.allSettled(this.tasks);
+    while (this.tasks.size > 0 || this.withReady.size > 0) {
+      this.beginReady();
+      await Promise.allSettled(this.tasks);
+      await nextTurn();
+    }
   }
 
   /**
@@ -236,7 +267,7 @@ export class JobRunner<Job> {
     for (const group of found) this.notify(group);
   }
 
-  private newGroup(name: string): Group {
+  private newGroup(name: string): Group<Job> {
     const pace = this.paces.get(name) ?? (this.options.slowAfterMs === undefined ? 'fast' : 'new');
     const slots = { taken: 0, pace, owner: this.ownerOf(name) };
     const group = {
@@ -244,6 +275,7 @@ export class JobRunner<Job> {
       name,
       running: 0,
       reserved: 0,
+      ready: [],
       overdue: 0,
       claiming: false,
       again: false,
@@ -257,8 +289,12 @@ export class JobRunner<Job> {
     return this.source.ownerOf ? this.source.ownerOf(name) : { id: name, mode: 'live' };
   }
 
-  /** Claims for waiting groups as long as one of them has room. Called again at the end of every claim and job. */
+  /**
+   * Begins the ready jobs, and then claims for waiting groups, as long as one of them has room. Called again at the end
+   * of every claim and job.
+   */
   private claimNext(): void {
+    this.beginReady();
     while (!this.isStopping) {
       const group = this.waiting.takeNext();
       if (!group) return;
@@ -266,19 +302,32 @@ export class JobRunner<Job> {
     }
   }
 
+  private beginReady(): void {
+    for (const group of this.withReady) {
+      for (let room = this.shares.roomFor(group); room >= 1 && group.ready.length > 0; room--) {
+        this.shares.take(group, 1);
+        this.readyJobs--;
+        runApart(() => this.begin(group, group.ready.shift()!));
+      }
+      if (group.ready.length === 0) this.withReady.delete(group);
+    }
+  }
+
   /** Never rejects. */
-  private async claimFor(group: Group): Promise<void> {
-    const limit = this.shares.roomFor(group);
+  private async claimFor(group: Group<Job>): Promise<void> {
+    const slots = this.shares.roomFor(group);
+    const limit = slots + this.placesFor(group);
     // Taken now, because other groups claim concurrently.
-    this.shares.take(group, limit);
+    this.shares.take(group, slots);
     group.claiming = true;
     group.again = false;
     const { items, more, nextDueInMs } = await this.claim(group.name, limit);
     group.claiming = false;
-    this.shares.giveBack(group, limit - items.length);
+    this.shares.giveBack(group, Math.max(0, slots - items.length));
     group.more = more;
     if (group.owner === null) this.shares.describe(group, { owner: this.ownerOf(group.name) });
-    for (const job of items) this.begin(group, job);
+    for (const job of items.slice(0, slots)) this.begin(group, job);
+    for (const job of items.slice(slots)) this.letWait(group, job);
     if (group.again || items.length === limit) this.waiting.add(group);
     if (nextDueInMs !== null && !this.isStopping) this.scheduler.schedule(group.name, nextDueInMs);
     this.forgetIfIdle(group);
@@ -314,7 +363,7 @@ export class JobRunner<Job> {
     }
   }
 
-  private begin(group: Group, job: Job): void {
+  private begin(group: Group<Job>, job: Job): void {
     const control = new AbortController();
     this.held.set(job, control);
     group.running++;
@@ -339,7 +388,7 @@ export class JobRunner<Job> {
    * Marks the group as slow if the job that begins now takes too long. Call the result when the job ends: it returns
    * whether the job took too long.
    */
-  private watchTime(group: Group): () => boolean {
+  private watchTime(group: Group<Job>): () => boolean {
     if (this.options.slowAfterMs === undefined) return () => false;
     let isOverdue = false;
     const timer = setTimeout(() => {
@@ -355,7 +404,7 @@ export class JobRunner<Job> {
     };
   }
 
-  private setPace(group: Group, pace: Pace): void {
+  private setPace(group: Group<Job>, pace: Pace): void {
     if (group.pace === pace) return;
     this.shares.describe(group, { pace });
     this.waiting.reorder(group);
@@ -381,8 +430,8 @@ export class JobRunner<Job> {
     }
   }
 
-  private forgetIfIdle(group: Group): void {
-    const isIdle = group.running === 0 && group.reserved === 0 && !group.claiming;
+  private forgetIfIdle(group: Group<Job>): void {
+    const isIdle = group.running === 0 && group.reserved === 0 && group.ready.length === 0 && !group.claiming;
     if (isIdle && !this.waiting.has(group)) this.groups.delete(group.name);
   }
 

@@ -12,6 +12,9 @@ import { ORDER_JOBS, OrderJobsRepository } from '../order-jobs.repository.js';
 import { FulfillOrder } from './fulfill-order.js';
 import { SettleCancellation } from './settle-cancellation.js';
 
+/** Sandbox orders of a partner that wait in the worker: a claim of a few at a time would cost more than their work. */
+const READY_PER_PARTNER = 256;
+
 /** Provisions and cancels orders. */
 @Processor(ORDER_JOBS, { concurrency: 20 })
 export class OrderWorker extends PurchaseWorker<OrderEntity> {
@@ -24,7 +27,7 @@ export class OrderWorker extends PurchaseWorker<OrderEntity> {
     @Inject(LOGGER) logger: Logger,
     tracer: Tracer,
   ) {
-    super(jobs, { concurrency: 128, notifier, config, logger, tracer });
+    super(jobs, { concurrency: 128, readyPerGroup: READY_PER_PARTNER, notifier, config, logger, tracer });
   }
 
   /** For `PlaceOrder` in the same process. */

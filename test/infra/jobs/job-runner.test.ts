@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { JobRunner } from '../../../src/infra/jobs/index.js';
 import { eventually } from '../../harness/eventually.js';
 import { MemoryJobs, runnerOf } from './memory-jobs.js';
 
@@ -179,5 +180,94 @@ describe('JobRunner', () => {
     await runner.stop();
     expect(jobs.done.toSorted()).toEqual(['group-0', 'group-1']);
     expect(runner.inFlight).toBe(0);
+  });
+
+  describe('with places for ready jobs', () => {
+    const READY = { readyPerGroup: 2 };
+    /** As `PlaceOrder` does: reserves, creates the job, begins it. */
+    const create = (runner: JobRunner<string>, group: string, job: string): boolean => {
+      const place = runner.reserve(group);
+      place?.begin(job);
+      return place !== null;
+    };
+
+    it('begins created jobs in order as slots become free, without a claim, and keeps their leases', async () => {
+      const jobs = new MemoryJobs();
+      const runner = runnerOf(jobs, 1, 10, { ...READY, leaseMs: 30 });
+      runner.start();
+      expect(['a', 'b', 'c', 'd'].map((job) => create(runner, 'sandbox-1', job))).toEqual([
+        true,
+        true,
+        true,
+        false,
+      ]);
+      await eventually('the waiting ones are renewed', () =>
+        ['b', 'c'].every((job) => jobs.renewed.includes(job)),
+      );
+      expect([...jobs.underWay.keys()]).toEqual(['a']);
+      jobs.refetch = false;
+      for (const job of ['a', 'b', 'c']) {
+        await eventually(`${job} is under way`, () => jobs.underWay.has(job));
+        jobs.finishAll();
+      }
+      await eventually('all end', () => jobs.done.length === 3);
+      expect(jobs.done).toEqual(['a', 'b', 'c']);
+      expect(jobs.claims).toBe(0);
+      await runner.stop();
+    });
+
+    it('claims for the places too, and older jobs come before those that are being created', async () => {
+      const jobs = new MemoryJobs();
+      const runner = runnerOf(jobs, 1, 10, READY);
+      jobs.add('sandbox-1', 3);
+      runner.notify('sandbox-1');
+      expect(create(runner, 'sandbox-1', 'younger'), 'while it claims').toBe(false);
+      await eventually('one is under way', () => jobs.underWay.size === 1);
+      expect(jobs.due.get('sandbox-1')).toEqual([]);
+      expect(create(runner, 'sandbox-1', 'younger'), 'while more may be due').toBe(false);
+      while (jobs.done.length < 3) {
+        await eventually('one is under way', () => jobs.underWay.size === 1);
+        jobs.finishAll();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      expect(jobs.done).toEqual(['sandbox-1-0', 'sandbox-1-1', 'sandbox-1-2']);
+      await eventually('the group is free', () => create(runner, 'sandbox-1', 'younger'));
+      jobs.finishAll();
+      await runner.stop();
+    });
+
+    it('leases no Live job without a slot: another process may have one', async () => {
+      const jobs = new MemoryJobs();
+      const runner = runnerOf(jobs, 1, 10, READY);
+      jobs.add('live-1', 3);
+      runner.notify('live-1');
+      await eventually('one is under way', () => jobs.underWay.size === 1);
+      expect(jobs.due.get('live-1')).toHaveLength(2);
+      expect(create(runner, 'live-2', 'a')).toBe(true);
+      expect(create(runner, 'live-2', 'b')).toBe(false);
+      jobs.refetch = false;
+      const stopping = runner.stop();
+      jobs.finishAll();
+      await stopping;
+    });
+
+    it('does the ready jobs on a stop, and begins none after its time limit', async () => {
+      const jobs = new MemoryJobs();
+      const patient = runnerOf(jobs, 1, 10, READY);
+      for (const job of ['a', 'b']) create(patient, 'sandbox-1', job);
+      const stopping = patient.stop();
+      jobs.finishAll();
+      await eventually('the ready job begins', () => jobs.underWay.has('b'));
+      jobs.finishAll();
+      await stopping;
+      expect(jobs.done).toEqual(['a', 'b']);
+
+      const hurried = runnerOf(jobs, 1, 10, { ...READY, drainMs: 20 });
+      for (const job of ['c', 'd']) create(hurried, 'sandbox-1', job);
+      await hurried.stop();
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(jobs.done).toEqual(['a', 'b', 'c']);
+      expect(jobs.underWay.size).toBe(0);
+    });
   });
 });
