@@ -6,16 +6,13 @@ import { LOCKING_BATCHES, lockWaitMs } from '../infra/jobs/index.js';
 import type { PurchaseKind } from './purchase.js';
 import type { PurchaseLease } from './purchase-jobs.repository.js';
 
-/** Milliseconds between two batches. */
-const GATHER_MS = 5;
-
 /** Ends purchases, many in one transaction, with Live and Sandbox separate (D41). */
 export class PurchaseEnds<End extends { readonly lease: PurchaseLease }> {
   private readonly batchers = perMode(
     () =>
       new Batcher<End, boolean>({
         ...LOCKING_BATCHES,
-        gather: GATHER_MS,
+        gather: 'turn',
         handle: (ends, failures) =>
           this.transactions.run((tx) => {
             limitLockWait(tx, lockWaitMs(failures));
