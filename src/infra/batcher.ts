@@ -21,6 +21,11 @@ export interface BatcherOptions<T, R = void> {
   readonly fullAt?: number;
   /** Maximum concurrent batches, not counting parts of failed ones. Default 1. */
   readonly concurrency?: number;
+  /**
+   * Milliseconds for which a batch runs alone, while the next one gathers, before another may run beside it: batches
+   * grow under load, and one that waits for a lock stops nobody. Default 0.
+   */
+  readonly aloneMs?: number;
   /** Maximum waiting items, give or take a batch. Beyond it the oldest are dropped. Default: no limit. */
   readonly maxWaiting?: number;
   /** Whether one item may be at fault, so that the others can be handled without it. Default: `mayBeOfOneRow`. */
@@ -119,10 +124,11 @@ export class Batcher<T, R = void> {
     if (!this.isFree) return;
     if (this.draining) return queueMicrotask(this.start);
     if (this.scheduled) return;
-    const { gather, maxItems, fullAt = maxItems } = this.options;
-    if (typeof gather === 'number' && this.waiting.length < fullAt) {
+    const { gather, maxItems, fullAt = maxItems, aloneMs = 0 } = this.options;
+    const apartMs = Math.max(typeof gather === 'number' ? gather : 0, this.underWay > 0 ? aloneMs : 0);
+    if (apartMs > 0 && this.waiting.length < fullAt) {
       if (this.timer) return;
-      const waitMs = this.leftAt + gather - performance.now();
+      const waitMs = this.leftAt + apartMs - performance.now();
       if (waitMs > 0) return void (this.timer = setTimeout(this.start, waitMs));
     }
     this.scheduled = true;

@@ -13,6 +13,7 @@ const MAX_FAILURES_TOGETHER = 3;
 export const LOCKING_BATCHES = {
   maxItems: 64,
   concurrency: 4,
+  aloneMs: 10,
   isItemFault: (error, failures) =>
     mayBeOfOneRow(error) || isTransientConflict(error) || failures >= MAX_FAILURES_TOGETHER,
   retryAfterMs: (failures, error) => {

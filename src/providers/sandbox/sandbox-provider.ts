@@ -33,7 +33,7 @@ const SLOW_MS = 20_000;
 const TIMEOUT_MS = 2_500;
 const PARTIAL_SHARE = 0.6;
 
-const BATCHES = { maxItems: 128, gather: 'turn', concurrency: 2 } as const;
+const BATCHES = { maxItems: 128, gather: 'turn', concurrency: 2, aloneMs: 10 } as const;
 
 const REJECTIONS: Readonly<Record<string, FailureCode>> = {
   [MAGIC_PACKAGES.outOfStock]: 'package_unavailable',

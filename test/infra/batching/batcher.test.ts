@@ -120,6 +120,37 @@ describe('a batch', () => {
   });
 });
 
+describe('a batch that runs alone for a while', () => {
+  const started = startBatcher.bind(null, { concurrency: 2, aloneMs: 50 });
+
+  it('gathers the next one until it ends', async () => {
+    const one = started();
+    const endOldest = holdBatches(one);
+    one.addAll(1);
+    await turn();
+    one.addAll(2);
+    await turn(20);
+    one.addAll(3);
+    await turn();
+    expect(one.batches).toEqual([[1]]);
+    await endOldest();
+    expect(one.batches).toEqual([[1], [2, 3]]);
+  });
+
+  it('does not stop the next one for longer', async () => {
+    const one = started();
+    holdBatches(one);
+    one.addAll(1);
+    await turn();
+    one.addAll(2);
+    await turn(49);
+    one.addAll(3);
+    expect(one.batches).toEqual([[1]]);
+    await turn(1);
+    expect(one.batches).toEqual([[1], [2, 3]]);
+  });
+});
+
 describe('an item that fails', () => {
   it('fails alone, and its neighbors succeed (D43)', async () => {
     const { results, poison, addAll } = startBatcher();
