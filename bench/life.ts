@@ -12,6 +12,7 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { RedisServer } from '../chaos/stores.js';
 import { BURST, type LifeReport, OPEN_ORDERS, OrderLife } from './life-orders.js';
 import type { BenchOptions } from './main.js';
@@ -32,6 +33,7 @@ const POOL_MAX = 16;
 const LOADS = [0.1, 0.25, 0.5, 0.65, 0.8, 0.9, 1] as const;
 /** Up to half of the sustained rate, 95 of 100 webhooks should arrive within a second. */
 const HALF_LOAD_LIMIT_MS = 1_000;
+const STATISTICS_LATE_MS = 2_000;
 /** Orders per second for the latency of a comparison. Every setup sustains more. */
 const CALM_RATES = [50, 200] as const;
 
@@ -118,6 +120,9 @@ async function measureLayout(
       figure('the same / raw loop of the acceptance alone', 'x', ({ report, raw }) => report.perSecond / raw),
       ...costRows(rounds.map(({ costs }) => costs)),
       figure(`${BURST} orders at once: until the last webhook`, 'ms', ({ burstMs }) => burstMs),
+      row(`WAL syncs an order at ${CALM_RATES[0]} orders a second`, '', [
+        await syncsPerOrder(server, bed, options),
+      ]),
       ...(await measureLoads(bed, sustained.median, options)),
     ],
     notes: [
@@ -126,6 +131,25 @@ async function measureLayout(
       ...expensive,
     ],
   };
+}
+
+/** Commits of the service that wait for the disk, counted at a rate at which few of them share a sync. */
+async function syncsPerOrder(
+  server: DatabaseServer,
+  { life }: LifeBed,
+  options: BenchOptions,
+): Promise<number> {
+  const syncs = async (): Promise<number> => {
+    const [found] = await server.query<{ n: number }>(
+      `SELECT sum(fsyncs)::int AS n FROM pg_stat_io WHERE object = 'wal' AND backend_type = 'client backend'`,
+    );
+    return found!.n;
+  };
+  const before = await syncs();
+  const { inAll } = await life.runOpen(CALM_RATES[0], timesOf(options));
+  // Sessions report what they did about a second later.
+  await sleep(STATISTICS_LATE_MS);
+  return ((await syncs()) - before) / inAll;
 }
 
 /** Each round measures all loads, so that a disturbance of the machine affects all of them. */

@@ -36,10 +36,14 @@ export async function callProvider<T>(
   const deadlineAt = since + timeoutMs;
   const leftMs = deadlineAt - performance.now();
   if (leftMs <= 0) throw new ProviderUnavailable(RETRY_LATE_MS);
-  return withinLimit(leftMs, () => new ProviderOutcomeUnknown(), (signal) => {
-    deadlines.set(signal, deadlineAt);
-    return call(signal);
-  });
+  return withinLimit(
+    leftMs,
+    () => new ProviderOutcomeUnknown(),
+    (signal) => {
+      deadlines.set(signal, deadlineAt);
+      return call(signal);
+    },
+  );
 }
 
 /**

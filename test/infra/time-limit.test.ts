@@ -7,14 +7,24 @@ const never = (): Promise<never> => new Promise(() => undefined);
 describe('a time limit', () => {
   it('rejects work that hangs, and aborts it for the same reason', async () => {
     let seen: AbortSignal | undefined;
-    const work = withinLimit(10, () => LATE, (signal) => ((seen = signal), never()));
+    const work = withinLimit(
+      10,
+      () => LATE,
+      (signal) => ((seen = signal), never()),
+    );
     await expect(work).rejects.toBe(LATE);
     expect(seen!.reason).toBe(LATE);
     expect(await endsWithin(never(), 10)).toBe(false);
   });
 
   it('returns or throws the result that arrived in time', async () => {
-    expect(await withinLimit(60_000, () => LATE, () => Promise.resolve('done'))).toBe('done');
+    expect(
+      await withinLimit(
+        60_000,
+        () => LATE,
+        () => Promise.resolve('done'),
+      ),
+    ).toBe('done');
     await expect(endsWithin(Promise.reject(new Error('failed')), 60_000)).rejects.toThrow('failed');
     expect(await endsWithin(Promise.resolve(), 60_000)).toBe(true);
   });
