@@ -18,8 +18,8 @@ export async function untilAborted<T>(
 }
 
 /**
- * Settles as `work` does, or rejects with the error of `late` after `limitMs` milliseconds. The signal of `work` then aborts for the
- * same reason.
+ * Settles as `work` does, or rejects with the error of `late` after `limitMs` milliseconds. The signal of `work` then
+ * aborts for the same reason.
  */
 export async function withinLimit<T>(
   limitMs: number,

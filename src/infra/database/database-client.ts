@@ -44,8 +44,8 @@ const END_LIMIT_MS = 2_000;
 
 /**
  * Session settings that the code relies on, and that a database, a role or a server may change (D66): the format of
- * values in both directions, name resolution, transaction properties, and plans. A connection keeps a plan that was made
- * while a queue was empty, and with a sequential scan it would read the whole table later.
+ * values in both directions, name resolution, transaction properties, and plans. A connection keeps a plan that was
+ * made while a queue was empty, and with a sequential scan it would read the whole table later.
  */
 export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
   search_path: 'public',
