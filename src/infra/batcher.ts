@@ -137,8 +137,7 @@ export class Batcher<T, R = void> {
   }
 
   private flush(): void {
-    if (this.timer) clearTimeout(this.timer);
-    this.timer = null;
+    this.stopTimer();
     this.scheduled = false;
     // An earlier start may have taken all items.
     if (!this.isFree) return;
@@ -149,6 +148,11 @@ export class Batcher<T, R = void> {
     this.arm();
     // The batch belongs to all of its items, not to the work that happens to start it.
     runApart(() => void this.work(batch));
+  }
+
+  private stopTimer(): void {
+    if (this.timer) clearTimeout(this.timer);
+    this.timer = null;
   }
 
   private take(): Entry<T, R>[] {
@@ -165,6 +169,7 @@ export class Batcher<T, R = void> {
     // The batch keeps its slot during the pause, because other batches would fail too.
     if (failure && !failure.isItemFault) await this.putBack(batch, failure);
     this.underWay--;
+    this.stopTimer();
     this.arm();
     if (failure?.isItemFault) await this.takeApart(batch, failure);
     this.unfinished--;

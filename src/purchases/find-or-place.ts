@@ -17,6 +17,9 @@ import type {
   PurchaseJobsRepository,
 } from './purchase-jobs.repository.js';
 
+/** Share of the provider's timeout after which a recorded placement is recorded again instead of sent late. */
+const FRESH_SHARE = 1 / 2;
+
 /** Provider calls for one purchase. */
 interface PurchaseCalls<State> {
   /** Null when the provider says that it does not know it. */
@@ -68,7 +71,7 @@ export class FindOrPlace<P extends Purchase> {
       const found = await callProvider(provider, (signal) => calls.find(provider, signal));
       if (found) return found;
     }
-    const slot = claimed.firstPlacement ?? (await this.note(claimed, provider));
+    const slot = freshSlotOf(claimed, provider) ?? (await this.note(claimed, provider));
     if (slot === null) return null;
     // The purchase may appear before the lag is over.
     if (slot.waitMs > 0)
@@ -93,4 +96,14 @@ export class FindOrPlace<P extends Purchase> {
   private note(lease: ClaimedPurchase<P>, { readLagMs }: EsimProvider): Promise<PlacementSlot | null> {
     return this.notes[lease.purchase.mode].add({ lease, readLagMs });
   }
+}
+
+/** The first placement, unless the purchase has waited in the worker for too long after its claim. */
+function freshSlotOf<P extends Purchase>(
+  { firstPlacement }: ClaimedPurchase<P>,
+  { timeoutMs }: EsimProvider,
+): PlacementSlot | null {
+  const isFresh =
+    firstPlacement !== null && performance.now() - firstPlacement.sendWindowStart < timeoutMs * FRESH_SHARE;
+  return isFresh ? firstPlacement : null;
 }

@@ -57,6 +57,8 @@ export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
   default_transaction_read_only: 'off',
   default_transaction_deferrable: 'off',
   enable_seqscan: 'off',
+  // Before PostgreSQL 18, a scan that is avoided but necessary costs so much that JIT would compile it.
+  jit: 'off',
 };
 
 /**

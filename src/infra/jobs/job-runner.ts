@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { endsWithin } from '../../common/time-limit.js';
 import { type Mode, perMode } from '../../common/mode.js';
 import { Batcher } from '../batcher.js';
@@ -84,6 +84,7 @@ export class JobRunner<Job> {
   private readonly claimThisTurn = oncePerTurn(() => this.claimNext());
   private sweptTo = '';
   private stopping: Promise<void> | null = null;
+  private isInterrupted = false;
 
   constructor(
     private readonly source: JobSource<Job>,
@@ -167,11 +168,17 @@ export class JobRunner<Job> {
     };
   }
 
-  /** Number of jobs of the group that may still be leased without a slot. */
+  /**
+   * Number of jobs of the group that may still be leased without a slot. None if the group has no slot here: another
+   * process may have one.
+   */
   private placesFor(group: Group<Job>): number {
     const { readyPerGroup = 0 } = this.options;
-    if (readyPerGroup === 0 || modeOf(group) === 'live' || this.readyJobs >= MAX_READY) return 0;
-    return Math.max(0, readyPerGroup - group.ready.length - group.reserved);
+    if (readyPerGroup === 0 || modeOf(group) === 'live' || group.taken === 0) return 0;
+    return Math.max(
+      0,
+      Math.min(readyPerGroup - group.ready.length - group.reserved, MAX_READY - this.readyJobs),
+    );
   }
 
   private letWait(group: Group<Job>, job: Job): void {
@@ -240,6 +247,7 @@ export class JobRunner<Job> {
     const ended = this.allEnded();
     if (!(await endsWithin(ended, drainMs))) {
       logger.warn({ event: 'jobs.interrupted', jobs: name, count: this.held.size }, 'stopping');
+      this.isInterrupted = true;
       this.withReady.clear();
       for (const control of this.held.values()) control.abort(new JobInterrupted());
       if (recordMs > 0) await endsWithin(ended, recordMs);
@@ -251,7 +259,7 @@ export class JobRunner<Job> {
     while (this.tasks.size > 0 || this.withReady.size > 0) {
       this.beginReady();
       await Promise.allSettled(this.tasks);
-      await nextTurn();
+      await sleep(1);
     }
   }
 
@@ -290,35 +298,44 @@ export class JobRunner<Job> {
   }
 
   /**
-   * Begins the ready jobs, and then claims for waiting groups, as long as one of them has room. Called again at the end
-   * of every claim and job.
+   * Claims for waiting Live groups, begins ready jobs, and claims for waiting Sandbox groups, as long as one of them has
+   * room (D41). Called again at the end of every claim and job.
    */
   private claimNext(): void {
+    this.claimWaiting(['live']);
     this.beginReady();
+    this.claimWaiting(['sandbox']);
+  }
+
+  private claimWaiting(modes: readonly Mode[]): void {
     while (!this.isStopping) {
-      const group = this.waiting.takeNext();
+      const group = this.waiting.takeNext(modes);
       if (!group) return;
       this.track(this.claimFor(group));
     }
   }
 
+  /** Begins one job per group in turn. A group that has begun one comes last again. */
   private beginReady(): void {
+    if (this.isInterrupted) return;
     for (const group of this.withReady) {
-      for (let room = this.shares.roomFor(group); room >= 1 && group.ready.length > 0; room--) {
-        this.shares.take(group, 1);
-        this.readyJobs--;
-        runApart(() => this.begin(group, group.ready.shift()!));
-      }
-      if (group.ready.length === 0) this.withReady.delete(group);
+      if (!this.shares.hasFreeFor('sandbox', group.pace)) return;
+      if (this.shares.roomFor(group) < 1) continue;
+      this.withReady.delete(group);
+      this.shares.take(group, 1);
+      this.readyJobs--;
+      const job = group.ready.shift()!;
+      if (group.ready.length > 0) this.withReady.add(group);
+      runApart(() => this.begin(group, job));
     }
   }
 
   /** Never rejects. */
   private async claimFor(group: Group<Job>): Promise<void> {
     const slots = this.shares.roomFor(group);
-    const limit = slots + this.placesFor(group);
     // Taken now, because other groups claim concurrently.
     this.shares.take(group, slots);
+    const limit = slots + this.placesFor(group);
     group.claiming = true;
     group.again = false;
     const { items, more, nextDueInMs } = await this.claim(group.name, limit);

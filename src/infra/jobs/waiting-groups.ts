@@ -55,12 +55,12 @@ export class WaitingGroups<Group extends GroupSlots> {
   }
 
   /**
-   * Removes and returns the next group that has room: Live before Sandbox, groups that finish in time before others,
-   * then the one with the fewest running jobs, then the longest waiting.
+   * Removes and returns the next group of these modes that has room: groups that finish in time before others, then the
+   * one with the fewest running jobs, then the longest waiting.
    */
-  takeNext(): Group | null {
+  takeNext(modes = MODE_ORDER): Group | null {
     const byRank = (this.taken + 1) % MAX_WAITING_EVERY !== 0;
-    for (const mode of MODE_ORDER) {
+    for (const mode of modes) {
       const next = byRank ? this.firstByRank(mode) : this.longestWaiting(mode);
       if (!next) continue;
       this.listNamed(this.places.get(next)!.list).delete(next);

@@ -137,6 +137,19 @@ describe('a batch that runs alone for a while', () => {
     expect(one.batches).toEqual([[1], [2, 3]]);
   });
 
+  it('starts the next one at its end, also if batches keep an interval', async () => {
+    const one = startBatcher({ concurrency: 2, aloneMs: 50, gather: 2 });
+    const endOldest = holdBatches(one);
+    one.addAll(1);
+    await turn();
+    await turn(1);
+    one.addAll(2);
+    await turn(9);
+    await endOldest();
+    await turn();
+    expect(one.batches).toEqual([[1], [2]]);
+  });
+
   it('does not stop the next one for longer', async () => {
     const one = started();
     holdBatches(one);

@@ -111,6 +111,7 @@ describe('a database connection', () => {
       default_transaction_read_only: 'off',
       default_transaction_deferrable: 'off',
       enable_seqscan: 'off',
+      jit: 'off',
       statement_timeout: String(STATEMENT_TIMEOUT_MS),
       lock_timeout: '321',
       transaction_timeout: '0',

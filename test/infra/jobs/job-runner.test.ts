@@ -251,6 +251,41 @@ describe('JobRunner', () => {
       await stopping;
     });
 
+    it('gives a free slot to a waiting Live job before a ready one (D41)', async () => {
+      const jobs = new MemoryJobs();
+      const runner = runnerOf(jobs, 2, 4, READY);
+      for (const job of ['a', 'b', 'c']) expect(create(runner, 'sandbox-1', job)).toBe(true);
+      for (const live of ['live-1', 'live-2', 'live-3']) {
+        jobs.add(live, 1);
+        runner.notify(live);
+      }
+      await eventually('all slots are taken', () => jobs.underWay.size === 4);
+      jobs.underWay.get('a')!();
+      await eventually('the slot is taken again', () => jobs.underWay.size === 4);
+      expect([...jobs.underWay.keys()].toSorted()).toEqual(['b', 'live-1-0', 'live-2-0', 'live-3-0']);
+      jobs.refetch = false;
+      const stopping = runner.stop();
+      while (jobs.done.length < 6) {
+        jobs.finishAll();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      await stopping;
+    });
+
+    it('lets no job of a group wait that has no slot: another process may have one', async () => {
+      const jobs = new MemoryJobs();
+      const runner = runnerOf(jobs, 1, 2, READY);
+      expect(create(runner, 'sandbox-1', 'a')).toBe(true);
+      expect(create(runner, 'sandbox-2', 'b'), 'Sandbox has half of the slots').toBe(false);
+      expect(create(runner, 'sandbox-1', 'c')).toBe(true);
+      jobs.refetch = false;
+      const stopping = runner.stop();
+      jobs.finishAll();
+      await eventually('the ready one begins', () => jobs.underWay.has('c'));
+      jobs.finishAll();
+      await stopping;
+    });
+
     it('does the ready jobs on a stop, and begins none after its time limit', async () => {
       const jobs = new MemoryJobs();
       const patient = runnerOf(jobs, 1, 10, READY);
