@@ -298,8 +298,8 @@ export class JobRunner<Job> {
   }
 
   /**
-   * Claims for waiting Live groups, begins ready jobs, and claims for waiting Sandbox groups, as long as one of them has
-   * room (D41). Called again at the end of every claim and job.
+   * Claims for waiting Live groups, begins ready jobs, and claims for waiting Sandbox groups, as long as one of them
+   * has room (D41). Called again at the end of every claim and job.
    */
   private claimNext(): void {
     this.claimWaiting(['live']);
