@@ -44,8 +44,7 @@ const END_LIMIT_MS = 2_000;
 
 /**
  * Session settings that the code relies on, and that a database, a role or a server may change (D66): the format of
- * values in both directions, name resolution, transaction properties, and plans. A connection keeps a plan that was
- * made while a queue was empty, and with a sequential scan it would read the whole table later.
+ * values in both directions, name resolution, and transaction properties.
  */
 export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
   search_path: 'public',
@@ -56,10 +55,14 @@ export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
   default_transaction_isolation: 'read committed',
   default_transaction_read_only: 'off',
   default_transaction_deferrable: 'off',
-  enable_seqscan: 'off',
-  // Before PostgreSQL 18, a scan that is avoided but necessary costs so much that JIT would compile it.
-  jit: 'off',
 };
+
+/**
+ * Settings for speed alone, which nobody checks. A connection keeps a plan that was made while a queue was empty, and
+ * with a sequential scan it would read the whole table later. Before PostgreSQL 18, a scan that is avoided but necessary
+ * costs so much that JIT would compile it.
+ */
+const PLAN_SETTINGS: Readonly<Record<string, string>> = { enable_seqscan: 'off', jit: 'off' };
 
 /**
  * More such settings, in the format that the server reports. Poolers in transaction mode know these and apply them per
@@ -87,6 +90,7 @@ export function settingsOfSession(
 ): Readonly<Record<string, string>> {
   return {
     ...SESSION_SETTINGS,
+    ...PLAN_SETTINGS,
     ...LIVENESS_SETTINGS,
     ...(settings.schema === undefined ? {} : { search_path: settings.schema }),
     statement_timeout: String(settings.statementTimeoutMs ?? 0),
@@ -100,6 +104,7 @@ export function settingsOfTransaction(
 ): readonly (readonly [name: string, value: string])[] {
   return [
     ...Object.entries(SESSION_SETTINGS).filter(([name]) => !name.startsWith('default_transaction_')),
+    ...Object.entries(PLAN_SETTINGS),
     ['statement_timeout', String(settings.statementTimeoutMs ?? 0)],
     ['lock_timeout', String(settings.lockTimeoutMs ?? 0)],
     ['idle_in_transaction_session_timeout', String(IDLE_IN_TRANSACTION_MS)],
