@@ -26,8 +26,8 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   {
     name: 'order-end-without-fence',
     file: PURCHASE_JOBS,
-    find: "JOIN ${table} p ON p.id = e.id AND p.fence = e.fence AND p.status = 'processing'",
-    replace: "JOIN ${table} p ON p.id = e.id AND p.status = 'processing'",
+    find: "WHERE p.fence = e.fence AND p.status = 'processing'",
+    replace: "WHERE p.status = 'processing'",
     tests: ['test/orders-live/late-words.test.ts'],
   },
   {
@@ -240,8 +240,8 @@ const FURTHER: readonly Mutant[] = [
   {
     name: 'topup-end-without-fence',
     file: PURCHASE_JOBS,
-    find: "JOIN ${table} p ON p.id = e.id AND p.fence = e.fence AND p.status = 'processing'",
-    replace: "JOIN ${table} p ON p.id = e.id AND p.status = 'processing'",
+    find: "WHERE p.fence = e.fence AND p.status = 'processing'",
+    replace: "WHERE p.status = 'processing'",
     tests: ['test/topups/late-words.test.ts'],
   },
   {
