@@ -58,13 +58,6 @@ export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Settings for speed alone, which nobody checks. A connection keeps a plan that was made while a queue was empty, and
- * with a sequential scan it would read the whole table later. Before PostgreSQL 18, a scan that is avoided but necessary
- * costs so much that JIT would compile it.
- */
-const PLAN_SETTINGS: Readonly<Record<string, string>> = { enable_seqscan: 'off', jit: 'off' };
-
-/**
  * More such settings, in the format that the server reports. Poolers in transaction mode know these and apply them per
  * client.
  */
@@ -73,6 +66,13 @@ const POOLED_SETTINGS: Readonly<Record<string, string>> = {
   TimeZone: 'UTC',
   standard_conforming_strings: 'on',
 };
+
+/**
+ * Settings for speed alone, which a pooler's sessions need not have. A connection keeps a plan that was made while a
+ * queue was empty, and with a sequential scan it would read the whole table later. Before PostgreSQL 18, a scan that is
+ * avoided but necessary costs so much that JIT would compile it.
+ */
+const PLAN_SETTINGS: Readonly<Record<string, string>> = { enable_seqscan: 'off', jit: 'off' };
 
 /** Let the server detect that this process is gone, and release its sessions' locks. */
 const LIVENESS_SETTINGS: Readonly<Record<string, string>> = {

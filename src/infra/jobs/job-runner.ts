@@ -248,7 +248,6 @@ export class JobRunner<Job> {
     if (!(await endsWithin(ended, drainMs))) {
       logger.warn({ event: 'jobs.interrupted', jobs: name, count: this.held.size }, 'stopping');
       this.isInterrupted = true;
-      this.withReady.clear();
       for (const control of this.held.values()) control.abort(new JobInterrupted());
       if (recordMs > 0) await endsWithin(ended, recordMs);
     }
@@ -256,7 +255,7 @@ export class JobRunner<Job> {
   }
 
   private async allEnded(): Promise<void> {
-    while (this.tasks.size > 0 || this.withReady.size > 0) {
+    while (this.tasks.size > 0 || (this.withReady.size > 0 && !this.isInterrupted)) {
       this.beginReady();
       await Promise.allSettled(this.tasks);
       await sleep(1);
