@@ -43,11 +43,12 @@ async function pollSoon(unless = 'false'): Promise<void> {
   );
 }
 
-/** Ends the workers' connections in the middle of whatever they do, as if they had died. */
-async function cutOff(worker: string): Promise<void> {
-  await query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE $1', [
-    worker,
-  ]);
+/** Ends this database's worker connections in the middle of whatever they do, as if the workers had died. */
+async function cutOffWorkers(): Promise<void> {
+  await query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name LIKE '%worker%'`,
+  );
 }
 
 it(
@@ -80,7 +81,7 @@ it(
       for (const esim of esims) world.change(esim, change);
       // Polls meet the callbacks.
       await pollSoon();
-      await cutOff('%worker%');
+      await cutOffWorkers();
       await worker.stop();
       await eventually(`every eSIM has ${condition}, and no warning is due`, async () => {
         const rest = await query(

@@ -141,7 +141,8 @@ describe('npm run reseal', () => {
       // The server has not noticed, and would run the statement once it gets the lock.
       await eventually('its sessions are gone', async () => {
         const { rowCount } = await database.pool.query(
-          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'partner-esim-reseal'`,
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+           WHERE datname = current_database() AND application_name = 'partner-esim-reseal'`,
         );
         return rowCount === 0;
       });
