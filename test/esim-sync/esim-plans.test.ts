@@ -162,12 +162,13 @@ describe('the plans of a Zendit eSIM', () => {
     });
     expect(await world.device.usage(esim.id)).toMatchObject({ current_plan_remaining_bytes: null });
     // Both purchases are of the same offer, and only one of their plans is ever listed.
-    await topUp(world.partner, esim.id, SAME_OFFER);
     const startAt = at(Date.now() - HOUR_MS);
     world.zendit.control({
       plans: { [esim.iccid]: { usedGB: 1, startAt } },
       endedPlansLeave: true,
     });
+    // A top-up is followed by a poll, which must not see both plans.
+    await topUp(world.partner, esim.id, SAME_OFFER);
     await world.poll(esim);
     const { plans } = await plansOf(esim);
     expect(plans).toMatchObject([
