@@ -169,12 +169,13 @@ export class JobRunner<Job> {
   }
 
   /**
-   * Number of jobs of the group that may still be leased without a slot. None if the group has no slot here: another
-   * process may have one.
+   * Number of jobs of the group that may still be leased without a slot. None if the group has no slot here, because
+   * another process may have one, and none while another group waits for its first slot: ready jobs would keep it away.
    */
   private placesFor(group: Group<Job>): number {
     const { readyPerGroup = 0 } = this.options;
     if (readyPerGroup === 0 || modeOf(group) === 'live' || group.taken === 0) return 0;
+    if (this.waiting.hasWithoutSlot('sandbox')) return 0;
     return Math.max(
       0,
       Math.min(readyPerGroup - group.ready.length - group.reserved, MAX_READY - this.readyJobs),

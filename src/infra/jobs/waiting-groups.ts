@@ -43,6 +43,14 @@ export class WaitingGroups<Group extends GroupSlots> {
     return this.places.has(group);
   }
 
+  /** Whether a group of this mode waits for its first slot. Passes at most as many groups as there are slots. */
+  hasWithoutSlot(mode: Mode): boolean {
+    return PACE_ORDER.some((pace) => {
+      for (const group of this.lists.get(listOf(mode, pace)) ?? []) if (group.taken === 0) return true;
+      return false;
+    });
+  }
+
   /** Call this when the group's pace or owner has changed. The group keeps its place by waiting time. */
   reorder(group: Group): void {
     const place = this.places.get(group);

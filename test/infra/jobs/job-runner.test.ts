@@ -286,6 +286,24 @@ describe('JobRunner', () => {
       await stopping;
     });
 
+    it('serves a group that waits for its first slot, however many jobs another one creates', async () => {
+      const jobs = new MemoryJobs();
+      const runner = runnerOf(jobs, 1, 2, READY);
+      for (const job of ['a', 'b', 'c']) expect(create(runner, 'sandbox-1', job)).toBe(true);
+      jobs.refetch = false;
+      jobs.add('sandbox-2', 1);
+      runner.notify('sandbox-2');
+      for (let more = 0; more < 10 && !jobs.done.includes('sandbox-2-0'); more++) {
+        await eventually('the only slot is taken', () => jobs.underWay.size === 1);
+        jobs.finishAll();
+        create(runner, 'sandbox-1', `more-${more}`);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      expect(jobs.done).toEqual(['a', 'b', 'c', 'sandbox-2-0']);
+      jobs.finishAll();
+      await runner.stop();
+    });
+
     it('does the ready jobs on a stop, and begins none after its time limit', async () => {
       const jobs = new MemoryJobs();
       const patient = runnerOf(jobs, 1, 10, READY);
