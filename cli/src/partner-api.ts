@@ -40,6 +40,7 @@ export type {
   NewTopup,
   Order,
   Package,
+  PackageFilters,
   Page,
   RefundRequest,
   Topup,

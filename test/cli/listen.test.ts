@@ -331,4 +331,9 @@ describe('esim listen with a server that refuses events', () => {
     ]);
     expect(receiver.received[0]!.body).toContain(order.body.data.id);
   });
+
+  it('refuses a type that does not exist, which would wait forever', async () => {
+    const { code, stderr } = await user.run(['listen', receiver.url, '--types', 'order.failed,order.isued']);
+    expect([code, stderr]).toEqual([4, expect.stringContaining('type')]);
+  });
 });

@@ -65,7 +65,10 @@ process each event id once, as with webhooks.`,
     const url = localUrl(target);
     const server = new LocalServer(url, secret, wholeNumber(options, 'timeout', 60) * 1_000);
     const api = context.api;
+    const types = typesOf(options);
     const me = await api.me();
+    // The service rejects an unknown type. A misspelled one would wait forever.
+    for (const type of types ?? []) await api.events({ type }, 1);
     const cursor = new CursorFile(context.environment, {
       baseUrl: context.baseUrl,
       partnerId: me.partner_id,
@@ -78,7 +81,13 @@ process each event id once, as with webhooks.`,
         context.output.note(
           `created a signing secret in ${signingSecretFile(context.environment)}; \`esim listen --print-secret\` shows it`,
         );
-      return await forward(context, options, { cursor, server, url, startedAtMs: api.firstAnsweredAtMs });
+      return await forward(context, options, {
+        cursor,
+        server,
+        url,
+        types,
+        startedAtMs: api.firstAnsweredAtMs,
+      });
     } finally {
       unlock();
       server.close();
@@ -91,6 +100,8 @@ interface Session {
   readonly cursor: CursorFile;
   readonly server: LocalServer;
   readonly url: URL;
+  /** Types of the forwarded events; null for all. */
+  readonly types: ReadonlySet<string> | null;
   /** Start of the command by the service's clock. */
   readonly startedAtMs: number;
 }
@@ -104,10 +115,9 @@ function printSecret({ output }: Context, secret: string): ExitCode {
 async function forward(
   context: Context,
   options: Options,
-  { cursor, server, url, startedAtMs }: Session,
+  { cursor, server, url, types, startedAtMs }: Session,
 ): Promise<ExitCode> {
   const { output, signal } = context;
-  const types = typesOf(options);
   const onFailure = onFailureOf(options);
   const feed = new FeedReader({
     api: context.patientApi,
