@@ -144,6 +144,8 @@ export class JobRunner<Job> {
   reserve(name: string): Reservation<Job> | null {
     if (this.isStopping) return null;
     const group = this.groups.get(name) ?? this.newGroup(name);
+    // Its jobs have all ended in this turn, and the ready ones begin at its end.
+    if (group.taken === 0 && group.ready.length > 0) this.claimNext();
     const isNext = !group.claiming && !group.more && !this.waiting.has(group);
     const slots = group.ready.length === 0 && this.shares.roomFor(group) >= 1 ? 1 : 0;
     if (!isNext || (slots === 0 && this.placesFor(group) === 0)) {

@@ -216,6 +216,22 @@ describe('JobRunner', () => {
       await runner.stop();
     });
 
+    it('has places for created jobs in the turn in which the running ones have ended', async () => {
+      const jobs = new MemoryJobs();
+      const runner = runnerOf(jobs, 1, 10, READY);
+      for (const job of ['a', 'b']) expect(create(runner, 'sandbox-1', job)).toBe(true);
+      jobs.refetch = false;
+      jobs.finishAll();
+      while (runner.inFlight > 1) await Promise.resolve();
+      expect(create(runner, 'sandbox-1', 'c')).toBe(true);
+      for (const job of ['b', 'c']) {
+        await eventually(`${job} is under way`, () => jobs.underWay.has(job));
+        jobs.finishAll();
+      }
+      await runner.stop();
+      expect([jobs.done, jobs.claims]).toEqual([['a', 'b', 'c'], 0]);
+    });
+
     it('claims for the places too, and older jobs come before those that are being created', async () => {
       const jobs = new MemoryJobs();
       const runner = runnerOf(jobs, 1, 10, READY);
