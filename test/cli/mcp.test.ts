@@ -231,7 +231,9 @@ it('returns what its schemas promise, without install data, and refusals as resu
   expect(calls.map(([name]) => name)).toEqual(tools.map(({ name }) => name));
   const answers = await converse([], ...calls.map(([name, args], nth) => call(nth, name, args)));
   for (const [nth, tool] of tools.entries()) structured(answers[nth], tool);
-  const found = JSON.parse(resultOf(answers[1]).value) as { data: { type: string; price: { amount: number } }[] };
+  const found = JSON.parse(resultOf(answers[1]).value) as {
+    data: { type: string; price: { amount: number } }[];
+  };
   expect(new Set(found.data.map(({ type }) => type))).toEqual(new Set(['country']));
   const prices = found.data.map(({ price }) => price.amount);
   expect(prices).toEqual(prices.toSorted((one, other) => one - other));

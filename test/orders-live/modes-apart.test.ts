@@ -6,8 +6,8 @@ import { LiveShop, place, PRICE } from './live-shop.js';
 const SANDBOX_ORDERS = 330;
 /** A Sandbox order for the package that simulates a lost response holds its slot for this long. */
 const SILENCE_MS = 2_500;
-/** The default. */
-const PER_PARTNER = 8;
+/** The default in Sandbox. */
+const PER_PARTNER = 16;
 
 let shop: LiveShop;
 
@@ -36,7 +36,7 @@ it(`processes a paid order without waiting for ${SANDBOX_ORDERS} Sandbox orders 
     `SELECT 1 FROM orders WHERE mode = 'sandbox' AND status IN ('pending', 'processing') LIMIT 1`,
   );
   expect(rows, 'Sandbox orders are still waiting').toHaveLength(1);
-  // One round of Sandbox orders takes SILENCE_MS, and all of them take 330 / 8 rounds.
+  // One round of Sandbox orders takes SILENCE_MS, and all of them take 330 / 16 rounds.
   expect(beside).toBeLessThan(alone + SILENCE_MS / 2);
 
   async function timeToIssue(): Promise<number> {

@@ -7,6 +7,8 @@ export interface JobRunnerOptions<Job> {
   readonly name: string;
   /** Maximum concurrent jobs per group in this process: a hanging group fills only its own part (D34). */
   readonly concurrencyPerGroup: number;
+  /** The same for a Sandbox group. Default: `concurrencyPerGroup`. */
+  readonly concurrencyPerSandboxGroup?: number;
   /** Maximum concurrent jobs in this process, over all groups. */
   readonly concurrency: number;
   /**

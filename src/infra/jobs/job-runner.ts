@@ -53,6 +53,8 @@ const SANDBOX_PART = 1 / 2;
 const GROUPS_PER_OWNER_STATEMENT = 500;
 /** Maximum jobs in this process that are leased and wait for a slot, give or take those that are being created. */
 const MAX_READY = 1_024;
+/** Maximum ready jobs of one claim. The other places are for jobs that are created meanwhile. */
+const MAX_READY_PER_CLAIM = 64;
 /** Groups whose pace is remembered, even while they are idle. */
 const PACES_KEPT = 50_000;
 
@@ -146,7 +148,7 @@ export class JobRunner<Job> {
     const group = this.groups.get(name) ?? this.newGroup(name);
     // Its jobs have all ended in this turn, and the ready ones begin at its end.
     if (group.taken === 0 && group.ready.length > 0) this.claimNext();
-    const isNext = !group.claiming && !group.more && !this.waiting.has(group);
+    const isNext = !group.more && !this.waiting.has(group);
     const slots = group.ready.length === 0 && this.shares.roomFor(group) >= 1 ? 1 : 0;
     if (!isNext || (slots === 0 && this.placesFor(group) === 0)) {
       this.forgetIfIdle(group);
@@ -337,11 +339,14 @@ export class JobRunner<Job> {
     const slots = this.shares.roomFor(group);
     // Taken now, because other groups claim concurrently.
     this.shares.take(group, slots);
-    const limit = slots + this.placesFor(group);
+    const places = Math.min(this.placesFor(group), MAX_READY_PER_CLAIM);
+    const limit = slots + places;
+    group.reserved += places;
     group.claiming = true;
     group.again = false;
     const { items, more, nextDueInMs } = await this.claim(group.name, limit);
     group.claiming = false;
+    group.reserved -= places;
     this.shares.giveBack(group, Math.max(0, slots - items.length));
     group.more = more;
     if (group.owner === null) this.shares.describe(group, { owner: this.ownerOf(group.name) });

@@ -19,6 +19,7 @@ export interface GroupSlots {
 
 export interface SlotSharesOptions {
   readonly concurrencyPerGroup: number;
+  readonly concurrencyPerSandboxGroup?: number;
   /** Number of slots in the process. */
   readonly concurrency: number;
   /** Maximum share of the slots for one owner. It shrinks with the number of free slots. */
@@ -71,7 +72,7 @@ export class SlotShares {
   /** Number of slots that the group may still take now. */
   roomFor(group: GroupSlots): number {
     const { free, size } = this.partOf(modeOf(group), group.pace);
-    const ofGroup = this.options.concurrencyPerGroup - group.taken;
+    const ofGroup = this.limitPerGroup(modeOf(group)) - group.taken;
     if (free < 1 || ofGroup < 1) return 0;
     // Its first claim reveals its owner.
     if (group.owner === null) return group.taken === 0 ? 1 : 0;
@@ -117,6 +118,11 @@ export class SlotShares {
 
   private holdsNone(owner: string, pace: Pace): boolean {
     return this.options.separatesSlow && pace === 'fast' && !this.ofOwnerAndPace.has(`${pace} ${owner}`);
+  }
+
+  private limitPerGroup(mode: Mode): number {
+    const { concurrencyPerGroup, concurrencyPerSandboxGroup = concurrencyPerGroup } = this.options;
+    return mode === 'live' ? concurrencyPerGroup : concurrencyPerSandboxGroup;
   }
 
   /** An owner's limit at this number of free slots in its part. It is the full share while no other owner has any. */

@@ -182,6 +182,25 @@ describe('JobRunner', () => {
     expect(runner.inFlight).toBe(0);
   });
 
+  it('gives a Sandbox group its own number of slots', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 1, 100, { concurrencyPerSandboxGroup: 3 });
+    for (const group of ['live-1', 'sandbox-1']) {
+      jobs.add(group, 5);
+      runner.notify(group);
+    }
+    await eventually('four are under way', () => jobs.underWay.size === 4);
+    expect([...jobs.underWay.keys()].toSorted()).toEqual([
+      'live-1-0',
+      'sandbox-1-0',
+      'sandbox-1-1',
+      'sandbox-1-2',
+    ]);
+    jobs.due.clear();
+    jobs.finishAll();
+    await runner.stop();
+  });
+
   describe('with places for ready jobs', () => {
     const READY = { readyPerGroup: 2 };
     /** As `PlaceOrder` does: reserves, creates the job, begins it. */
@@ -250,6 +269,26 @@ describe('JobRunner', () => {
       await eventually('the group is free', () => create(runner, 'sandbox-1', 'younger'));
       jobs.finishAll();
       await runner.stop();
+    });
+
+    it('keeps places for created jobs during a claim, or every later job would need a claim too', async () => {
+      const jobs = new MemoryJobs();
+      const runner = runnerOf(jobs, 1, 10, { readyPerGroup: 66 });
+      jobs.refetch = false;
+      jobs.add('sandbox-1', 1);
+      const held = Promise.withResolvers<void>();
+      const claim = jobs.claim.bind(jobs);
+      jobs.claim = (group, limit) => held.promise.then(() => claim(group, limit));
+      runner.notify('sandbox-1');
+      expect([0, 1, 2].map((n) => create(runner, 'sandbox-1', `created-${n}`))).toEqual([true, true, false]);
+      held.resolve();
+      while (jobs.done.length < 3) {
+        await eventually('one is under way', () => jobs.underWay.size === 1);
+        jobs.finishAll();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      await runner.stop();
+      expect(jobs.claims).toBe(1);
     });
 
     it('leases no Live job without a slot: another process may have one', async () => {
