@@ -40,7 +40,6 @@ export type {
   NewTopup,
   Order,
   Package,
-  PackageFilters,
   Page,
   RefundRequest,
   Topup,

@@ -1,14 +1,4 @@
-import type {
-  Account,
-  Esim,
-  Money,
-  Order,
-  Package,
-  PackageFilters,
-  ServiceEvent,
-  Topup,
-  Usage,
-} from '../partner-api.js';
+import type { Account, Esim, Money, Order, Package, ServiceEvent, Topup, Usage } from '../partner-api.js';
 
 /** JSON Schema, as far as the tools use it. */
 export interface Schema {
@@ -25,15 +15,6 @@ export interface Schema {
 
 /** The names of all values of a union. The compiler refuses a missing and an unknown one. */
 const all = <T extends string>(values: Readonly<Record<T, true>>): readonly T[] => Object.keys(values) as T[];
-
-export const PACKAGE_TYPES = all<Package['type']>({ country: true, regional: true, global: true });
-
-export const PACKAGE_SORTS = all<NonNullable<PackageFilters['sort']>>({
-  price: true,
-  '-price': true,
-  data: true,
-  '-data': true,
-});
 
 export const PACKAGE_KINDS = all<Package['kind']>({ base: true, topup: true });
 
@@ -131,7 +112,6 @@ export const ACCOUNT = object<Account>({
 export const PACKAGE = object<Package>({
   id: STRING,
   title: STRING,
-  type: oneOf(PACKAGE_TYPES),
   kind: oneOf(PACKAGE_KINDS),
   coverage: listOf(STRING),
   data_bytes: orNull({ type: 'integer', description: 'null: unlimited' }),

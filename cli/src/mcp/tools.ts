@@ -14,8 +14,6 @@ import {
   ORDERS,
   PACKAGE,
   PACKAGE_KINDS,
-  PACKAGE_SORTS,
-  PACKAGE_TYPES,
   PACKAGES,
   previewOr,
   REGIONS,
@@ -144,9 +142,7 @@ export const TOOLS: readonly Tool[] = [
     properties: {
       country: text('two upper-case letters'),
       region: text('a region of several countries', REGIONS),
-      type: text('coverage; without it, a country includes regional and global packages', PACKAGE_TYPES),
       kind: text('base (default) or topup', PACKAGE_KINDS),
-      sort: text('newest first by default; - sorts in descending order', PACKAGE_SORTS),
       limit: LIMIT,
       cursor: CURSOR,
     },
@@ -155,9 +151,7 @@ export const TOOLS: readonly Tool[] = [
       const page = await api.packages({
         country: args.optionalText('country'),
         region: args.optionalText('region'),
-        type: args.optionalText('type'),
         kind: args.optionalText('kind') ?? 'base',
-        sort: args.optionalText('sort'),
         limit: args.optionalNumber('limit'),
         cursor: args.optionalText('cursor'),
       });
