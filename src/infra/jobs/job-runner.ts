@@ -306,14 +306,14 @@ export class JobRunner<Job> {
    * has room (D41). Called again at the end of every claim and job.
    */
   private claimNext(): void {
-    this.claimWaiting(['live']);
+    this.claimWaiting('live');
     this.beginReady();
-    this.claimWaiting(['sandbox']);
+    this.claimWaiting('sandbox');
   }
 
-  private claimWaiting(modes: readonly Mode[]): void {
+  private claimWaiting(mode: Mode): void {
     while (!this.isStopping) {
-      const group = this.waiting.takeNext(modes);
+      const group = this.waiting.takeNext(mode);
       if (!group) return;
       this.track(this.claimFor(group));
     }

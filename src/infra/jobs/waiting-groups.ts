@@ -1,8 +1,7 @@
 import type { Mode } from '../../common/mode.js';
 import { type GroupSlots, modeOf, type Pace } from './slot-shares.js';
 
-/** Live before Sandbox (D41), and groups that finish in time before others (D42). */
-const MODE_ORDER: readonly Mode[] = ['live', 'sandbox'];
+/** Groups that finish in time come before others (D42). */
 const PACE_ORDER: readonly Pace[] = ['fast', 'new', 'slow'];
 /**
  * Every fourth time, the group of its mode that has waited longest is next, so that none waits forever behind faster
@@ -63,20 +62,17 @@ export class WaitingGroups<Group extends GroupSlots> {
   }
 
   /**
-   * Removes and returns the next group of these modes that has room: groups that finish in time before others, then the
+   * Removes and returns the next group of this mode that has room: groups that finish in time before others, then the
    * one with the fewest running jobs, then the longest waiting.
    */
-  takeNext(modes = MODE_ORDER): Group | null {
+  takeNext(mode: Mode): Group | null {
     const byRank = (this.taken + 1) % MAX_WAITING_EVERY !== 0;
-    for (const mode of modes) {
-      const next = byRank ? this.firstByRank(mode) : this.longestWaiting(mode);
-      if (!next) continue;
-      this.listNamed(this.places.get(next)!.list).delete(next);
-      this.places.delete(next);
-      this.taken++;
-      return next;
-    }
-    return null;
+    const next = byRank ? this.firstByRank(mode) : this.longestWaiting(mode);
+    if (!next) return null;
+    this.listNamed(this.places.get(next)!.list).delete(next);
+    this.places.delete(next);
+    this.taken++;
+    return next;
   }
 
   private firstByRank(mode: Mode): Group | null {
