@@ -53,6 +53,7 @@ import { RollUpActivity1763700000086 } from './1763700000086-roll-up-activity.js
 import { ResolveAlerts1763700000087 } from './1763700000087-resolve-alerts.js';
 import { SearchAcrossPartners1763700000088 } from './1763700000088-search-across-partners.js';
 import { CreateInstallLinks1763700000089 } from './1763700000089-create-install-links.js';
+import { ShowAttemptPhases1763700000090 } from './1763700000090-show-attempt-phases.js';
 
 /** Every migration, oldest first. Listed explicitly: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -111,4 +112,5 @@ export const MIGRATIONS = [
   ResolveAlerts1763700000087,
   SearchAcrossPartners1763700000088,
   CreateInstallLinks1763700000089,
+  ShowAttemptPhases1763700000090,
 ];

@@ -20,6 +20,10 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 export const ATTEMPT_OUTCOMES = ['delivered', 'failed', 'interrupted'] as const;
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
 
+/** Phases of an attempt in flight; `waiting` means sending the request or waiting for the response. */
+export const ATTEMPT_PHASES = ['dns', 'connect', 'tls', 'waiting'] as const;
+export type AttemptPhase = (typeof ATTEMPT_PHASES)[number];
+
 /** One line of the delivery log. */
 export interface LoggedAttempt {
   readonly number: number;

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
+import type { AttemptPhase } from './delivery.js';
 import { maxAttempts } from './delivery-rules.js';
 import { type Cause, causeOf, type CauseInWords, IN_WORDS } from './failure-causes.js';
 import type { ShownEndpoint } from './show-endpoints.js';
@@ -21,9 +22,12 @@ const LAST_ATTEMPT = 'This was the last attempt. Resend the delivery, or replay 
 /** A test cannot be resent. */
 const TESTED_ONCE = 'We send a test event only once. Fix the cause, then send another test event.';
 
-const FIRST_UNDER_WAY: CauseInWords = {
-  ...IN_WORDS.not_tried,
-  summary: 'The first attempt is waiting for a response from your server.',
+/** Predicate of a sentence about an attempt in flight, by its phase. */
+const PHASE_IN_WORDS: Readonly<Record<AttemptPhase, string>> = {
+  dns: 'is looking up your host',
+  connect: 'is connecting to your server',
+  tls: 'is establishing TLS with your server',
+  waiting: 'is waiting for a response from your server',
 };
 
 /** Explains deliveries and endpoints from the log and the endpoint's row alone. */
@@ -34,7 +38,10 @@ export class Explain {
   delivery(delivery: WebhookDeliveryEntity, endpoint: WebhookEndpointEntity): Explanation {
     const cause = causeOfDelivery(delivery);
     const next = this.nextOf(delivery, endpoint);
-    const words = cause === 'not_tried' && delivery.inFlight ? FIRST_UNDER_WAY : IN_WORDS[cause];
+    const words =
+      cause === 'not_tried' && delivery.inFlight
+        ? { ...IN_WORDS.not_tried, summary: `The first attempt ${activityOf(delivery)}.` }
+        : IN_WORDS[cause];
     return { cause, ...atTimeOf(delivery, words), evidence: evidenceOf(delivery), ...next };
   }
 
@@ -124,6 +131,10 @@ function causeOfDelivery(delivery: WebhookDeliveryEntity): Cause {
   if (lastOutcome !== null)
     return causeOf({ outcome: lastOutcome, statusCode: lastStatusCode, error: lastError });
   return deliveryStatus(delivery) === 'held' ? 'switched_off' : 'not_tried';
+}
+
+function activityOf({ currentPhase }: WebhookDeliveryEntity): string {
+  return currentPhase ? PHASE_IN_WORDS[currentPhase] : 'has started';
 }
 
 function evidenceOf(delivery: WebhookDeliveryEntity): readonly string[] {

@@ -3,6 +3,7 @@ import { newId } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
 import type {
   AttemptOutcome,
+  AttemptPhase,
   DeliveryEventType,
   DeliveryKind,
   DeliveryStatus,
@@ -62,6 +63,10 @@ export class WebhookDeliveryEntity {
   /** Start of the attempt in flight, or of one whose worker has died; see `inFlight`. */
   @Column({ name: 'started_at', type: 'timestamptz', nullable: true })
   startedAt!: Date | null;
+
+  /** Phase of the attempt in flight; null while the attempt is too young for one. */
+  @Column({ name: 'current_phase', type: 'text', nullable: true })
+  currentPhase!: AttemptPhase | null;
 
   @VirtualColumn({ type: 'boolean', query: inFlight })
   inFlight!: boolean;

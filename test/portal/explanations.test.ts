@@ -85,6 +85,10 @@ describe('a delivery whose attempt waits for a response', () => {
     const endpoint = await makeEndpoint(receiver.url);
     const { id } = (await browser.post(`webhook-endpoints/${endpoint.id}/test`)).body.data as { id: string };
     await eventually('it is under way', () => receiver.received.length > before);
+    await eventually(
+      'its phase is known',
+      async () => (await browser.get(`deliveries/${id}`)).body.data.current_attempt.phase !== null,
+    );
     const { data } = (await browser.get(`deliveries/${id}/explanation`)).body;
     expect(data).toMatchObject({
       cause: 'not_tried',

@@ -297,6 +297,44 @@ describe('the claim', () => {
   });
 });
 
+describe('the phase of an attempt', () => {
+  const phases = async (): Promise<readonly (string | null)[]> => {
+    const { rows } = await bed.pool.query<{ current_phase: string | null }>(
+      `SELECT current_phase FROM webhook_deliveries_open WHERE endpoint_id = 'whe_phase' ORDER BY id`,
+    );
+    return rows.map((row) => row.current_phase);
+  };
+
+  it('is stored without waiting, only under the fence of its start, and ends with the next start', async () => {
+    const inFlight = { ...PENDING, endpointId: 'whe_phase', due: true, startedFence: Number(FENCE) };
+    await bed.insertEndpoints([{ ...IN_SERVICE, id: 'whe_phase' }]);
+    const deliveries = withIds('dlv_phase', [
+      inFlight,
+      { ...inFlight, startedFence: Number(FENCE) - 1 },
+      inFlight,
+    ]);
+    await bed.insertDeliveries(deliveries);
+    const locked = deliveries[2]!.id;
+    const ending = await bed.pool.connect();
+    try {
+      await ending.query('BEGIN');
+      await ending.query('SELECT FROM webhook_deliveries WHERE id = $1 FOR UPDATE', [locked]);
+      await bed.deliveries.storePhases(
+        deliveries.map(({ id }) => ({ id, fence: FENCE, phase: 'tls' as const })),
+      );
+      expect(await phases()).toEqual(['tls', null, null]);
+    } finally {
+      await ending.query('ROLLBACK');
+      ending.release();
+    }
+    await bed.pool.query(
+      `UPDATE webhook_deliveries_open SET started_fence = NULL WHERE endpoint_id = 'whe_phase'`,
+    );
+    await bed.deliveries.claim(OWNER, [{ endpointId: 'whe_phase', fence: FENCE, free: 3 }]);
+    expect(await phases()).toEqual([null, null, null]);
+  });
+});
+
 describe('a pair of claim and record statements', () => {
   const ENDPOINTS = 24;
   /** Deliveries of a disabled endpoint, which no statement here should read. */

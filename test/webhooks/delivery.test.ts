@@ -168,6 +168,24 @@ describe('an attempt that waits for its response', () => {
     const ended = await deliveryThat(service, endpoint, 'is delivered', (d) => d.status === 'delivered');
     expect(ended).toMatchObject({ attempt_count: 2, current_attempt: null });
   });
+
+  it('is shown with its phase once it lasts', async () => {
+    let answer = (): void => undefined;
+    const silent = await receiverThatAnswers();
+    silent.answer = (_nth, _webhook, response) => {
+      answer = () => void response.writeHead(500).end();
+    };
+    const stuck = `https://127.0.0.1:${await connections(() => undefined)}/hook`;
+    const waiting = await registerEndpoint(service, partner.id, { url: silent.url });
+    const handshaking = await registerEndpoint(service, partner.id, { url: stuck });
+    await recordEvent(service, { partnerId: partner.id });
+
+    const inPhase = (phase: string) => (d: { current_attempt: { phase: string | null } | null }) =>
+      d.current_attempt?.phase === phase;
+    await deliveryThat(service, waiting, 'waits for its response', inPhase('waiting'));
+    await deliveryThat(service, handshaking, 'is in its TLS handshake', inPhase('tls'));
+    answer();
+  });
 });
 
 describe('the log of attempts', () => {

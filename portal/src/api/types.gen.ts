@@ -463,6 +463,10 @@ export type CreatedWebhookEndpointResponse = {
 export type CurrentAttempt = {
     number: number;
     started_at: string;
+    /**
+     * Null for about the first second. `waiting`: until the response.
+     */
+    phase: 'dns' | 'connect' | 'tls' | 'waiting' | null;
 };
 
 export type DeletedAutoTopup = {

@@ -1,7 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
 import {
   ATTEMPT_OUTCOMES,
+  ATTEMPT_PHASES,
   type AttemptOutcome,
+  type AttemptPhase,
   DELIVERY_EVENT_TYPES,
   DELIVERY_KINDS,
   DELIVERY_STATUSES,
@@ -41,6 +43,13 @@ export class CurrentAttemptResponse {
 
   @ApiProperty({ type: String, format: 'date-time' })
   started_at!: string;
+
+  @ApiProperty({
+    enum: ATTEMPT_PHASES,
+    nullable: true,
+    description: 'Null for about the first second. `waiting`: until the response.',
+  })
+  phase!: AttemptPhase | null;
 }
 
 export class WebhookDeliveryResponse {
@@ -193,10 +202,11 @@ export function toDeliveryResponse(delivery: WebhookDeliveryEntity): WebhookDeli
 function toCurrentAttempt({
   inFlight,
   startedAt,
+  currentPhase,
   attemptCount,
 }: WebhookDeliveryEntity): CurrentAttemptResponse | null {
   if (!inFlight || startedAt === null) return null;
-  return { number: attemptCount + 1, started_at: startedAt.toISOString() };
+  return { number: attemptCount + 1, started_at: startedAt.toISOString(), phase: currentPhase };
 }
 
 function toLastAttempt(delivery: WebhookDeliveryEntity): LastAttemptResponse | null {

@@ -12,6 +12,7 @@ import type { AttemptResult, FinishedAttempt } from './attempt-result.js';
 import { describeAttempt, orderOf, spanOfAttempt } from './attempt-span.js';
 import type { DeliveryTracesRepository } from './delivery-traces.repository.js';
 import type { OutcomeBatcher } from './outcome-batcher.js';
+import type { RunningAttempts } from './running-attempts.js';
 import { TargetPace } from './target-pace.js';
 import type { OutgoingWebhook, WebhookSender } from './webhook-sender.js';
 
@@ -21,6 +22,7 @@ export interface AttemptPerformerParts {
   /** One batcher per mode, so that a delayed Sandbox outcome cannot delay one of Live (D41). */
   readonly batchers: Readonly<Record<Mode, OutcomeBatcher>>;
   readonly sender: WebhookSender;
+  readonly running: Pick<RunningAttempts, 'watch'>;
   readonly secrets: DecryptedSecretCache;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -80,7 +82,8 @@ export class AttemptPerformer {
     const webhook = isStopping ? null : this.sign(delivery, owner, Buffer.from(body));
     if (webhook && !(await this.parts.leases.isHeld(endpointId, delivery.fence))) return this.drop(delivery);
     if (webhook) {
-      const result = await this.parts.sender.send(webhook, control);
+      const { sender, running } = this.parts;
+      const result = await running.watch(delivery, (clock) => sender.send(webhook, control, clock));
       if (result.outcome === 'delivered') this.pace.prove(owner, hostname);
       return { ...result, requestHeaders: withoutSignature(webhook.headers) };
     }

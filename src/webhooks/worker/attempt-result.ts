@@ -1,5 +1,5 @@
 import type { ClientRequest } from 'node:http';
-import type { AttemptOutcome } from '../delivery.js';
+import type { AttemptOutcome, AttemptPhase } from '../delivery.js';
 import type { DeliveryState } from '../delivery-rules.js';
 import { NameNotResolved, TargetRefused } from './vetted-lookup.js';
 
@@ -50,7 +50,7 @@ export interface FinishedAttempt extends AttemptResult, DeliveryState {
   readonly traceId: string | null;
 }
 
-type Phase = 'dns' | 'connect' | 'tls';
+type Phase = Exclude<AttemptPhase, 'waiting'>;
 
 /**
  * Measures one attempt. A phase in which the attempt fails or is interrupted ends there. A phase that was not reached
@@ -68,6 +68,10 @@ export class PhaseClock {
   /** Whether the request used a connection left open by an earlier one. */
   get reusedConnection(): boolean {
     return this.reused;
+  }
+
+  get phase(): AttemptPhase {
+    return this.running ?? 'waiting';
   }
 
   get hasFirstByte(): boolean {

@@ -4,7 +4,7 @@ import type { EntityManager } from 'typeorm';
 import type { Mode } from '../../common/mode.js';
 import { readBodiesInTheirDays } from '../../events/index.js';
 import { COMMIT_WITHOUT_DISK, NOW, prepared, sql, type SqlParameter } from '../../infra/database/index.js';
-import type { DeliveryEventType, DeliveryKind, StoredDeliveryStatus } from '../delivery.js';
+import type { AttemptPhase, DeliveryEventType, DeliveryKind, StoredDeliveryStatus } from '../delivery.js';
 import type { DeliveryAfterAttempt, DeliveryState } from '../delivery-rules.js';
 import { ADD_TO_STATS } from '../endpoint-stats.repository.js';
 import { IS_KEPT, IS_OPEN, STORE_GIVEN_UP } from '../webhook-delivery.entity.js';
@@ -114,7 +114,7 @@ const CLAIM = prepared(`
     WHERE m.enabled AND m.blocked_ms IS NULL
   ), started AS (
     UPDATE webhook_deliveries_open d
-    SET started_at = ${NOW}, started_fence = (SELECT m.fence FROM mine m WHERE m.endpoint_id = d.endpoint_id)
+    SET started_at = ${NOW}, current_phase = NULL, started_fence = (SELECT m.fence FROM mine m WHERE m.endpoint_id = d.endpoint_id)
     -- no join: a plan that was made while the queue was empty would read all of it
     WHERE d.id = ANY (ARRAY(SELECT due.id FROM due))
   ), next AS MATERIALIZED (
@@ -197,6 +197,21 @@ const RECORD = prepared(`
   )
   SELECT id, status, number, exhausted FROM recorded`);
 
+/**
+ * $1 deliveries, $2 their fences, $3 phases. Skips a locked delivery, whose attempt is ending. Commits without the disk,
+ * because an attempt does not survive a crash.
+ */
+const STORE_PHASES = prepared(`
+  WITH given AS MATERIALIZED (
+    SELECT a.id, a.phase FROM ${COMMIT_WITHOUT_DISK}, unnest($1::text[], $2::bigint[], $3::text[]) AS a (id, fence, phase)
+    CROSS JOIN LATERAL (
+      SELECT FROM webhook_deliveries_open d WHERE d.id = a.id AND a.fence = d.started_fence
+      LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+    ) d
+  )
+  UPDATE webhook_deliveries_open d SET current_phase = (SELECT g.phase FROM given g WHERE g.id = d.id)
+  WHERE d.id = ANY (ARRAY(SELECT id FROM given))`);
+
 /** SQL of open deliveries: starting them and recording their outcomes. All times are the database's (D40). */
 @Injectable()
 export class DeliveriesRepository {
@@ -260,6 +275,17 @@ export class DeliveriesRepository {
       exhausted: boolean;
     }>(manager, RECORD, [...columnsOf(outcomes), owner]);
     return rows.map(({ id, ...row }) => ({ deliveryId: id, ...row }));
+  }
+
+  /** Stores the phases of attempts in flight. An attempt that has just ended keeps its outcome. */
+  async storePhases(
+    attempts: readonly (Pick<StartedDelivery, 'id' | 'fence'> & { readonly phase: AttemptPhase })[],
+  ): Promise<void> {
+    await sql(this.manager, STORE_PHASES, [
+      attempts.map(({ id }) => id),
+      attempts.map(({ fence }) => fence),
+      attempts.map(({ phase }) => phase),
+    ]);
   }
 
   /** Ends the endpoint's slow start, unless a new one has begun after `since`. */

@@ -20,6 +20,7 @@ import { EndpointLeases } from './endpoint-leases.js';
 import { EndpointShares } from './endpoint-shares.js';
 import { OutcomeBatcher, type OutcomeBatcherOptions } from './outcome-batcher.js';
 import { OwnedDeliveries } from './owned-deliveries.js';
+import { RunningAttempts } from './running-attempts.js';
 import { WebhookSender } from './webhook-sender.js';
 
 /** Maximum share of the slots for all endpoints of one partner and mode (D42). */
@@ -35,6 +36,7 @@ const DRAIN_SHARE = 0.6;
 /** Time to record attempts that a shutdown has interrupted (D30). */
 const RECORD_MS = 1_000;
 const BALANCE_EVERY_MS = 1_000;
+const STORE_PHASES_EVERY_MS = 1_000;
 
 /**
  * Sends deliveries. A group is an endpoint, so a hanging receiver fills only its own concurrency (D34). Only one
@@ -47,7 +49,7 @@ const BALANCE_EVERY_MS = 1_000;
 export class DeliveryWorker extends JobWorker<StartedDelivery> {
   private readonly performer: AttemptPerformer;
   private readonly shares: EndpointShares;
-  private readonly balancer: Sweeper;
+  private readonly sweepers: readonly Sweeper[];
 
   constructor(
     @Inject(APP_CONFIG) config: AppConfig,
@@ -94,16 +96,37 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
     const { timeoutMs } = config.webhooks;
     const isStopping = (): boolean => this.runner.isStopping;
     const ownerOf = (endpointId: string): string => owned.ownerOf(endpointId)?.id ?? endpointId;
-    const parts = { deliveries, leases, batchers, sender, secrets, clock, logger, tracer, traces, timeoutMs };
+    const running = new RunningAttempts(deliveries);
+    const parts = {
+      deliveries,
+      leases,
+      batchers,
+      sender,
+      running,
+      secrets,
+      clock,
+      logger,
+      tracer,
+      traces,
+      timeoutMs,
+    };
     this.performer = new AttemptPerformer({ ...parts, isStopping, ownerOf });
     const isWaiting = (endpointId: string): boolean => this.runner.isWaiting(endpointId);
     this.shares = new EndpointShares({ leases, notifier, logger, isWaiting });
-    this.balancer = new Sweeper({
-      name: 'webhooks.shares',
-      intervalMs: BALANCE_EVERY_MS,
-      logger,
-      run: () => this.shares.balance(),
-    });
+    this.sweepers = [
+      new Sweeper({
+        name: 'webhooks.shares',
+        intervalMs: BALANCE_EVERY_MS,
+        logger,
+        run: () => this.shares.balance(),
+      }),
+      new Sweeper({
+        name: 'webhooks.phases',
+        intervalMs: STORE_PHASES_EVERY_MS,
+        logger,
+        run: () => running.storePhases(),
+      }),
+    ];
   }
 
   /** Reserves one slot at each endpoint of the partner and mode that this process owns and could send to now. */
@@ -157,7 +180,7 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
 
   override onApplicationBootstrap(): void {
     super.onApplicationBootstrap();
-    this.balancer.start();
+    for (const sweeper of this.sweepers) sweeper.start();
     this.fanOut.attach({
       owner: this.leases.owner,
       reserve: (partnerId, mode) => this.reserve(partnerId, mode),
@@ -165,7 +188,7 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
   }
 
   override async beforeApplicationShutdown(): Promise<void> {
-    await this.balancer.stop();
+    await Promise.all(this.sweepers.map((sweeper) => sweeper.stop()));
     await super.beforeApplicationShutdown();
     await this.shares.giveUpAll();
     this.sender.close();

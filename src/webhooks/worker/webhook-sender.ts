@@ -83,8 +83,11 @@ export class WebhookSender {
   }
 
   /** Never rejects. Aborting `control` with `JobInterrupted` interrupts the attempt, and the outcome says so. */
-  async send(webhook: OutgoingWebhook, control: AbortController): Promise<AttemptResult> {
-    const clock = new PhaseClock();
+  async send(
+    webhook: OutgoingWebhook,
+    control: AbortController,
+    clock = new PhaseClock(),
+  ): Promise<AttemptResult> {
     const timer = setTimeout(() => control.abort(new DeadlineReached()), this.options.timeoutMs);
     try {
       if (this.options.policy.refuseUrl(webhook.url)) throw new TargetRefused();

@@ -3,6 +3,7 @@ import type { CurrentAttempt, Delivery } from '../../api/types.ts';
 import { capitalized, failureInWords, milliseconds } from '../../components/format.ts';
 import { Badge, State } from '../../components/state.tsx';
 import { Countdown, inWords, Time, useNow } from '../../components/time.tsx';
+import { activityOf } from './phases.tsx';
 
 /** Attempts that the service makes before a delivery has failed. */
 const MAX_ATTEMPTS = 6;
@@ -27,7 +28,8 @@ function Running({ attempt }: { attempt: CurrentAttempt }) {
 /** The next attempt of a delivery, and the reason why its last one failed. */
 export function DeliveryNote({ delivery }: { delivery: Delivery }) {
   const last = delivery.last_attempt;
-  if (delivery.current_attempt) return <span className="second">No response yet.</span>;
+  if (delivery.current_attempt)
+    return <span className="second">{capitalized(activityOf(delivery.current_attempt))}.</span>;
   const failure = last && delivery.status !== 'delivered' ? failureInWords(last) : null;
   const next = delivery.status === 'pending' && delivery.next_attempt_at;
   const kind = delivery.kind === 'event' ? null : capitalized(delivery.kind);

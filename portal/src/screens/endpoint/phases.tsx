@@ -93,10 +93,25 @@ export function PhaseBar({ attempt, phases }: { attempt: Attempt; phases: Phases
   );
 }
 
-/** The attempt under way, which counts up. Its phases are known only when it has ended. */
+/** Says in words which phase the attempt is in; its phase becomes known after about a second. */
+export function activityOf({ phase }: CurrentAttempt): string {
+  switch (phase) {
+    case 'dns':
+      return 'looking up the host';
+    case 'connect':
+      return 'connecting';
+    case 'tls':
+      return 'establishing TLS';
+    case 'waiting':
+    case null:
+      return 'no response yet';
+  }
+}
+
+/** The attempt under way, which counts up. The times of its phases are known only when it has ended. */
 export function RunningBar({ attempt }: { attempt: CurrentAttempt }) {
   const ms = useNow() - Date.parse(attempt.started_at);
-  const text = `Running for ${inWords(Math.max(0, ms))}, no response yet`;
+  const text = `Running for ${inWords(Math.max(0, ms))}, ${activityOf(attempt)}`;
   const parts: Part[] = [{ name: `Attempt ${attempt.number}`, kind: 'running', text, share: 1 }];
   return <Bar label="Running attempt" parts={parts} />;
 }
