@@ -129,25 +129,8 @@ export class WebhookAttemptPhasesResponse {
   total_ms!: number;
 }
 
-export class WebhookAttemptResponse {
-  @ApiProperty({ type: 'integer', minimum: 1 })
-  number!: number;
-
-  @ApiProperty({ type: String, format: 'date-time' })
-  started_at!: string;
-
-  @ApiProperty({ enum: ATTEMPT_OUTCOMES })
-  outcome!: AttemptOutcome;
-
-  @ApiProperty({ type: 'integer', nullable: true })
-  status_code!: number | null;
-
-  @ApiProperty({ type: 'integer', description: 'Time until the status line, or until the attempt failed.' })
-  latency_ms!: number;
-
-  @ApiProperty({ type: String, nullable: true, example: 'connect: ECONNREFUSED' })
-  error!: string | null;
-
+/** One attempt in full. */
+export class WebhookAttemptResponse extends LastAttemptResponse {
   @ApiProperty({ type: () => WebhookAttemptPhasesResponse, nullable: true })
   phases!: WebhookAttemptPhasesResponse | null;
 
