@@ -20,7 +20,7 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 export const ATTEMPT_OUTCOMES = ['delivered', 'failed', 'interrupted'] as const;
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
 
-/** Phases of an attempt in flight; `waiting` means sending the request or waiting for the response. */
+/** Phases of an attempt in flight; `waiting` lasts from the request until the response has been read. */
 export const ATTEMPT_PHASES = ['dns', 'connect', 'tls', 'waiting'] as const;
 export type AttemptPhase = (typeof ATTEMPT_PHASES)[number];
 

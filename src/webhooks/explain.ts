@@ -27,7 +27,7 @@ const PHASE_IN_WORDS: Readonly<Record<AttemptPhase, string>> = {
   dns: 'is looking up your host',
   connect: 'is connecting to your server',
   tls: 'is establishing TLS with your server',
-  waiting: 'is waiting for a response from your server',
+  waiting: 'is waiting for the response of your server',
 };
 
 /** Explains deliveries and endpoints from the log and the endpoint's row alone. */

@@ -305,7 +305,7 @@ describe('the phase of an attempt', () => {
     return rows.map((row) => row.current_phase);
   };
 
-  it('is stored without waiting, only under the fence of its start, and ends with the next start', async () => {
+  it('is stored without waiting, only under the fence of its start, and ends with its attempt', async () => {
     const inFlight = { ...PENDING, endpointId: 'whe_phase', due: true, startedFence: Number(FENCE) };
     await bed.insertEndpoints([{ ...IN_SERVICE, id: 'whe_phase' }]);
     const deliveries = withIds('dlv_phase', [
@@ -319,18 +319,16 @@ describe('the phase of an attempt', () => {
     try {
       await ending.query('BEGIN');
       await ending.query('SELECT FROM webhook_deliveries WHERE id = $1 FOR UPDATE', [locked]);
-      await bed.deliveries.storePhases(
-        deliveries.map(({ id }) => ({ id, fence: FENCE, phase: 'tls' as const })),
-      );
+      const given = deliveries.map(({ id }) => ({ id, fence: FENCE, phase: 'tls' as const }));
+      expect(await bed.deliveries.storePhases(given)).toEqual(new Set([deliveries[0]!.id]));
       expect(await phases()).toEqual(['tls', null, null]);
     } finally {
       await ending.query('ROLLBACK');
       ending.release();
     }
-    await bed.pool.query(
-      `UPDATE webhook_deliveries_open SET started_fence = NULL WHERE endpoint_id = 'whe_phase'`,
-    );
-    await bed.deliveries.claim(OWNER, [{ endpointId: 'whe_phase', fence: FENCE, free: 3 }]);
+    const { id: deliveryId, endpointId, countedAttempts } = deliveries[0]!;
+    const attempt = { deliveryId, endpointId, countedAttempts, outcome: 'failed' as const, fence: FENCE };
+    await bed.deliveries.record(bed.manager, OWNER, [judged(bed.config, attemptOf(attempt))]);
     expect(await phases()).toEqual([null, null, null]);
   });
 });

@@ -182,8 +182,16 @@ describe('an attempt that waits for its response', () => {
 
     const inPhase = (phase: string) => (d: { current_attempt: { phase: string | null } | null }) =>
       d.current_attempt?.phase === phase;
-    await deliveryThat(service, waiting, 'waits for its response', inPhase('waiting'));
-    await deliveryThat(service, handshaking, 'is in its TLS handshake', inPhase('tls'));
+    const explanationOf = async ({ id }: { id: string }): Promise<unknown> =>
+      (await service.admin.get(`/internal/v1/deliveries/${id}/explanation`)).body.data;
+    const first = await deliveryThat(service, waiting, 'waits for its response', inPhase('waiting'));
+    expect(await explanationOf(first)).toMatchObject({
+      summary: 'The first attempt is waiting for the response of your server.',
+    });
+    const second = await deliveryThat(service, handshaking, 'is in its TLS handshake', inPhase('tls'));
+    expect(await explanationOf(second)).toMatchObject({
+      summary: 'The first attempt is establishing TLS with your server.',
+    });
     answer();
   });
 });

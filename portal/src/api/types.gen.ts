@@ -464,7 +464,7 @@ export type CurrentAttempt = {
     number: number;
     started_at: string;
     /**
-     * Null for about the first second. `waiting`: until the response.
+     * Null for the first one or two seconds, and longer while requests to a new host are paced. `waiting`: until the response has been read.
      */
     phase: 'dns' | 'connect' | 'tls' | 'waiting' | null;
 };

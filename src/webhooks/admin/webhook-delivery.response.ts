@@ -47,7 +47,8 @@ export class CurrentAttemptResponse {
   @ApiProperty({
     enum: ATTEMPT_PHASES,
     nullable: true,
-    description: 'Null for about the first second. `waiting`: until the response.',
+    description:
+      'Null for the first one or two seconds, and longer while requests to a new host are paced. `waiting`: until the response has been read.',
   })
   phase!: AttemptPhase | null;
 }

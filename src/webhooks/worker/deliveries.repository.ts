@@ -114,7 +114,7 @@ const CLAIM = prepared(`
     WHERE m.enabled AND m.blocked_ms IS NULL
   ), started AS (
     UPDATE webhook_deliveries_open d
-    SET started_at = ${NOW}, current_phase = NULL, started_fence = (SELECT m.fence FROM mine m WHERE m.endpoint_id = d.endpoint_id)
+    SET started_at = ${NOW}, started_fence = (SELECT m.fence FROM mine m WHERE m.endpoint_id = d.endpoint_id)
     -- no join: a plan that was made while the queue was empty would read all of it
     WHERE d.id = ANY (ARRAY(SELECT due.id FROM due))
   ), next AS MATERIALIZED (
@@ -175,7 +175,7 @@ const RECORD = prepared(`
         next_attempt_at = CASE WHEN n.status <> 'pending' THEN NULL
                                WHEN n.retry_ms IS NULL THEN d.next_attempt_at
                                ELSE n.ended_at + n.retry_ms * ${MS} END,
-        started_at = NULL, started_fence = NULL,
+        started_at = NULL, started_fence = NULL, current_phase = NULL,
         -- behind the wait for the row: a replay that started in the meantime has not counted it (D33)
         ended_at = CASE WHEN n.status <> 'pending' THEN clock_timestamp() END,
         delivered_at = CASE WHEN n.status = 'delivered' THEN n.ended_at END,
@@ -210,7 +210,8 @@ const STORE_PHASES = prepared(`
     ) d
   )
   UPDATE webhook_deliveries_open d SET current_phase = (SELECT g.phase FROM given g WHERE g.id = d.id)
-  WHERE d.id = ANY (ARRAY(SELECT id FROM given))`);
+  WHERE d.id = ANY (ARRAY(SELECT id FROM given))
+  RETURNING d.id`);
 
 /** SQL of open deliveries: starting them and recording their outcomes. All times are the database's (D40). */
 @Injectable()
@@ -277,15 +278,19 @@ export class DeliveriesRepository {
     return rows.map(({ id, ...row }) => ({ deliveryId: id, ...row }));
   }
 
-  /** Stores the phases of attempts in flight. An attempt that has just ended keeps its outcome. */
+  /**
+   * Stores the phases of attempts in flight, and returns the deliveries of those that were not locked.
+   * @throws a transient conflict if one of the attempts ends at the same time
+   */
   async storePhases(
     attempts: readonly (Pick<StartedDelivery, 'id' | 'fence'> & { readonly phase: AttemptPhase })[],
-  ): Promise<void> {
-    await sql(this.manager, STORE_PHASES, [
+  ): Promise<ReadonlySet<string>> {
+    const { rows } = await sql<{ id: string }>(this.manager, STORE_PHASES, [
       attempts.map(({ id }) => id),
       attempts.map(({ fence }) => fence),
       attempts.map(({ phase }) => phase),
     ]);
+    return new Set(rows.map(({ id }) => id));
   }
 
   /** Ends the endpoint's slow start, unless a new one has begun after `since`. */

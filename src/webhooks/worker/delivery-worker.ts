@@ -49,7 +49,8 @@ const STORE_PHASES_EVERY_MS = 1_000;
 export class DeliveryWorker extends JobWorker<StartedDelivery> {
   private readonly performer: AttemptPerformer;
   private readonly shares: EndpointShares;
-  private readonly sweepers: readonly Sweeper[];
+  private readonly balancer: Sweeper;
+  private readonly phases: Sweeper;
 
   constructor(
     @Inject(APP_CONFIG) config: AppConfig,
@@ -113,20 +114,18 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
     this.performer = new AttemptPerformer({ ...parts, isStopping, ownerOf });
     const isWaiting = (endpointId: string): boolean => this.runner.isWaiting(endpointId);
     this.shares = new EndpointShares({ leases, notifier, logger, isWaiting });
-    this.sweepers = [
-      new Sweeper({
-        name: 'webhooks.shares',
-        intervalMs: BALANCE_EVERY_MS,
-        logger,
-        run: () => this.shares.balance(),
-      }),
-      new Sweeper({
-        name: 'webhooks.phases',
-        intervalMs: STORE_PHASES_EVERY_MS,
-        logger,
-        run: () => running.storePhases(),
-      }),
-    ];
+    this.balancer = new Sweeper({
+      name: 'webhooks.shares',
+      intervalMs: BALANCE_EVERY_MS,
+      logger,
+      run: () => this.shares.balance(),
+    });
+    this.phases = new Sweeper({
+      name: 'webhooks.phases',
+      intervalMs: STORE_PHASES_EVERY_MS,
+      logger,
+      run: () => running.storePhases(),
+    });
   }
 
   /** Reserves one slot at each endpoint of the partner and mode that this process owns and could send to now. */
@@ -180,7 +179,8 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
 
   override onApplicationBootstrap(): void {
     super.onApplicationBootstrap();
-    for (const sweeper of this.sweepers) sweeper.start();
+    this.balancer.start();
+    this.phases.start();
     this.fanOut.attach({
       owner: this.leases.owner,
       reserve: (partnerId, mode) => this.reserve(partnerId, mode),
@@ -188,8 +188,9 @@ export class DeliveryWorker extends JobWorker<StartedDelivery> {
   }
 
   override async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all(this.sweepers.map((sweeper) => sweeper.stop()));
+    await this.balancer.stop();
     await super.beforeApplicationShutdown();
+    await this.phases.stop();
     await this.shares.giveUpAll();
     this.sender.close();
   }

@@ -1,3 +1,4 @@
+import { isTransientConflict } from '../../infra/database/index.js';
 import type { AttemptPhase } from '../delivery.js';
 import { PhaseClock } from './attempt-result.js';
 import type { DeliveriesRepository, StartedDelivery } from './deliveries.repository.js';
@@ -13,6 +14,8 @@ interface RunningAttempt {
 
 /** Age from which an attempt's phase is stored. Nearly all attempts end earlier, and cost no write. */
 const STORED_AFTER_MS = 1_000;
+/** Each delivery of a statement reads all phases of it, and a recorded outcome may wait for the statement. */
+const MAX_PER_STATEMENT = 200;
 
 /** The attempts of this process that are being sent. Keeps `current_attempt.phase` of the slow ones up to date. */
 export class RunningAttempts {
@@ -37,9 +40,24 @@ export class RunningAttempts {
     const changed = [...this.running].filter(
       ({ clock, stored }) => clock.startedAt < startedBefore && clock.phase !== stored,
     );
-    if (changed.length === 0) return;
-    const phases = changed.map(({ clock }) => clock.phase);
-    await this.deliveries.storePhases(changed.map(({ delivery }, i) => ({ ...delivery, phase: phases[i]! })));
-    changed.forEach((attempt, i) => (attempt.stored = phases[i]!));
+    for (let i = 0; i < changed.length; i += MAX_PER_STATEMENT)
+      await this.store(changed.slice(i, i + MAX_PER_STATEMENT));
+  }
+
+  private async store(attempts: readonly RunningAttempt[]): Promise<void> {
+    const given = attempts.map(({ delivery, clock }) => ({
+      id: delivery.id,
+      fence: delivery.fence,
+      phase: clock.phase,
+    }));
+    try {
+      const stored = await this.deliveries.storePhases(given);
+      attempts.forEach((attempt, i) => {
+        if (stored.has(attempt.delivery.id)) attempt.stored = given[i]!.phase;
+      });
+    } catch (error) {
+      // One of the attempts was recorded meanwhile, which moved its row. The next run stores the others.
+      if (!isTransientConflict(error)) throw error;
+    }
   }
 }

@@ -93,7 +93,7 @@ export function PhaseBar({ attempt, phases }: { attempt: Attempt; phases: Phases
   );
 }
 
-/** Says in words which phase the attempt is in; its phase becomes known after about a second. */
+/** Says in words which phase the attempt is in; its phase becomes known after one or two seconds. */
 export function activityOf({ phase }: CurrentAttempt): string {
   switch (phase) {
     case 'dns':
@@ -103,6 +103,7 @@ export function activityOf({ phase }: CurrentAttempt): string {
     case 'tls':
       return 'establishing TLS';
     case 'waiting':
+      return 'waiting for the response';
     case null:
       return 'no response yet';
   }
