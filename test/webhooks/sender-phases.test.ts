@@ -94,10 +94,10 @@ describe('the phase log of an attempt', () => {
     const refusedUrl = await send(senderWith({ allowPrivateTargets: false }), 'https://127.0.0.1/');
     expect(refusedUrl.phases).toMatchObject(NOTHING);
 
-    const hanging = senderWith({ timeoutMs: 200, resolve: () => new Promise(() => undefined) });
+    const hanging = senderWith({ timeoutMs: 2_000, resolve: () => new Promise(() => undefined) });
     const inName = await send(hanging, 'http://partner.test/');
     expect(inName).toMatchObject({ error: 'timeout', phases: { ...NOTHING, dnsMs: expect.any(Number) } });
-    expectBetween(inName.phases!.dnsMs, 100, 2_000);
+    expectBetween(inName.phases!.dnsMs, 1_900, 4_000);
 
     const failing: ResolveAddresses = () =>
       Promise.reject(Object.assign(new Error('x'), { code: 'ESERVFAIL' }));
