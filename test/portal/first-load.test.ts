@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import type { Browser } from 'playwright-core';
+import type { Browser, Response } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PATIENCE_MS, startTestService, type TestService } from '../harness/index.js';
 import { mintCode } from '../harness/portal.js';
@@ -24,16 +24,16 @@ describe.skipIf(missing !== null)('the first load of the portal', { timeout: BRO
     const partner = await service.createPartner();
     const page = await browser.newPage();
     page.setDefaultTimeout(PATIENCE_MS);
-    const loaded = new Map<string, Promise<Buffer>>();
+    const loaded = new Map<string, Response>();
     page.on('response', (response) => {
       const { pathname } = new URL(response.url());
-      if (!pathname.startsWith('/portal/')) loaded.set(pathname, response.body());
+      if (!pathname.startsWith('/portal/')) loaded.set(pathname, response);
     });
     const base = service.process.portal!.url;
     await page.goto(`${base}/#code=${await mintCode(service.admin, partner.id)}`);
     await page.getByRole('heading', { name: 'No orders in this period' }).waitFor();
     const sizes = await Promise.all(
-      [...loaded].map(async ([path, body]) => [path, gzipSync(await body).length] as const),
+      [...loaded].map(async ([path, response]) => [path, gzipSync(await response.body()).length] as const),
     );
     const total = sizes.reduce((sum, [, size]) => sum + size, 0);
     console.log(`first load: ${(total / 1_000).toFixed(0)} kB compressed in ${sizes.length} files`);
