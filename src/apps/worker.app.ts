@@ -6,14 +6,12 @@ import { GcraThrottlerStorage, RateLimitStorageModule, toThrottlerLimit } from '
 import { CallLogWorkerModule } from '../call-log/index.js';
 import type { WorkerJob } from '../config/index.js';
 import { EsimsWorkerModule } from '../esims/index.js';
-import { InstallLinksWorkerModule } from '../install-links/index.js';
 import { EventsWorkerModule } from '../events/index.js';
 import { NestLogger } from '../infra/logging.js';
 import { gaugeIn } from '../infra/metrics.js';
 import { type CallbackRateLimit, EsimSyncWorkerModule, TakeCallback } from '../esim-sync/index.js';
 import { OrdersWorkerModule } from '../orders/index.js';
 import { OverviewWorkerModule } from '../overview/index.js';
-import { PortalSessionsWorkerModule } from '../portal-sessions/index.js';
 import { ReconciliationWorkerModule } from '../reconciliation/index.js';
 import { RetentionWorkerModule } from '../retention/index.js';
 import { SupportWorkerModule } from '../support/index.js';
@@ -35,12 +33,10 @@ const CONSUMERS: Readonly<Record<WorkerJob, readonly Type[]>> = {
   maintenance: [
     EventsWorkerModule,
     EsimsWorkerModule,
-    InstallLinksWorkerModule,
     SupportWorkerModule,
     CallLogWorkerModule,
     ApiKeysWorkerModule,
     OverviewWorkerModule,
-    PortalSessionsWorkerModule,
     ReconciliationWorkerModule,
     RetentionWorkerModule,
     WalletWorkerModule,

@@ -12,7 +12,6 @@ export {
   InstallLinksModule,
   InstallLinksPageModule,
   InstallLinksPortalModule,
-  InstallLinksWorkerModule,
 } from './install-links.module.js';
 export { errorPage } from './page/error-page.js';
 export { InstallAuthenticator } from './page/install-visit.js';

@@ -11,7 +11,6 @@ import { InstallPageRepository } from './page/install-page.repository.js';
 import { InstallAuthenticator } from './page/install-visit.js';
 import { OpeningCounter } from './page/opening-counter.js';
 import { PortalInstallLinksController } from './portal/portal-install-links.controller.js';
-import { InstallLinkPurge } from './worker/install-link-purge.js';
 
 @Module({
   imports: [AuditModule, EsimsModule],
@@ -35,7 +34,3 @@ export class InstallLinksPortalModule {}
   controllers: [InstallPageController],
 })
 export class InstallLinksPageModule {}
-
-/** Purges expired links in the worker. */
-@Module({ imports: [InstallLinksModule], providers: [InstallLinkPurge] })
-export class InstallLinksWorkerModule {}

@@ -6,7 +6,6 @@ import { PortalSessionsController } from './admin/portal-sessions.controller.js'
 import { SessionController } from './portal/session.controller.js';
 import { PortalSessionsRepository } from './portal-sessions.repository.js';
 import { PortalSessionsService } from './portal-sessions.service.js';
-import { PortalSessionPurge } from './worker/portal-session-purge.js';
 
 @Module({
   imports: [PartnersModule, AuditModule],
@@ -22,7 +21,3 @@ export class PortalSessionsAdminModule {}
 /** The browser's session, on the portal's port. */
 @Module({ imports: [PortalSessionsModule, PortalAuthModule], controllers: [SessionController] })
 export class PortalSessionsPortalModule {}
-
-/** Purges sessions in the worker. */
-@Module({ imports: [PortalSessionsModule], providers: [PortalSessionPurge] })
-export class PortalSessionsWorkerModule {}

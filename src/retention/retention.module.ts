@@ -4,7 +4,9 @@ import { KeySpendingModule, RateBucketPurgeModule } from '../auth/index.js';
 import { CatalogModule } from '../catalog/index.js';
 import { CatalogSyncModule } from '../catalog-sync/index.js';
 import { EsimsModule } from '../esims/index.js';
+import { InstallLinksModule } from '../install-links/index.js';
 import { OrdersModule } from '../orders/index.js';
+import { PortalSessionsModule } from '../portal-sessions/index.js';
 import { ProvidersModule } from '../providers/index.js';
 import { TopupsModule } from '../topups/index.js';
 import { PurgeJobs } from './worker/purge-jobs.js';
@@ -17,8 +19,10 @@ import { PurgeSandboxOrders } from './worker/purge-sandbox-orders.js';
     CatalogModule,
     CatalogSyncModule,
     EsimsModule,
+    InstallLinksModule,
     KeySpendingModule,
     OrdersModule,
+    PortalSessionsModule,
     ProvidersModule,
     RateBucketPurgeModule,
     TopupsModule,

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { InstallLinkPurge } from '../../src/install-links/worker/install-link-purge.js';
 import { InstallLinksRepository } from '../../src/install-links/install-links.repository.js';
 import { expectProblem } from '../harness/expect-problem.js';
 import { type HttpClient, startTestService, type TestPartner, type TestService } from '../harness/index.js';
@@ -127,9 +126,7 @@ describe('an install link', () => {
     await rows(expire, [old.id, 31]);
     await rows(expire, [recent.id, 29]);
     const repository = new InstallLinksRepository(service.process.resources.dataSource.manager, null!);
-    const config = service.process.resources.config;
-    const purge = new InstallLinkPurge(repository, config, { register: () => undefined } as never);
-    expect(await purge.purge()).toBe(1);
+    expect(await repository.purge(30, 1_000)).toBe(1);
     expect((await api.get(`${path}/${old.id}`)).status).toBe(404);
     expect((await api.get(`${path}/${recent.id}`)).status).toBe(200);
   });

@@ -201,7 +201,7 @@ describe('a portal session', () => {
 
   it('is purged after its retention, and not earlier', async () => {
     const browser = await open();
-    for (const each of [service, other]) await ownSweepsHaveRun(each, 'portal_sessions.purge');
+    for (const each of [service, other]) await ownSweepsHaveRun(each, 'retention.portal_sessions');
     const { rows } = await service.database.pool.query<{ id: string }>(
       `INSERT INTO portal_sessions (id, partner_id, minted_by, actor_id, scopes, modes, code_hash, code_expires_at, expires_at)
        SELECT 'ps_old_' || n, $1, 'portal', 'user-5', '{keys:read}', '{sandbox}', sha256(n::text::bytea), now(),

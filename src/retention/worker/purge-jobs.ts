@@ -10,6 +10,8 @@ import { LOGGER } from '../../infra/logging.js';
 import { counterIn, METRICS } from '../../infra/metrics.js';
 import { purgeInSteps } from '../../infra/purge-in-steps.js';
 import { AFTER_START_MS, Sweeps } from '../../infra/sweeps.js';
+import { InstallLinksRepository } from '../../install-links/index.js';
+import { PortalSessionsRepository } from '../../portal-sessions/index.js';
 import { PurgeSandboxOrders } from './purge-sandbox-orders.js';
 
 const EVERY_MS = 600_000;
@@ -34,6 +36,8 @@ export class PurgeJobs {
     catalogChanges: CatalogChangesRepository,
     rateBuckets: PurgeRateBuckets,
     keySpending: KeySpending,
+    installLinks: InstallLinksRepository,
+    portalSessions: PortalSessionsRepository,
     private readonly sweeps: Sweeps,
   ) {
     this.purged = counterIn(metrics, {
@@ -43,21 +47,19 @@ export class PurgeJobs {
     });
     this.register('sandbox_orders', (stopping) => sandboxOrders.purge(stopping));
     this.register('rate_buckets', (stopping) => rateBuckets.purge(stopping), BUCKETS_EVERY_MS);
-    this.register('key_spending', (stopping) =>
-      purgeInSteps((limit) => keySpending.purge(limit), { stopping }),
+    this.registerSteps('key_spending', (limit) => keySpending.purge(limit));
+    this.registerSteps('alerts', (limit) => alerts.purge(retention.alertDays, limit));
+    this.registerSteps('install_links', (limit) => installLinks.purge(retention.installLinkDays, limit));
+    this.registerSteps('portal_sessions', (limit) =>
+      portalSessions.purge(retention.portalSessionDays, limit),
     );
-    this.register('alerts', (stopping) =>
-      purgeInSteps((limit) => alerts.purge(retention.alertDays, limit), { stopping }),
-    );
-    this.register('price_history', (stopping) =>
-      purgeInSteps((limit) => catalog.purgePrices(retention.priceHistoryDays, limit), { stopping }),
-    );
-    this.register('catalog_changes', (stopping) =>
-      purgeInSteps((limit) => catalogChanges.purge(CATALOG_CHANGE_DAYS, limit), { stopping }),
-    );
-    this.register('catalog_syncs', (stopping) =>
-      purgeInSteps((limit) => catalog.purgeSyncs(retention.catalogSyncDays, limit), { stopping }),
-    );
+    this.registerSteps('price_history', (limit) => catalog.purgePrices(retention.priceHistoryDays, limit));
+    this.registerSteps('catalog_changes', (limit) => catalogChanges.purge(CATALOG_CHANGE_DAYS, limit));
+    this.registerSteps('catalog_syncs', (limit) => catalog.purgeSyncs(retention.catalogSyncDays, limit));
+  }
+
+  private registerSteps(what: string, step: (limit: number) => Promise<number>): void {
+    this.register(what, (stopping) => purgeInSteps(step, { stopping }));
   }
 
   private register(
