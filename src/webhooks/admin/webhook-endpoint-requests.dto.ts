@@ -39,6 +39,20 @@ function TargetUrl(): PropertyDecorator {
   );
 }
 
+function Description(): PropertyDecorator {
+  return compose(
+    ApiPropertyOptional({
+      type: String,
+      nullable: true,
+      minLength: 1,
+      maxLength: MAX_DESCRIPTION,
+      pattern: LINE_PATTERN,
+    }),
+    Optional(),
+    SingleLineText(MAX_DESCRIPTION),
+  );
+}
+
 /** Absent or null means the document's types (D58); `[]` would mean none and is refused (D28). */
 function EventTypes(): PropertyDecorator {
   return compose(
@@ -122,15 +136,7 @@ export class CreateWebhookEndpointDto {
   @TargetUrl()
   url!: string;
 
-  @ApiPropertyOptional({
-    type: String,
-    nullable: true,
-    minLength: 1,
-    maxLength: MAX_DESCRIPTION,
-    pattern: LINE_PATTERN,
-  })
-  @Optional()
-  @SingleLineText(MAX_DESCRIPTION)
+  @Description()
   description?: string | null;
 
   @EventTypes()
@@ -149,15 +155,7 @@ export class UpdateWebhookEndpointDto {
   @TargetUrl()
   url?: string;
 
-  @ApiPropertyOptional({
-    type: String,
-    nullable: true,
-    minLength: 1,
-    maxLength: MAX_DESCRIPTION,
-    pattern: LINE_PATTERN,
-  })
-  @Optional()
-  @SingleLineText(MAX_DESCRIPTION)
+  @Description()
   description?: string | null;
 
   @EventTypes()

@@ -5,27 +5,26 @@ import type { Endpoint } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
-import { Cancel, fieldError, Submit, TextField } from '../../components/form.tsx';
+import { Cancel, Submit } from '../../components/form.tsx';
 import { notify } from '../../components/toasts.tsx';
-import { SubscriptionFields } from '../webhooks/subscription-fields.tsx';
-import { levelsOf } from '../webhooks/subscriptions.ts';
-
-type Fields = Pick<Endpoint, 'url' | 'description'> & {
-  event_types: readonly string[] | null;
-  usage_levels: number[] | null;
-};
+import {
+  EndpointFields,
+  type EndpointSettings,
+  settingsOf,
+  type TypedEndpoint,
+} from '../webhooks/endpoint-fields.tsx';
 
 /** Changes an endpoint's settings. The notice afterwards offers to undo it. */
 export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
-  const [url, setUrl] = useState(endpoint.url);
-  const [subscription, setSubscription] = useState({
-    types: [...(endpoint.event_types ?? [])] as string[],
+  const [fields, setFields] = useState<TypedEndpoint>({
+    url: endpoint.url,
+    types: [...(endpoint.event_types ?? [])],
     levels: (endpoint.usage_levels ?? []).join(', '),
     description: endpoint.description ?? '',
   });
   const queries = useQueryClient();
-  const save = async (fields: Fields) => {
-    await send('PATCH', `webhook-endpoints/${endpoint.id}`, fields);
+  const save = async (settings: EndpointSettings) => {
+    await send('PATCH', `webhook-endpoints/${endpoint.id}`, settings);
     await queries.invalidateQueries({ queryKey: ['webhook-endpoints'] });
   };
   // The dialog is closed by then, so the previous values are captured here.
@@ -41,13 +40,7 @@ export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; 
     }
   };
   const { busy, error, run } = useAction(async () => {
-    const { types, levels, description } = subscription;
-    await save({
-      url: url.trim(),
-      description: description.trim() === '' ? null : description.trim(),
-      event_types: types.length === 0 ? null : types,
-      usage_levels: levelsOf(levels),
-    });
+    await save(settingsOf(fields));
     onClose();
     notify('Endpoint updated.', { about: endpoint.id, undo: () => void undo() });
   });
@@ -64,15 +57,7 @@ export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; 
         </>
       }
     >
-      <TextField
-        label="URL"
-        type="url"
-        value={url}
-        onChange={setUrl}
-        required
-        error={fieldError(error, 'url')}
-      />
-      <SubscriptionFields value={subscription} onChange={setSubscription} error={error} />
+      <EndpointFields value={fields} onChange={setFields} error={error} />
       <ErrorNote error={error} />
     </Dialog>
   );

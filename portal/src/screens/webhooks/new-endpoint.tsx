@@ -5,30 +5,20 @@ import type { CreatedEndpoint, Mode } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
-import { Cancel, fieldError, Submit, TextField } from '../../components/form.tsx';
+import { Cancel, Submit } from '../../components/form.tsx';
 import { SecretLost, SecretOnce } from '../../components/secret-once.tsx';
 import { MODE_NAMES } from '../../layout/use-mode.ts';
-import { type Subscription, SubscriptionFields } from './subscription-fields.tsx';
-import { levelsOf } from './subscriptions.ts';
+import { EndpointFields, settingsOf, type TypedEndpoint } from './endpoint-fields.tsx';
 
-const NONE: Subscription = { types: [], levels: '', description: '' };
+const EMPTY: TypedEndpoint = { url: '', types: [], levels: '', description: '' };
 
 /** Asks for the URL and the event types, then shows the signing secret once. */
 export function NewEndpointDialog({ mode, onClose }: { mode: Mode; onClose: () => void }) {
-  const [url, setUrl] = useState('');
-  const [subscription, setSubscription] = useState(NONE);
+  const [fields, setFields] = useState(EMPTY);
   const [created, setCreated] = useState<CreatedEndpoint | null>(null);
   const queries = useQueryClient();
   const { busy, error, run } = useAction(async () => {
-    const { types, levels, description } = subscription;
-    const body = {
-      mode,
-      url: url.trim(),
-      ...(description.trim() === '' ? {} : { description: description.trim() }),
-      ...(types.length === 0 ? {} : { event_types: types }),
-      ...(levels.trim() === '' ? {} : { usage_levels: levelsOf(levels) }),
-    };
-    setCreated(await post<CreatedEndpoint>('webhook-endpoints', body));
+    setCreated(await post<CreatedEndpoint>('webhook-endpoints', { mode, ...settingsOf(fields) }));
     void queries.invalidateQueries({ queryKey: ['webhook-endpoints'] });
   });
   const done = () => {
@@ -66,17 +56,7 @@ export function NewEndpointDialog({ mode, onClose }: { mode: Mode; onClose: () =
         </>
       }
     >
-      <TextField
-        label="URL"
-        type="url"
-        value={url}
-        onChange={setUrl}
-        required
-        placeholder="https://example.com/webhooks"
-        hint="A public HTTPS URL that accepts POST and returns 2xx."
-        error={fieldError(error, 'url')}
-      />
-      <SubscriptionFields value={subscription} onChange={setSubscription} error={error} />
+      <EndpointFields value={fields} onChange={setFields} error={error} />
       <ErrorNote error={error} />
     </Dialog>
   );
