@@ -198,11 +198,21 @@ export class FeedReader {
   }
 
   /**
-   * Reads to the end of the feed.
+   * Reads to the end of the feed. A busy machine may fail a page, so each is read again, as purchases are.
    * @throws Error when a page cannot be read
    */
   async finish(): Promise<void> {
-    while (await this.readPage());
+    let failingSince: number | null = null;
+    for (let hasMore = true; hasMore;) {
+      try {
+        hasMore = await this.readPage();
+        failingSince = null;
+      } catch (error) {
+        failingSince ??= performance.now();
+        if (performance.now() - failingSince > INSIST_MS) throw error;
+        await sleep(POLL_PAUSE_MS);
+      }
+    }
   }
 
   /** @returns whether more pages follow */

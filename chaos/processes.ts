@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from './free-port.js';
 
 /** The project's root. This file runs as dist/chaos/processes.js. */
 export const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -16,6 +16,8 @@ const COMPILED = 'node_modules/.cache/compiled';
 const LAST_WORDS = 2_000;
 /** Time a load balancer needs to notice a stopping process (`preStop` in the chart). */
 const NOTICED_MS = 1_000;
+/** Time PostgreSQL needs to finish the statements of a dead or frozen process on a busy machine. */
+const LAST_STATEMENTS_MS = 500;
 
 const running = new Set<ChildProcess>();
 process.once('exit', () => {
@@ -113,8 +115,7 @@ export class RoleProcess {
    */
   async killAndRestart(whileDead: () => Promise<void>): Promise<void> {
     await this.program?.kill();
-    // PostgreSQL needs a moment to finish the dead process's statements.
-    await sleep(50);
+    await sleep(LAST_STATEMENTS_MS);
     await whileDead();
     await this.launch();
   }
@@ -125,7 +126,7 @@ export class RoleProcess {
    */
   async freeze(ms: number, whileFrozen: () => Promise<void>): Promise<void> {
     this.program?.child.kill('SIGSTOP');
-    await sleep(50);
+    await sleep(LAST_STATEMENTS_MS);
     await whileFrozen();
     await sleep(ms);
     this.program?.child.kill('SIGCONT');
@@ -228,15 +229,6 @@ export async function runCommand(
   const program = new Program(args, env);
   const [code] = (await once(program.child, 'close')) as [number | null];
   return { code, output: `${program.stdout}${program.stderr}` };
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 export type InTurn = (work: () => Promise<void>) => Promise<void>;

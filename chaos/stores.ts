@@ -7,7 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded/postgres/index.js';
-import { endWithUs, exclusively, freePort } from './processes.js';
+import { freePort } from './free-port.js';
+import { endWithUs, exclusively } from './processes.js';
 
 /** Durable, as in production: commits must survive a crash of the server. */
 const SETTINGS = { max_connections: 250, synchronous_commit: 'on' };

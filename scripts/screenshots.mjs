@@ -9,7 +9,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
 import { chromiumPath } from '../test/harness/chromium.ts';
-import { freePort } from '../test/harness/free-port.ts';
+import { freePort } from '../chaos/free-port.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
 const images = path.join(root, 'docs/images');

@@ -12,7 +12,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { freePort } from '../test/harness/free-port.ts';
+import { freePort } from '../chaos/free-port.ts';
 
 const { values } = parseArgs({
   options: {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SecretBox } from '../../src/infra/crypto/index.js';
-import { freePort } from '../../chaos/processes.js';
+import { freePort } from '../../chaos/free-port.js';
 import type { Cleanups } from './child.js';
 import { NODE_FLAGS, RESULTS, ROOT } from './report.js';
 

@@ -8,7 +8,7 @@ import {
   type TestReceiver,
   type TestService,
 } from '../harness/index.js';
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import { CliUser, type Finished, jsonLines } from './cli-process.js';
 
 const BEHIND_REACH = ['name', 'tls', 'clock', 'key'];

@@ -13,7 +13,7 @@ import {
   type TestService,
 } from '../harness/index.js';
 import type { NodeChild } from '../harness/child-process.js';
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import { type Fate, startCallHolder } from './call-holder.js';
 import { CliUser, jsonLines } from './cli-process.js';
 

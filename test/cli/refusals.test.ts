@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { hintFor } from '../../cli/src/refusal-hints.js';
 import { EsimApiError, type ErrorCode } from '../../sdk/src/index.js';
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
 import { orderEnded, placeOrder } from '../harness/order-steps.js';
 import { CliUser, type Finished } from './cli-process.js';

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runProgram } from '../cli/cli-process.js';
 import { NodeChild, PROJECT_ROOT } from '../harness/child-process.js';
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import {
   ADMIN_TOKEN,
   eventually,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, HttpClient } from '../harness/index.js';
 import type { NodeChild } from '../harness/child-process.js';
 import { type Banner, EmbeddedPlace, pasteInto, readBanner, shells } from '../harness/embedded-start.js';
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import { exchange } from '../harness/portal.js';
 import { Page } from '../docs/page.js';
 import { orderEnded, placeOrder } from '../harness/order-steps.js';
@@ -251,7 +251,7 @@ describe('npm start on a fresh machine', () => {
     expect(newest().key).toBe(key);
     // The work of a dead worker waits until its lease expires (D1).
     await eventually('one simulated wholesaler is left', () => place.companions().length === 1);
-    const order = await orderEnded(newest().api, id as string, 30_000);
+    const order = await orderEnded(newest().api, id as string);
     expect(order).toMatchObject({ status: 'issued', quantity_issued: 2 });
     expect(order['esims']).toHaveLength(2);
     const events = (await newest().api.get('/v1/events?type=order.issued')).body.data as {

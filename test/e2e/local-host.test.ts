@@ -3,7 +3,7 @@ import { Gauge, Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OpsProbe } from '../../src/apps/ops.js';
 import type { ProcessResources } from '../../src/apps/process-resources.js';
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import { ADMIN_TOKEN } from '../harness/settings.js';
 import { startTestService, type TestService } from '../harness/index.js';
 

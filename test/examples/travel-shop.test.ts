@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NodeChild } from '../harness/child-process.js';
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
 
 const SHOPS = ['travel-shop', 'travel-shop-fetch'];

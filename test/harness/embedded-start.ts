@@ -5,7 +5,7 @@ import path from 'node:path';
 import { postgresProcessesOf } from '../../src/embedded/postgres/postgres-process.js';
 import { NodeChild, PROJECT_ROOT } from './child-process.js';
 import { eventually } from './eventually.js';
-import { freePort } from './free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import { HttpClient } from './http-client.js';
 
 /** A data directory and free ports for an embedded start. */

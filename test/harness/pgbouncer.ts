@@ -6,7 +6,7 @@ import path from 'node:path';
 import { Client } from 'pg';
 import { overTcp } from './database.js';
 import { eventually } from './eventually.js';
-import { freePort } from './free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import { SERVICE_ROLE } from './unusual-database.js';
 import { whyMissing } from './why-missing.js';
 

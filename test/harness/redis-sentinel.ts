@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { RedisOptions } from 'ioredis';
 import { eventually } from './eventually.js';
-import { freePort } from './free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import { answers, askRedis, MEMORY_ONLY, ON_LOOPBACK, RedisProcess } from './redis.js';
 import { listenArguments, type TestCertificates } from './redis-tls.js';
 

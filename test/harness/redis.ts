@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Redis, type RedisOptions } from 'ioredis';
 import { eventually } from './eventually.js';
-import { freePort } from './free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import { whyMissing } from './why-missing.js';
 
 export interface TestRedis {

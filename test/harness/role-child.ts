@@ -1,7 +1,7 @@
 import type { Role } from '../../src/apps/process-resources.js';
 import { NodeChild } from './child-process.js';
 import type { TestDatabase } from './database.js';
-import { freePort } from './free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import { HttpClient } from './http-client.js';
 import { testEnvironment } from './settings.js';
 

@@ -1,4 +1,4 @@
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import {
   createTestDatabase,
   startTestService,

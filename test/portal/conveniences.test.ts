@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KEY_SCOPES } from '../../src/common/scopes.js';
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import {
   eventually,
   startReceiver,

@@ -17,7 +17,7 @@ import {
 import type { ResolveAddresses } from '../../src/infra/network/resolve-addresses.js';
 import { deafAddress } from '../harness/deaf-address.js';
 import { eventually } from '../harness/index.js';
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import { TestAuthority } from '../webhooks/sending/certificates.js';
 import { useTestDataSource } from './esim-access-world.js';
 import { FOREIGN_RECORD, PLAIN_ANSWER, startTlsProvider, type TlsProviderOptions } from './tls-providers.js';

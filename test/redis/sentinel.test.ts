@@ -8,7 +8,7 @@ import {
   type TestReceiver,
   type TestService,
 } from '../harness/index.js';
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import { placeOrder } from '../harness/order-steps.js';
 import { askRedis, redisMissing } from '../harness/redis.js';
 import { SentinelSetup } from '../harness/redis-sentinel.js';

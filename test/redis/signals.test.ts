@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RedisChannel } from '../../src/infra/jobs/signals/redis-channel.js';
 import { openRedis } from '../../src/infra/redis-client.js';
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import { eventually } from '../harness/index.js';
 import { answers, askRedis, MEMORY_ONLY, ON_LOOPBACK, redisMissing, RedisProcess } from '../harness/redis.js';
 

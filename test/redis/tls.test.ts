@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/index.js';
 import { openRedis } from '../../src/infra/redis-client.js';
 import { eventually, startReceiver, startTestService, testEnvironment } from '../harness/index.js';
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import { placeOrder } from '../harness/order-steps.js';
 import { answers, askRedis, MEMORY_ONLY, ON_LOOPBACK, redisMissing, RedisProcess } from '../harness/redis.js';
 import { SentinelSetup } from '../harness/redis-sentinel.js';

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrateDatabase } from '../../src/apps/migration.js';
 import { runRestoreEpoch } from '../../src/apps/restore-epoch.app.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded/postgres/index.js';
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import { eventually, openPool, type TestDatabase, testEnvironment } from '../harness/index.js';
 import type { Json } from '../harness/order-steps.js';
 import { expectBooksInOrder } from '../live/books.js';

@@ -10,7 +10,7 @@ import {
   type IntentStore,
   Purchases,
 } from '../../sdk/src/index.js';
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import { startTestService, type TestService } from '../harness/index.js';
 
 const RESOURCES = [

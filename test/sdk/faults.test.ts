@@ -6,7 +6,7 @@ import {
   EsimConnectionError,
   isApiError,
 } from '../../sdk/src/index.js';
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
 import { size } from '../harness/size.js';
 import { type Fault, FAULTS, startFaultProxy } from './fault-proxy.js';

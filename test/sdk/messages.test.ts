@@ -4,7 +4,7 @@ import { createServer as createTcpServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { EsimClient, EsimConnectionError } from '../../sdk/src/index.js';
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 
 const apiKey = `svc_sk_test_${'a'.repeat(32)}`;
 const servers: { close(): unknown }[] = [];
@@ -18,8 +18,12 @@ async function listening(server: Server | ReturnType<typeof createTcpServer>): P
 
 const answering = (listener: RequestListener): Promise<string> => listening(createServer(listener));
 
-async function messageOf(baseUrl: string, call: (esim: EsimClient) => Promise<unknown>): Promise<string> {
-  const esim = new EsimClient({ apiKey, baseUrl, maxTries: 1, timeoutMs: 500 });
+async function messageOf(
+  baseUrl: string,
+  call: (esim: EsimClient) => Promise<unknown>,
+  timeoutMs = 60_000,
+): Promise<string> {
+  const esim = new EsimClient({ apiKey, baseUrl, maxTries: 1, timeoutMs });
   const error = await call(esim).then(
     () => undefined,
     (thrown: unknown) => thrown,
@@ -61,7 +65,7 @@ describe('the message of an SDK error', () => {
 
   it('names host and time when no response arrived in time', async () => {
     const baseUrl = await answering(() => undefined);
-    const message = await messageOf(baseUrl, buy);
+    const message = await messageOf(baseUrl, buy, 500);
     expect(message).toContain(`POST ${baseUrl}/v1/orders: no response within 500 ms. `);
     expect(message).toMatch(BUY_AGAIN);
   });

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newSigningSecret, signWebhook } from '../../src/webhooks/signature.js';
 import { Page } from '../docs/page.js';
 import { PROJECT_ROOT } from '../harness/child-process.js';
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import {
   eventually,
   startTestService,

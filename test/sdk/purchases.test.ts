@@ -15,7 +15,7 @@ import {
   SQL_STORE_TABLES,
   SqlIntentStore,
 } from '../../sdk/src/index.js';
-import { freePort } from '../harness/free-port.js';
+import { freePort } from '../../chaos/free-port.js';
 import {
   eventually,
   PATIENCE_MS,

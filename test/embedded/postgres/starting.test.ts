@@ -8,7 +8,7 @@ import { loadBinaries } from '../../../src/embedded/postgres/cluster.js';
 import { EmbeddedPostgresError } from '../../../src/embedded/postgres/index.js';
 import { postgresProcessesOf } from '../../../src/embedded/postgres/postgres-process.js';
 import { overTcp } from '../../harness/database.js';
-import { freePort } from '../../harness/free-port.js';
+import { freePort } from '../../../chaos/free-port.js';
 import {
   Application,
   isLinux,

@@ -12,7 +12,7 @@ import {
   shutDown,
 } from '../../../src/embedded/postgres/postgres-process.js';
 import { eventually, openPool, type TestDatabase } from '../../harness/index.js';
-import { freePort } from '../../harness/free-port.js';
+import { freePort } from '../../../chaos/free-port.js';
 
 const SETTINGS = {
   fsync: 'off',

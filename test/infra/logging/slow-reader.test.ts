@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
 import { PROJECT_ROOT } from '../../harness/child-process.js';
 import { createTestDatabase, eventually, HttpClient, testEnvironment } from '../../harness/index.js';
-import { freePort } from '../../harness/free-port.js';
+import { freePort } from '../../../chaos/free-port.js';
 
 type Child = ChildProcessByStdio<null, Readable, Readable>;
 

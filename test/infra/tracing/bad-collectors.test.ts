@@ -5,7 +5,7 @@ import { loadConfig } from '../../../src/config/index.js';
 import { openTracer, type Tracer } from '../../../src/infra/tracing/index.js';
 import { leastOf, startTestService, type TestService, testEnvironment } from '../../harness/index.js';
 import { orderEnded } from '../../harness/order-steps.js';
-import { freePort } from '../../harness/free-port.js';
+import { freePort } from '../../../chaos/free-port.js';
 import { startTraceCollector, type TraceCollector } from '../../harness/trace-collector.js';
 
 /** Twice the queue size. A batch of 512 is sent as soon as it is full. */

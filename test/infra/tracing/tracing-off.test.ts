@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NodeChild } from '../../harness/child-process.js';
-import { freePort } from '../../harness/free-port.js';
+import { freePort } from '../../../chaos/free-port.js';
 import {
   createTestDatabase,
   HttpClient,
