@@ -34,7 +34,7 @@ beforeAll(async () => {
           response.writeHead(answer.statusCode ?? 502, answer.headers);
           answer.pipe(response);
         },
-      ),
+      ).on('error', () => response.destroy()),
     );
   });
   proxy.on('connect', (request, socket: Socket) => {

@@ -207,6 +207,7 @@ describe.skipIf(missing !== null)('a documentation page in a browser', { timeout
       javaScriptEnabled: false,
       viewport: { width: 390, height: 800 },
     });
+    context.setDefaultTimeout(PATIENCE_MS);
     const phone = await context.newPage();
     await phone.goto(`${url}/docs/guides`);
     await phone.getByRole('button', { name: 'Pages' }).click();

@@ -179,7 +179,7 @@ describe('the retries in the idempotency guide', () => {
         if (calls === 2)
           return void response.writeHead(503).end('{"code":"service_unavailable","retryable":true}');
         response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text);
-      })();
+      })().catch(() => response.destroy());
     }).listen(0, '127.0.0.1');
     await once(proxy, 'listening');
   });

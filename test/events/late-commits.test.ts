@@ -236,7 +236,8 @@ describe('the worker', () => {
     const reading = partner.sandbox.get('/v1/events');
     await eventually('somebody is held up', async () => {
       const { rows } = await service.database.pool.query(
-        `SELECT FROM pg_locks WHERE NOT granted AND relation = 'event_feed_days'::regclass`,
+        `SELECT FROM pg_locks WHERE NOT granted AND relation = 'event_feed_days'::regclass
+           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
       );
       return rows.length > 0;
     });

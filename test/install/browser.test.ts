@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type HttpClient, startTestService, type TestService } from '../harness/index.js';
+import { PATIENCE_MS, type HttpClient, startTestService, type TestService } from '../harness/index.js';
 import { issueEsim } from '../harness/order-steps.js';
 import { expectAccessible } from '../portal/accessible.js';
 import { BROWSER_TEST_MS, launchChromium, missing, type PortalPage } from '../portal/browser.js';
@@ -29,6 +29,7 @@ afterAll(async () => {
 /** Opens a page as a phone or computer, and collects what the browser refused. */
 async function open(path: string, userAgent: string): Promise<PortalPage> {
   const context = await browser.newContext({ userAgent, viewport: { width: 390, height: 844 } });
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   const complaints: string[] = [];
   // The page of an invalid link has that status on purpose.

@@ -53,6 +53,8 @@ class Worker {
       await this.child[how]();
       await this.child.restart();
     });
+    // `back` reports a failed restart.
+    this.turn.catch(() => undefined);
     return this.turn;
   }
 

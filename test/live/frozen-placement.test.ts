@@ -15,7 +15,7 @@ import { TableLock } from './table-lock.js';
 import { ZenditUpstream } from './zendit-upstream.js';
 
 /** As in production, the read lag is at least the timeout. */
-const TIMING = { LEASE_MS: '500', PROVIDER_TIMEOUT_MS: '1200', PROVIDER_READ_LAG_MS: '1200' };
+const TIMING = { LEASE_MS: '1500', PROVIDER_TIMEOUT_MS: '6000', PROVIDER_READ_LAG_MS: '6000' };
 
 let upstream: ZenditUpstream;
 let database: TestDatabase;

@@ -123,7 +123,14 @@ beforeAll(async () => {
   receiver = await startReceiver();
   // Nothing listens there, so every call of this provider fails to connect.
   roles = await RolesApart.start({ ZENDIT_API_KEY: 'none', ZENDIT_BASE_URL: 'http://127.0.0.1:9/v1' });
-  const scrapes = await Promise.all(ROLES.map((role) => roles.scrape(role)));
+  const scrapes = await Promise.all(
+    ROLES.map((role) =>
+      eventually(`${role} shows its metrics`, async () => {
+        const scrape = await roles.scrape(role);
+        return scrape.status === 200 && scrape;
+      }),
+    ),
+  );
   shown = new Set(scrapes.flatMap(({ names }) => [...names]));
 });
 afterAll(async () => {
@@ -214,7 +221,8 @@ describe('the metrics of the roles', () => {
       // need.
       await eventually('the readings of orders alone are gone', async () => {
         const scrape = await roles.scrape('worker');
-        expect(scrape.status).toBe(200);
+        // A scrape that takes too long on a busy machine is a 503.
+        if (scrape.status !== 200) return false;
         const isThere = (name: string): boolean => of(scrape, name).length > 0;
         return !isThere('order_oldest_due_seconds') && others.every(isThere);
       });

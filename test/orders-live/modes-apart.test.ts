@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { MAGIC_PACKAGES } from '../../src/catalog/index.js';
-import { eventually } from '../harness/index.js';
+import { eventually, leastOf } from '../harness/index.js';
 import { LiveShop, place, PRICE } from './live-shop.js';
 
 const SANDBOX_ORDERS = 330;
@@ -30,14 +30,15 @@ it(`processes a paid order without waiting for ${SANDBOX_ORDERS} Sandbox orders 
   }
   await eventually('the Sandbox orders fill their slots', async () => (await leased()) >= PER_PARTNER);
   // A busy machine may delay one of them, but an order that waits for the Sandbox orders is late every time.
-  const beside = Math.min(await timeToIssue(), await timeToIssue(), await timeToIssue());
+  const limitMs = alone + SILENCE_MS / 2;
+  const beside = await leastOf(limitMs, timeToIssue, 10);
   console.log(`issued after ${alone.toFixed(0)} ms alone, ${beside.toFixed(0)} ms beside the Sandbox orders`);
   const { rows } = await shop.database.pool.query(
     `SELECT 1 FROM orders WHERE mode = 'sandbox' AND status IN ('pending', 'processing') LIMIT 1`,
   );
   expect(rows, 'Sandbox orders are still waiting').toHaveLength(1);
   // One round of Sandbox orders takes SILENCE_MS, and all of them take 330 / 16 rounds.
-  expect(beside).toBeLessThan(alone + SILENCE_MS / 2);
+  expect(beside).toBeLessThan(limitMs);
 
   async function timeToIssue(): Promise<number> {
     const startedAt = performance.now();

@@ -122,12 +122,19 @@ describe.skipIf(missing !== null)('the content of a screen', { timeout: BROWSER_
   });
 
   it.each([
-    ['/developers/webhooks/whe_of_nobody', 'webhook-endpoints/whe_of_nobody', 'link', 'Webhooks'],
-    ['/orders/ord_of_nobody', 'orders/ord_of_nobody', 'button', 'Try again'],
+    [
+      '/developers/webhooks/whe_of_nobody',
+      'webhook-endpoints/whe_of_nobody',
+      'link',
+      'Webhooks',
+      'Endpoint not found',
+    ],
+    ['/orders/ord_of_nobody', 'orders/ord_of_nobody', 'button', 'Try again', 'Try again'],
   ] as const)(
     'does not reload a missing object (%s) repeatedly, which would move the focus',
-    async (address, path, role, name) => {
+    async (address, path, role, name, shownWhenMissing) => {
       await portal.open(address);
+      await page.getByText(shownWhenMissing).first().waitFor();
       const control = page.getByRole('main').getByRole(role, { name }).last();
       await control.focus();
       // An existing object is polled every two or three seconds.

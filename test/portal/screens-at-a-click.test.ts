@@ -270,6 +270,7 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
     await dialog.getByRole('checkbox', { name: 'Delivered' }).click();
     await dialog.getByRole('button', { name: 'Count first' }).click();
     await dialog.getByText(/deliveries will be sent/).waitFor();
+    const before = receiver.received.length;
     await dialog.getByRole('button', { name: 'Start replay' }).click();
     const progress = page.getByRole('region', { name: 'Replay progress' });
     await progress.getByRole('button', { name: 'Cancel replay' }).click();
@@ -281,7 +282,7 @@ describe.skipIf(missing !== null)('a portal screen', { timeout: BROWSER_TEST_MS 
       return body.data.pending_count === 0;
     });
     // At one event per second, it did not finish before the cancellation.
-    expect(receiver.received.length).toBeLessThan(2 * EVENTS);
+    expect(receiver.received.length).toBeLessThan(before + EVENTS);
   });
 
   it('requires a fresh session where needed, changes nothing, and links to the sign-in page', async () => {

@@ -152,9 +152,11 @@ describe.skipIf(missing !== null)('a key or a signing secret', { timeout: BROWSE
     const [partner, other] = [await service.createPartner('First'), await service.createPartner('Second')];
     const { page, open, close, complaints } = await openPortalPage(browser, service, partner.id);
     await open('/balance?mode=live');
-    const download = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'Export CSV' }).click();
-    expect((await download).suggestedFilename()).toBe('statement.csv');
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export CSV' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe('statement.csv');
     await open('/developers/api-keys');
     await page.getByRole('table').waitFor();
     const second = await page.context().newPage();

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { PATIENCE_MS, startTestService, type TestPartner, type TestService } from '../harness/index.js';
 import { exchange, mintCode } from '../harness/portal.js';
 import { BROWSER_TEST_MS, launchChromium, missing } from './browser.js';
 
@@ -23,6 +23,7 @@ describe.skipIf(missing !== null)('a link to the portal', { timeout: BROWSER_TES
 
   it('goes on into the portal when it is opened again in the same browser', async () => {
     const context = await browser.newContext();
+    context.setDefaultTimeout(PATIENCE_MS);
     const code = await mintCode(service.admin, partner.id);
     for (let opening = 0; opening < 2; opening++) {
       const page = await context.newPage();
@@ -35,6 +36,7 @@ describe.skipIf(missing !== null)('a link to the portal', { timeout: BROWSER_TES
 
   it('is not used up by a browser that blocks cookies, which is told so', async () => {
     const context = await browser.newContext();
+    context.setDefaultTimeout(PATIENCE_MS);
     const page = await context.newPage();
     await page.addInitScript(
       `Object.defineProperty(document, 'cookie', { get: () => '', set: () => undefined })`,

@@ -244,7 +244,7 @@ describe('a dry run', () => {
     const narrow = await startTestService({
       role: 'portal',
       database: service.database,
-      env: { LISTS_PER_PARTNER: '1', DATABASE_POOL_WAIT_MS: '2500' },
+      env: { LISTS_PER_PARTNER: '1', DATABASE_POOL_WAIT_MS: '1500' },
     });
     const there = new PortalBrowser(narrow.process.portal!.url, browser.cookie);
     const path = `webhook-endpoints/${await endpointOf('sandbox')}/replay`;

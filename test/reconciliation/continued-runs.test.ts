@@ -128,11 +128,11 @@ describe('a reconciliation run whose worker dies', () => {
       );
     };
     const env = envWith(LONG_LEASE_MS);
-    const services = [1, 2].map(() => startTestService({ role: 'worker', database, env }));
+    const services = await Promise.all([1, 2].map(() => startTestService({ role: 'worker', database, env })));
     try {
       expect(await completed()).toMatchObject({ fence: '1', differences: wrongOrders.length });
     } finally {
-      for (const service of services) await (await service).stop();
+      for (const service of services) await service.stop();
     }
   });
 });

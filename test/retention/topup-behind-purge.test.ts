@@ -39,8 +39,8 @@ it('returns the same 404 for a top-up or refund request that waits during the pu
   const purge = sandboxOrderPurge(service).purge();
   await waiting('DELETE FROM esims');
   const topup = partner.sandbox.post('/v1/topups', { esim_id: esimId, package_id: TOPUP_1GB_7D });
-  await waiting('FOR SHARE OF o');
   const refund = partner.sandbox.post('/v1/refund-requests', { esim_id: esimId, reason: 'other' });
+  await waiting('FOR SHARE OF o');
   await waiting('"OrderEntity"');
   await other.query('COMMIT');
   other.release();

@@ -254,7 +254,7 @@ async function place(ids: readonly string[]): Promise<readonly Promise<ProviderT
   const topups = await Promise.all(ids.map((id) => manager.findOneByOrFail(TopupEntity, { id })));
   const providers = worker.app.get(ProviderRegistry, { strict: false });
   const provider = new FindOrPlace(providers, worker.app.get(TopupJobsRepository, { strict: false }));
-  return topups.map((purchase) => {
+  const placed = topups.map((purchase) => {
     const { id, providerReference: reference } = purchase;
     const claim = { neverPlaced: true, firstPlacement: null, sendWindowStart: 0, claimedIn: null };
     return provider.findOrPlace<ProviderTopupState>(
@@ -265,6 +265,9 @@ async function place(ids: readonly string[]): Promise<readonly Promise<ProviderT
       },
     );
   });
+  // The tests await each of them, some only after others.
+  for (const placement of placed) placement.catch(() => undefined);
+  return placed;
 }
 
 /** Locks the row, as support might, while `work` runs. */

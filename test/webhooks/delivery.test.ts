@@ -34,7 +34,7 @@ let service: TestService;
 let partner: TestPartner;
 
 beforeAll(async () => {
-  service = await startTestService({ env: FAST });
+  service = await startTestService({ env: { ...FAST, LEASE_MS: '15000' } });
 });
 beforeAll(async () => {
   partner = await service.createPartner();

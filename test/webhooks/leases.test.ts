@@ -22,10 +22,10 @@ import {
 } from './support.js';
 
 const SETTINGS = { ...FAST, LEASE_MS: '60000', WEBHOOK_TIMEOUT_MS: '20000', SHUTDOWN_TIMEOUT_MS: '300' };
-const LEASE_MS = 6_000;
+const LEASE_MS = 9_000;
 /** Longer than a lease, shorter than the responses take. */
-const LOCK_MS = 8_000;
-const ANSWER_AFTER_MS = 10_000;
+const LOCK_MS = 11_000;
+const ANSWER_AFTER_MS = 13_000;
 
 let admin: TestService;
 let partner: TestPartner;

@@ -23,7 +23,7 @@ const PER_SECOND = 20;
 const OTHERS = 120;
 /** Three thousand sequential statements, each of which waits for a core on a busy machine. */
 const STARVED_MS = 240_000;
-const ENV = { ...FAST, WEBHOOK_REPLAY_PER_SECOND: String(PER_SECOND) };
+const ENV = { ...FAST, LEASE_MS: '60000', WEBHOOK_REPLAY_PER_SECOND: String(PER_SECOND) };
 
 let service: TestService;
 /** A second process that runs replays as well. */
@@ -285,7 +285,7 @@ describe('the selection of a replay', () => {
 
   beforeAll(async () => {
     shared = service;
-    const env = { ...ENV, LEASE_MS: '60000', WEBHOOK_REPLAY_PER_SECOND: '4' };
+    const env = { ...ENV, WEBHOOK_REPLAY_PER_SECOND: '4' };
     service = await startTestService({ env });
   });
   beforeEach(() => deliverEvents(ENDED));

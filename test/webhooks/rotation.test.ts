@@ -29,7 +29,9 @@ let secrets: Record<string, string>;
 let traffic: Traffic;
 
 beforeAll(async () => {
-  service = await startTestService({ env: { WEBHOOK_RETRY_DELAYS_MS: '5000,5000,5000,5000,5000' } });
+  service = await startTestService({
+    env: { LEASE_MS: '60000', WEBHOOK_RETRY_DELAYS_MS: '5000,5000,5000,5000,5000' },
+  });
 });
 beforeEach(async () => {
   partner = await service.createPartner();

@@ -179,11 +179,11 @@ describe('an interruption', () => {
       error: 'interrupted',
     });
 
-    const dripping = await raw((socket) =>
-      drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n', 'c'),
-    );
     const late = new AbortController();
-    setTimeout(() => late.abort(new JobInterrupted()), 800);
+    const dripping = await raw((socket) => {
+      drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n', 'c');
+      setTimeout(() => late.abort(new JobInterrupted()), 800);
+    });
     expect(await send(senderWith(), dripping, late)).toMatchObject({ outcome: 'delivered', statusCode: 200 });
   });
 

@@ -8,11 +8,14 @@ import { HOSTILE_NAMES, HOSTILE_URLS, UNASSIGNED } from './ssrf-targets.js';
 
 const names = Object.keys(HOSTILE_NAMES);
 
+/** An attempt to connect to the unassigned address ends after this time. */
+const REBIND_TIMEOUT_MS = 1_500;
+
 /** The sender as in production, with our own name server and a watch on everything that it could connect to. */
-async function production(zone: Zone) {
+async function production(zone: Zone, settings: { timeoutMs?: number } = {}) {
   const [canary, nameServer] = [await startCanary(), await NameServer.start(zone)];
   const resolve = nameServerResolver(() => [nameServer.address]);
-  const sender = senderWith({ allowPrivateTargets: false, resolve, timeoutMs: 1_500 });
+  const sender = senderWith({ allowPrivateTargets: false, resolve, ...settings });
   return { sender, canary, nameServer, resolve, dials: watchDials() };
 }
 
@@ -52,7 +55,10 @@ describe('a name that resolves to a private address', () => {
 
   it('is resolved once: the checked address is dialed, and a later attempt is checked again', async () => {
     const rebinding = (asked: number) => (asked === 0 ? { aaaa: [UNASSIGNED] } : { aaaa: ['::1'] });
-    const { sender, canary, nameServer, dials } = await production({ 'rebind.test': rebinding });
+    const { sender, canary, nameServer, dials } = await production(
+      { 'rebind.test': rebinding },
+      { timeoutMs: REBIND_TIMEOUT_MS },
+    );
     const url = `https://rebind.test:${canary.port}/hook`;
     expect((await send(sender, url)).error).toMatch(/^(connect: |timeout$)/);
     expect(nameServer.questions.toSorted()).toEqual(['A rebind.test', 'AAAA rebind.test']);

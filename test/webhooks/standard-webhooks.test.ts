@@ -20,7 +20,9 @@ let receiver: TestReceiver;
 let endpoint: RegisteredEndpoint;
 
 beforeAll(async () => {
-  service = await startTestService({ env: { WEBHOOK_RETRY_DELAYS_MS: '1100,1100,1100,1100,1100' } });
+  service = await startTestService({
+    env: { LEASE_MS: '60000', WEBHOOK_RETRY_DELAYS_MS: '1100,1100,1100,1100,1100' },
+  });
 });
 beforeEach(async () => {
   partner = await service.createPartner();

@@ -21,7 +21,7 @@ let receiver: TestReceiver;
 
 beforeAll(async () => {
   // No sweep runs during the test, so only the events' own statements are counted.
-  service = await startTestService({ env: { SWEEP_INTERVAL_MS: '60000' } });
+  service = await startTestService({ env: { LEASE_MS: '60000', SWEEP_INTERVAL_MS: '60000' } });
   partner = await service.createPartner();
   receiver = await startReceiver();
   await registerEndpoint(service, partner.id, { url: receiver.url });

@@ -34,7 +34,7 @@ async function freshEndpoint(): Promise<void> {
 }
 
 beforeAll(async () => {
-  service = await startTestService({ env: { ...FAST, SWEEP_INTERVAL_MS: '250' } });
+  service = await startTestService({ env: { ...FAST, LEASE_MS: '60000', SWEEP_INTERVAL_MS: '250' } });
 });
 beforeEach(freshEndpoint);
 afterEach(() => receiver.close());

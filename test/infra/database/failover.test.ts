@@ -10,6 +10,9 @@ import { StandbyPair } from './standby-pair.js';
 const ORDER = { package_id: 'pkg_fr_1gb_7d', quantity: 1 };
 /** Calls that may hit one of the remaining sessions. */
 const FEW = 3;
+const ROUNDS = 5;
+/** The service replaces its sessions at most every five seconds. */
+const AFTER_REPLACEMENT_MS = 6_000;
 
 let pair: StandbyPair;
 let proxy: DatabaseProxy;
@@ -47,15 +50,21 @@ async function turnReadOnly(pool: Pool, count: number): Promise<void> {
 describe('a failover of the database', () => {
   it('costs a few calls and no restart when it leaves read-only sessions behind', async () => {
     const { pools, queue } = service.process.resources;
-    for (const pool of [...pools, queue.options as unknown as Pool]) await turnReadOnly(pool, 3);
-    const statuses: number[] = [];
-    for (let nth = 0; nth < 40; nth++) {
-      const { status } = await partner.sandbox.post('/v1/orders', ORDER);
-      statuses.push(status);
-      await sleep(25);
+    const seen = new Set<number>();
+    // A background statement may find the read-only sessions first, and then no call fails: try again.
+    for (let round = 0; round < ROUNDS && !seen.has(503); round++) {
+      if (round > 0) await sleep(AFTER_REPLACEMENT_MS);
+      for (const pool of [...pools, queue.options as unknown as Pool]) await turnReadOnly(pool, 3);
+      let refused = 0;
+      for (let nth = 0; nth < 40; nth++) {
+        const { status } = await partner.sandbox.post('/v1/orders', ORDER);
+        seen.add(status);
+        if (status === 503) refused++;
+        await sleep(25);
+      }
+      expect(refused).toBeLessThanOrEqual(FEW);
     }
-    expect(new Set(statuses)).toEqual(new Set([202, 503]));
-    expect(statuses.filter((status) => status === 503).length).toBeLessThanOrEqual(FEW);
+    expect(seen).toEqual(new Set([202, 503]));
     const { id } = await placeOrder(partner.sandbox, ORDER);
     expect((await orderEnded(partner.sandbox, id as string))['status']).toBe('issued');
   });
