@@ -2,7 +2,7 @@ import type { Endpoint } from '../../api/types.ts';
 import { Checkboxes, fieldError, TextField } from '../../components/form.tsx';
 import { LEVELS_HINT, levelsOf, SUBSCRIPTION_HINT, SUBSCRIPTION_OPTIONS } from './subscriptions.ts';
 
-/** What a form holds of an endpoint. */
+/** An endpoint's settings as typed into a form. */
 export type TypedEndpoint = {
   url: string;
   types: string[];
