@@ -1,5 +1,5 @@
-import { AppError, NotFound, ValidationFailed } from '../common/errors/index.js';
-import { MODES, type Mode } from '../common/mode.js';
+import { AppError, NotFound } from '../common/errors/index.js';
+import type { Mode } from '../common/mode.js';
 import type { PartnerBrand } from '../common/partner-brand.js';
 import type { AdminScope, KeyScope, PortalScope } from '../common/scopes.js';
 import type { ReadScope, TenantScope } from '../common/tenant-scope.js';
@@ -107,13 +107,11 @@ export class PortalPrincipal implements IdempotencyOwner {
     this.partnerId = session.partnerId;
   }
 
-  /** The mode in the call. @throws ValidationFailed when there is none; AppError `forbidden` */
+  /** The mode in the call. Without one, Live or the session's only mode. @throws AppError `forbidden` */
   chosenMode(mode: Mode | undefined | null): Mode {
-    if (mode === undefined || mode === null) {
-      const message = `must be one of ${MODES.join(', ')}`;
-      throw new ValidationFailed([{ pointer: '?mode', code: 'required', message }]);
-    }
-    if (this.session.modes.includes(mode)) return mode;
+    const { modes } = this.session;
+    if (mode === undefined || mode === null) return modes.includes('live') ? 'live' : 'sandbox';
+    if (modes.includes(mode)) return mode;
     throw new AppError('forbidden', {
       detail: `Your access does not include ${mode === 'live' ? 'Live' : 'Sandbox'}. Ask for access that does.`,
     });
@@ -124,7 +122,7 @@ export class PortalPrincipal implements IdempotencyOwner {
     return { partnerId: this.partnerId, mode: this.session.modes };
   }
 
-  /** Scope of a list in the call's mode. @throws ValidationFailed when there is none; AppError `forbidden` */
+  /** Scope of a list in the call's mode. @throws AppError `forbidden` */
   inMode({ mode }: { readonly mode?: Mode | null }): TenantScope {
     return { partnerId: this.partnerId, mode: this.chosenMode(mode) };
   }

@@ -95,7 +95,16 @@ describe('the overview of the portal', () => {
     }
     const refused = await openPortal(service.admin, service.process.portal!.url, partner.id);
     expect((await refused.get('overview?mode=sandbox&window=1y')).status).toBe(400);
-    expect((await refused.get('overview')).status).toBe(400);
+  });
+
+  it('is of Live without a mode, or of the only mode of the session', async () => {
+    const partner = await service.createPartner();
+    await issued(partner);
+    await count();
+    const ordersOf = async (terms: SessionTerms) =>
+      sumOf((await overviewOf(partner, 'window=24h', terms)).orders!.current);
+    expect(await ordersOf({})).toBe(0);
+    expect(await ordersOf({ modes: ['sandbox'] })).toBe(1);
   });
 
   it('counts orders by their acceptance, with what was issued as their cost, however often it counts', async () => {

@@ -3474,7 +3474,7 @@ export type ListPackagesData = {
         'If-None-Match'?: string;
     };
     path?: never;
-    query: {
+    query?: {
         /**
          * Default: `25`.
          */
@@ -3522,9 +3522,9 @@ export type ListPackagesData = {
          */
         shelf?: 'true' | 'false';
         /**
-         * A mode that the session includes.
+         * A mode that the session includes. Default: `live`, or the only mode of the session.
          */
-        mode: 'sandbox' | 'live';
+        mode?: 'sandbox' | 'live';
     };
     url: '/portal/v1/catalog';
 };
@@ -3605,15 +3605,15 @@ export type GetPackageData = {
          */
         package_id: string;
     };
-    query: {
+    query?: {
         /**
          * Number of days, only for a package with `plan.days`. Defaults to `plan.days.min`.
          */
         days?: number;
         /**
-         * A mode that the session includes.
+         * A mode that the session includes. Default: `live`, or the only mode of the session.
          */
-        mode: 'sandbox' | 'live';
+        mode?: 'sandbox' | 'live';
     };
     url: '/portal/v1/catalog/{package_id}';
 };
@@ -3693,11 +3693,11 @@ export type ListDestinationsData = {
         'If-None-Match'?: string;
     };
     path?: never;
-    query: {
+    query?: {
         /**
-         * A mode that the session includes.
+         * A mode that the session includes. Default: `live`, or the only mode of the session.
          */
-        mode: 'sandbox' | 'live';
+        mode?: 'sandbox' | 'live';
     };
     url: '/portal/v1/destinations';
 };
@@ -3767,7 +3767,7 @@ export type ListDestinationsResponse = ListDestinationsResponses[keyof ListDesti
 export type ListOrdersData = {
     body?: never;
     path?: never;
-    query: {
+    query?: {
         /**
          * Default: `25`.
          */
@@ -3787,9 +3787,9 @@ export type ListOrdersData = {
          */
         created_before?: string;
         /**
-         * A mode that the session includes.
+         * A mode that the session includes. Default: `live`, or the only mode of the session.
          */
-        mode: 'sandbox' | 'live';
+        mode?: 'sandbox' | 'live';
     };
     url: '/portal/v1/orders';
 };
@@ -4051,7 +4051,7 @@ export type ReplaceEsimResponse = ReplaceEsimResponses[keyof ReplaceEsimResponse
 export type ListEsimsData = {
     body?: never;
     path?: never;
-    query: {
+    query?: {
         /**
          * Default: `25`.
          */
@@ -4065,9 +4065,9 @@ export type ListEsimsData = {
         iccid?: string;
         label?: string;
         /**
-         * A mode that the session includes.
+         * A mode that the session includes. Default: `live`, or the only mode of the session.
          */
-        mode: 'sandbox' | 'live';
+        mode?: 'sandbox' | 'live';
     };
     url: '/portal/v1/esims';
 };
@@ -4987,7 +4987,7 @@ export type CreateInstallLinkErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_expired`: The eSIM has expired. `not_supported`: The eSIM does not support this action now. `session_changed`: You signed in again in another tab. `limit_reached`: You have reached a limit.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_not_ready`: The status of the eSIM does not allow this. `esim_expired`: The eSIM has expired. `not_supported`: The eSIM does not support this action now. `session_changed`: You signed in again in another tab. `limit_reached`: You have reached a limit.
      */
     409: Problem;
     /**
@@ -5132,7 +5132,7 @@ export type RevokeInstallLinkResponse = RevokeInstallLinkResponses[keyof RevokeI
 export type ListTopupsData = {
     body?: never;
     path?: never;
-    query: {
+    query?: {
         /**
          * Default: `25`.
          */
@@ -5145,9 +5145,9 @@ export type ListTopupsData = {
         status?: 'pending' | 'processing' | 'completed' | 'failed';
         reference?: string;
         /**
-         * A mode that the session includes.
+         * A mode that the session includes. Default: `live`, or the only mode of the session.
          */
-        mode: 'sandbox' | 'live';
+        mode?: 'sandbox' | 'live';
     };
     url: '/portal/v1/topups';
 };
@@ -5545,7 +5545,7 @@ export type SetAutoTopupResponse = SetAutoTopupResponses[keyof SetAutoTopupRespo
 export type ListRefundRequestsData = {
     body?: never;
     path?: never;
-    query: {
+    query?: {
         /**
          * Default: `25`.
          */
@@ -5557,9 +5557,9 @@ export type ListRefundRequestsData = {
         status?: 'pending' | 'approved' | 'rejected' | 'canceled';
         esim_id?: string;
         /**
-         * A mode that the session includes.
+         * A mode that the session includes. Default: `live`, or the only mode of the session.
          */
-        mode: 'sandbox' | 'live';
+        mode?: 'sandbox' | 'live';
     };
     url: '/portal/v1/refund-requests';
 };
@@ -6123,7 +6123,7 @@ export type SearchEverythingResponse = SearchEverythingResponses[keyof SearchEve
 export type ListEventsData = {
     body?: never;
     path?: never;
-    query: {
+    query?: {
         /**
          * Default: `25`.
          */
@@ -6134,9 +6134,9 @@ export type ListEventsData = {
         cursor?: string;
         type?: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'order.canceled' | 'esim.profile.changed' | 'esim.usage.level' | 'esim.expiring' | 'esim.suspended' | 'esim.resumed' | 'esim.revoked' | 'refund.settled' | 'wallet.low' | 'catalog.changed';
         /**
-         * A mode that the session includes.
+         * A mode that the session includes. Default: `live`, or the only mode of the session.
          */
-        mode: 'sandbox' | 'live';
+        mode?: 'sandbox' | 'live';
     };
     url: '/portal/v1/events';
 };
@@ -6435,7 +6435,7 @@ export type ListTransactionsResponse = ListTransactionsResponses[keyof ListTrans
 export type ListEndpointsData = {
     body?: never;
     path?: never;
-    query: {
+    query?: {
         /**
          * Default: `25`.
          */
@@ -6445,9 +6445,9 @@ export type ListEndpointsData = {
          */
         cursor?: string;
         /**
-         * A mode that the session includes.
+         * A mode that the session includes. Default: `live`, or the only mode of the session.
          */
-        mode: 'sandbox' | 'live';
+        mode?: 'sandbox' | 'live';
     };
     url: '/portal/v1/webhook-endpoints';
 };
@@ -8210,11 +8210,11 @@ export type DiagnoseSignatureResponse = DiagnoseSignatureResponses[keyof Diagnos
 export type GetOverviewData = {
     body?: never;
     path?: never;
-    query: {
+    query?: {
         /**
-         * A mode that the session includes.
+         * A mode that the session includes. Default: `live`, or the only mode of the session.
          */
-        mode: 'sandbox' | 'live';
+        mode?: 'sandbox' | 'live';
         /**
          * 24 hours in steps of one, or 7 or 30 days. Default: `24h`.
          */

@@ -20,17 +20,17 @@ import { Destinations } from '../destinations.js';
 
 export class PortalCatalogQueryDto extends CatalogQueryDto {
   @PortalMode()
-  mode!: Mode;
+  mode?: Mode | null;
 }
 
 export class PortalPackageQueryDto extends PackageQueryDto {
   @PortalMode()
-  mode!: Mode;
+  mode?: Mode | null;
 }
 
 export class PortalDestinationsQueryDto {
   @PortalMode()
-  mode!: Mode;
+  mode?: Mode | null;
 }
 
 /** The packages that a partner can sell, in the portal. */

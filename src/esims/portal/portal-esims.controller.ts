@@ -38,7 +38,7 @@ import { InstallDataResponse } from './install-data.response.js';
 
 export class PortalEsimsQueryDto extends EsimsQueryDto {
   @PortalMode()
-  mode!: Mode;
+  mode?: Mode | null;
 }
 
 const CONTROL = {

@@ -12,7 +12,7 @@ import { EventsRepository } from '../events.repository.js';
 
 export class PortalEventsQueryDto extends PartnerEventsQueryDto {
   @PortalMode()
-  mode!: Mode;
+  mode?: Mode | null;
 }
 
 /** A partner's events in the portal: exactly the bodies that are sent, newest first. */

@@ -39,10 +39,14 @@ export function startOfFeed({ cursor, after }: ListQueryDto & { after?: string }
   return after ?? cursor;
 }
 
-/** The mode of a portal list, which no key determines; the session decides whether it is allowed (D50). */
+/** The mode of a portal list, which no key determines; the session decides whether it is allowed and which is the default (D50). */
 export function PortalMode(): PropertyDecorator {
   return compose(
-    ApiProperty({ enum: MODES, description: 'A mode that the session includes.' }),
+    ApiPropertyOptional({
+      enum: MODES,
+      description: 'A mode that the session includes. Default: `live`, or the only mode of the session.',
+    }),
+    Optional(),
     IsIn(MODES, { message: `must be one of ${MODES.join(', ')}` }),
   );
 }

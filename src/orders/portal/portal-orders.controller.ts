@@ -11,7 +11,7 @@ import { ReadOrders } from '../orders.repository.js';
 
 export class PortalOrdersQueryDto extends OrdersQueryDto {
   @PortalMode()
-  mode!: Mode;
+  mode?: Mode | null;
 }
 
 /** The list of a partner's orders in the portal; `lookups` has the page of one. */

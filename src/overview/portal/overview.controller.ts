@@ -22,7 +22,7 @@ import {
 
 export class OverviewQueryDto {
   @PortalMode()
-  mode!: Mode;
+  mode?: Mode | null;
 
   @ApiPropertyOptional({
     enum: WINDOW_NAMES,

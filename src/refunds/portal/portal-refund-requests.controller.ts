@@ -26,7 +26,7 @@ import { RequestRefund } from '../request-refund.js';
 
 export class PortalRefundRequestsQueryDto extends RefundRequestsQueryDto {
   @PortalMode()
-  mode!: Mode;
+  mode?: Mode | null;
 }
 
 /** A partner's refund requests in the portal. */

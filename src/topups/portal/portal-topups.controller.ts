@@ -11,7 +11,7 @@ import { TopupsRepository } from '../topups.repository.js';
 
 export class PortalTopupsQueryDto extends TopupsQueryDto {
   @PortalMode()
-  mode!: Mode;
+  mode?: Mode | null;
 }
 
 /** A partner's top-ups in the portal. */

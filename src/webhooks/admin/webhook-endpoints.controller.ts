@@ -53,7 +53,7 @@ import {
 
 export class PortalEndpointsQueryDto extends ListQueryDto {
   @PortalMode()
-  mode!: Mode;
+  mode?: Mode | null;
 }
 
 /** A partner's webhook endpoints: the status switch, the secret, a test (D29, D32). */
