@@ -38,11 +38,9 @@ export class Explain {
   delivery(delivery: WebhookDeliveryEntity, endpoint: WebhookEndpointEntity): Explanation {
     const cause = causeOfDelivery(delivery);
     const next = this.nextOf(delivery, endpoint);
-    const words =
-      cause === 'not_tried' && delivery.inFlight
-        ? { ...IN_WORDS.not_tried, summary: `The first attempt ${activityOf(delivery)}.` }
-        : IN_WORDS[cause];
-    return { cause, ...atTimeOf(delivery, words), evidence: evidenceOf(delivery), ...next };
+    const words = IN_WORDS[cause];
+    const summary = cause === 'not_tried' ? untried(delivery) : words.summary;
+    return { cause, ...atTimeOf(delivery, { ...words, summary }), evidence: evidenceOf(delivery), ...next };
   }
 
   /** @param lastFailure the endpoint's newest delivery whose last attempt failed */
@@ -131,6 +129,12 @@ function causeOfDelivery(delivery: WebhookDeliveryEntity): Cause {
   if (lastOutcome !== null)
     return causeOf({ outcome: lastOutcome, statusCode: lastStatusCode, error: lastError });
   return deliveryStatus(delivery) === 'held' ? 'switched_off' : 'not_tried';
+}
+
+/** Summary of a delivery without an ended attempt. */
+function untried(delivery: WebhookDeliveryEntity): string {
+  if (deliveryStatus(delivery) === 'discarded') return 'The event was not sent.';
+  return delivery.inFlight ? `The first attempt ${activityOf(delivery)}.` : IN_WORDS.not_tried.summary;
 }
 
 function activityOf({ currentPhase }: WebhookDeliveryEntity): string {
