@@ -14,7 +14,7 @@ const ERROR_ADVICE = {
     cure: 'Read `errors`: each entry has the `pointer` of the field (`/quantity`, `?limit`) and a `message`. Correct every field. You can reuse the idempotency key.',
   },
   invalid_json: {
-    cause: 'The body is not JSON, is not UTF-8, or contains a duplicate key or `__proto__`.',
+    cause: 'The body is not JSON, or contains `__proto__`.',
     cure: 'Serialize the body with a JSON library, and send `Content-Type: application/json`.',
   },
   invalid_cursor: {
@@ -92,7 +92,7 @@ const ERROR_ADVICE = {
     cure: 'Choose from `GET /v1/esims/{id}/topup-packages`.',
   },
   esim_expired: {
-    cause: 'The eSIM has expired and cannot be topped up.',
+    cause: 'The eSIM has expired, so it can be neither topped up nor installed.',
     cure: 'Order a new eSIM.',
   },
   order_not_cancelable: {

@@ -48,7 +48,7 @@ export class InstallLinksService {
 
   /**
    * @param by the person in the portal; null for a call with an API key, which the call log records
-   * @throws AppError `not_supported` without `INSTALL_URL`, `esim_expired` for an ended eSIM, `limit_reached`
+   * @throws AppError `not_supported` without `INSTALL_URL`, `esim_expired`, `esim_not_ready` for a canceled eSIM, `limit_reached`
    */
   async create(
     tx: Tx,
@@ -65,7 +65,7 @@ export class InstallLinksService {
     const esim = await this.esims.findForUpdate(tx, { partnerId, mode }, esimId);
     if (!esim) throw new NotFound();
     if (esim.status === 'expired' || esim.status === 'canceled')
-      throw new AppError('esim_expired', {
+      throw new AppError(esim.status === 'expired' ? 'esim_expired' : 'esim_not_ready', {
         detail: `The eSIM is ${esim.status}, so nobody can install it. Order a new one.`,
       });
     if ((await this.links.countOfEsim(tx, esimId)) >= MAX_PER_ESIM)

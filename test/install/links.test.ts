@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { InstallLinksRepository } from '../../src/install-links/install-links.repository.js';
 import { expectProblem } from '../harness/expect-problem.js';
-import { type HttpClient, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import {
+  eventually,
+  type HttpClient,
+  startTestService,
+  type TestPartner,
+  type TestService,
+} from '../harness/index.js';
 import { issueEsim, type Json } from '../harness/order-steps.js';
 import { openPortal } from '../harness/portal.js';
 import { createLink } from './install-steps.js';
@@ -113,6 +119,11 @@ describe('an install link', () => {
     await api.post(`/v1/sandbox/esims/${ended}/activate`);
     await api.post(`/v1/sandbox/esims/${ended}/expire`);
     expectProblem(await api.post(`/v1/esims/${ended}/install-links`), 409, 'esim_expired');
+    const revoked = await issueEsim(api, 'pkg_fr_1gb_7d');
+    expect((await api.post(`/v1/esims/${revoked}/revoke`)).status).toBe(202);
+    const isCanceled = async () => (await api.get(`/v1/esims/${revoked}`)).body.data.status === 'canceled';
+    await eventually('it is canceled', isCanceled);
+    expectProblem(await api.post(`/v1/esims/${revoked}/install-links`), 409, 'esim_not_ready');
   });
 
   it('goes with its eSIM, and after its retention', async () => {

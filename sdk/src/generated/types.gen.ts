@@ -4678,7 +4678,7 @@ export type CreateInstallLinkErrors = {
      */
     408: Problem;
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_expired`: The eSIM has expired. `not_supported`: The eSIM does not support this action now. `limit_reached`: You have reached a limit.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_not_ready`: The status of the eSIM does not allow this. `esim_expired`: The eSIM has expired. `not_supported`: The eSIM does not support this action now. `limit_reached`: You have reached a limit.
      */
     409: Problem;
     /**

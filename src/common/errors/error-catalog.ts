@@ -123,7 +123,11 @@ export const ERROR_CATALOG = {
     'The package does not fit this eSIM.',
     'Choose a package from GET /v1/esims/{id}/topup-packages.',
   ),
-  esim_expired: final(409, 'The eSIM has expired.', 'You cannot top up an expired eSIM. Order a new one.'),
+  esim_expired: final(
+    409,
+    'The eSIM has expired.',
+    'An expired eSIM can be neither topped up nor installed. Order a new one.',
+  ),
   order_not_cancelable: final(
     409,
     'The order can no longer be canceled.',

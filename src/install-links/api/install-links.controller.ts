@@ -41,7 +41,7 @@ export class InstallLinksController {
     description:
       'Returns the address of a page that shows the traveler how to install the eSIM, in twelve languages. Only this response shows `url` and `access_code`.',
     location: true,
-    refusals: ['not_supported', 'esim_expired', 'limit_reached'],
+    refusals: ['not_supported', 'esim_expired', 'esim_not_ready', 'limit_reached'],
   })
   @NeedsScope('install:read')
   async createInstallLink(

@@ -41,7 +41,7 @@ export class PortalInstallLinksController {
     summary: 'Create an install link for an eSIM',
     description:
       'Returns the address of a page that shows the traveler how to install the eSIM. Only this response shows `url` and `access_code`. A live eSIM needs a session younger than 15 minutes.',
-    refusals: ['not_supported', 'esim_expired', 'limit_reached', 'step_up_required'],
+    refusals: ['not_supported', 'esim_expired', 'esim_not_ready', 'limit_reached', 'step_up_required'],
   })
   @NeedsScope('orders:read')
   async createInstallLink(
