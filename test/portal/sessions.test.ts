@@ -295,7 +295,9 @@ describe('a partner with many sessions', () => {
       await holder.query('SELECT 1 FROM partners WHERE id = $1 FOR UPDATE', [partner.id]);
       made = crowd.map((browser) => browser.post('api-keys', { mode: 'sandbox' }));
       await eventually('two writes wait', async () => (await waitingForLocks(service.database)) === 2);
-      expect((await other.post('api-keys', { mode: 'sandbox' })).status).toBe(201);
+      // A busy machine may be too slow for one call, but without a connection every call fails.
+      const isMade = async () => (await other.post('api-keys', { mode: 'sandbox' })).status === 201;
+      expect((await isMade()) || (await isMade())).toBe(true);
       expect(await waitingForLocks(service.database)).toBe(2);
     } finally {
       await holder.query('ROLLBACK');
