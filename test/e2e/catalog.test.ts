@@ -203,6 +203,9 @@ describe('ETag', () => {
         const answer = await api.get(path, { 'if-none-match': value });
         expect([answer.status, answer.text], value).toEqual([304, '']);
         expect(answer.headers.get('etag')).toBe(etag);
+        // A cache would store them in place of those of the 200.
+        for (const name of ['content-type', 'content-length'])
+          expect(answer.headers.has(name), name).toBe(false);
         expect(answer.headers.get('x-request-id')).toMatch(/^req_/);
         for (const name of ['limit', 'remaining', 'reset'])
           expect(answer.headers.has(`x-ratelimit-${name}`)).toBe(true);

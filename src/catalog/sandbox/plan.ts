@@ -265,7 +265,7 @@ function termsOf(destination: Destination, plan: Plan): PackageTerms {
     topup: plan.topupSupported
       ? { kinds: plan.maxDays === null ? ['data', 'days'] : ['days'], behavior: 'adds', maxCount: null }
       : UNSTATED_TERMS.topup,
-    regionName: destination.type === 'country' ? null : destination.title,
+    regionName: destination.type === 'regional' ? destination.title : null,
   };
 }
 

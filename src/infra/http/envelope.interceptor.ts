@@ -51,7 +51,7 @@ function wrap(result: unknown, requestId: string, reply: FastifyReply): unknown 
   if (Buffer.isBuffer(result)) return result;
   if (result instanceof NotModified) {
     void reply.status(304);
-    return '';
+    return undefined;
   }
   void reply.header('content-type', JSON_CONTENT_TYPE);
   if (result instanceof SerializedResponse) return `{"request_id":"${requestId}",${result.fields}}`;
