@@ -199,7 +199,8 @@ export class Esims {
   /**
    * Creates a link to a page that shows the traveler how to install the eSIM. Only this result has `url` and
    * `access_code`; they are null if an earlier call with the same idempotency key has created the link.
-   * @throws EsimApiError `esim_expired`, `limit_reached`, `not_supported` if install links are not set up
+   * @throws EsimApiError `esim_expired`, `esim_not_ready` if the eSIM is canceled, `limit_reached`, `not_supported` if
+   * install links are not set up
    */
   createInstallLink(
     id: string,

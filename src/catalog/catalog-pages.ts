@@ -43,7 +43,7 @@ export class CatalogPages {
     const cached = this.pages.get(key);
     if (cached) return cached as T & CatalogPage;
     const hash = createHash('sha256').update(text).digest('base64url').slice(0, 16);
-    const page = { ...build(), etag: `W/"${version}-${hash}"` };
+    const page = { ...build(), etag: `W/"${mode}-${version}-${hash}"` };
     if (isCached) this.pages.set(key, page);
     return page;
   }

@@ -133,8 +133,9 @@ function causeOfDelivery(delivery: WebhookDeliveryEntity): Cause {
 
 /** Summary of a delivery without an ended attempt. */
 function untried(delivery: WebhookDeliveryEntity): string {
-  if (deliveryStatus(delivery) === 'discarded') return 'The event was not sent.';
-  return delivery.inFlight ? `The first attempt ${activityOf(delivery)}.` : IN_WORDS.not_tried.summary;
+  // The attempt of a discarded delivery goes on, and may still deliver it.
+  if (delivery.inFlight) return `The first attempt ${activityOf(delivery)}.`;
+  return deliveryStatus(delivery) === 'discarded' ? 'The event was not sent.' : IN_WORDS.not_tried.summary;
 }
 
 function activityOf({ currentPhase }: WebhookDeliveryEntity): string {

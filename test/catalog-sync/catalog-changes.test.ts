@@ -155,7 +155,7 @@ async function presentEtag(mode: 'live' | 'sandbox', partnerId: string): Promise
      LEFT JOIN price_lists l ON v.mode = 'live' AND l.partner_id = $2 WHERE v.mode = $1`,
     [mode, partnerId],
   );
-  return `W/"${rows[0]!.version}-`;
+  return `W/"${mode}-${rows[0]!.version}-`;
 }
 
 async function setPrices(

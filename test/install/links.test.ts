@@ -10,6 +10,7 @@ import {
   type TestService,
 } from '../harness/index.js';
 import { issueEsim, type Json } from '../harness/order-steps.js';
+import { ownSweepsHaveRun } from '../harness/own-sweeps.js';
 import { openPortal } from '../harness/portal.js';
 import { createLink } from './install-steps.js';
 
@@ -131,6 +132,7 @@ describe('an install link', () => {
     await createLink(api, doomed);
     await rows('DELETE FROM esims WHERE id = $1', [doomed]);
     expect(await rows('SELECT 1 FROM install_links WHERE esim_id = $1', [doomed])).toEqual([]);
+    await ownSweepsHaveRun(service, 'retention.install_links');
     const old = await createLink(api, esimId);
     const recent = await createLink(api, esimId);
     const expire = `UPDATE install_links SET expires_at = now() - $2::int * interval '1 day' WHERE id = $1`;

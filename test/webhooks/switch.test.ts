@@ -138,6 +138,9 @@ describe('enable', () => {
     await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
     await post('enable', { held: 'discard' });
     expect(await statuses()).toEqual(['discarded', 'discarded']);
+    const [discarded] = await listDeliveries(service, endpoint);
+    const explained = await service.admin.get(`/internal/v1/deliveries/${discarded!.id}/explanation`);
+    expect(explained.body.data).toMatchObject({ cause: 'not_tried', summary: 'The event was not sent.' });
     await recordEvent(service, { partnerId: partner.id });
     await deliveryThat(service, endpoint, 'is delivered', (d) => d.status === 'delivered');
     expect(receiver.received).toHaveLength(1);

@@ -81,7 +81,9 @@ abstract class ApiKeyHandlers {
     summary: "List a partner's keys, newest first",
     description:
       'Returns active, replaced, expired and revoked keys, each with its prefix and last four characters.',
-    on: { portal: { summary: 'List the API keys of a mode, newest first' } },
+    on: {
+      portal: { summary: 'List the API keys of a mode (by default Live or the only one), newest first' },
+    },
   })
   @NeedsScope('keys:read')
   async listKeys(

@@ -19,7 +19,7 @@ export class PortalRequestsController {
   @Get()
   @NeedsScope('requests:read')
   @RespondsPage(LoggedCallResponse, {
-    summary: 'List the calls of a mode, newest first',
+    summary: 'List the calls of a mode (by default Live or the only one), newest first',
     description:
       'If few calls match a filter, a page may have fewer items than `limit`, or none, while `has_more` is true. The next page continues the search.',
   })

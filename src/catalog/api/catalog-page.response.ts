@@ -45,7 +45,7 @@ export async function respondWithPackage(
 ): Promise<EsimPackageResponse | NotModified> {
   const { item, days, version } = await catalog.getPackage(scope, id, query.days ?? null);
   const forDays = days === null ? '' : `-${days}`;
-  return isNotModified(request, reply, `W/"${version}-${item.id}${forDays}"`)
+  return isNotModified(request, reply, `W/"${scope.mode}-${version}-${item.id}${forDays}"`)
     ? new NotModified()
     : toPackageOfDays(item, days);
 }
