@@ -9,7 +9,7 @@ export interface Purchase {
   readonly quantity: number;
 }
 
-const GIVE_UP_MS = 180_000;
+const GIVE_UP_MS = 60_000;
 const PAUSE_MS = 30;
 
 /** A partner that wants every order exactly once and repeats an interrupted call with the same key. */

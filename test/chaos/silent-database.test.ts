@@ -20,7 +20,7 @@ const TURN_MS = 250;
 const READS_A_TURN = 2;
 /** The documented recovery time after a network failure to the database. */
 const RECOVERY_MS = 30_000;
-const MAX_TRIES = 5;
+const MAX_TRIES = 3;
 /** The service's defaults, which the harness raises for busy machines. */
 const OWN_LIMITS = {
   DATABASE_POOL_WAIT_MS: '2000',

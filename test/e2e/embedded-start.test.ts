@@ -251,7 +251,7 @@ describe('npm start on a fresh machine', () => {
     expect(newest().key).toBe(key);
     // The work of a dead worker waits until its lease expires (D1).
     await eventually('one simulated wholesaler is left', () => place.companions().length === 1);
-    const order = await orderEnded(newest().api, id as string);
+    const order = await orderEnded(newest().api, id as string, 30_000);
     expect(order).toMatchObject({ status: 'issued', quantity_issued: 2 });
     expect(order['esims']).toHaveLength(2);
     const events = (await newest().api.get('/v1/events?type=order.issued')).body.data as {
